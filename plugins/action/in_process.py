@@ -1,0 +1,160 @@
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One action plugin for all modules: on a local connection a module runs inside the worker that Ansible forked anyway.
+
+It replaces three steps of Ansible's own way (how the module is packed, whether it is piped, how it is executed) and
+leaves everything else to it, so that both ways give the same result to the letter.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ansible.errors import AnsibleError
+from ansible.executor.module_common import _BuiltModule
+from ansible.module_utils import _internal, basic
+from ansible.module_utils._internal._ansiballz import _loader
+from ansible.module_utils.common import warnings
+from ansible.module_utils.common.json import Direction, get_module_encoder
+from ansible.module_utils.parsing.convert_bool import boolean
+from ansible.plugins.action.normal import ActionModule as NormalAction
+from ansible.utils.display import Display
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import shown_by
+
+# Imported here because the process that forks the workers loads this plugin: no worker then pays for the import.
+with contextlib.suppress(ImportError):
+    import requests  # noqa: F401
+
+_PROFILE = "legacy"
+_HERE = ("localhost", "127.0.0.1", "::1")
+
+
+class ActionModule(NormalAction):
+    """Run a module of this collection in the worker where that is the same as running it in a process of its own."""
+
+    _in_process = False
+    _arguments: Mapping[str, Any] = {}
+    _module = ""
+
+    def run(
+        self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        self._in_process = self._may_run_here(task_vars or {})
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        return result
+
+    def _may_run_here(self, task_vars: Mapping[str, Any]) -> bool:
+        task = self._task
+        elsewhere = task.delegate_to is not None and task.delegate_to not in _HERE
+        if self._connection.transport != "local" or elsewhere:
+            return False
+        if self._play_context.become or task.become or task.async_val:
+            return False
+        if not self._same_interpreter(task_vars):
+            return False
+        wanted = self._templar.template(task_vars.get("toolchain_in_process", True))
+        return bool(boolean(wanted))
+
+    def _same_interpreter(self, task_vars: Mapping[str, Any]) -> bool:
+        """Whether the interpreter that the user asks for, if any, is the one that runs the worker."""
+        asked = self._templar.template(task_vars.get("ansible_python_interpreter"))
+        if asked is None or str(asked).startswith("auto"):
+            return True
+        return os.path.abspath(str(asked)) == os.path.abspath(sys.executable)
+
+    def _configure_module(
+        self, module_name: str, module_args: dict[str, Any], task_vars: dict[str, Any], **rest: Any
+    ) -> tuple[Any, str]:
+        if not self._in_process:
+            built: tuple[Any, str] = super()._configure_module(
+                module_name, module_args, task_vars, **rest
+            )
+            return built
+        found = self._shared_loader_obj.module_loader.find_plugin_with_context(
+            module_name, collection_list=self._task.collections
+        )
+        if not found.resolved:
+            raise AnsibleError(f"The module {module_name} was not found.")
+        self._module, self._arguments = found.plugin_resolved_name, module_args
+        shebang = f"#!{sys.executable}"
+        return _BuiltModule(
+            b_module_data=b"", module_style="new", shebang=shebang, serialization_profile=_PROFILE
+        ), found.plugin_resolved_path
+
+    def _is_pipelining_enabled(self, module_style: str, wrap_async: bool = False) -> bool:
+        """In the worker nothing is copied to a temporary folder first."""
+        return self._in_process or bool(super()._is_pipelining_enabled(module_style, wrap_async))
+
+    def _low_level_execute_command(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        if not self._in_process:
+            executed: dict[str, Any] = super()._low_level_execute_command(*args, **kwargs)
+            return executed
+        environment: dict[str, Any] = {}
+        self._compute_environment_string(environment)
+        with shown_by(Display().display):
+            rc, stdout, stderr = _run_module(self._module, self._arguments, environment)
+        return {
+            "rc": rc,
+            "stdout": stdout,
+            "stdout_lines": stdout.splitlines(),
+            "stderr": stderr,
+            "stderr_lines": stderr.splitlines(),
+        }
+
+
+def _run_module(
+    module: str, arguments: Mapping[str, Any], environment: Mapping[str, Any]
+) -> tuple[int, str, str]:
+    """Run C(main) of a module as if in a process of its own; its exit code and what it printed."""
+    stdout, stderr = io.StringIO(), io.StringIO()
+    encoder = get_module_encoder(_PROFILE, Direction.CONTROLLER_TO_MODULE)
+    handed_over = json.dumps({"ANSIBLE_MODULE_ARGS": arguments}, cls=encoder).encode()
+    with (
+        _as_on_a_target(handed_over, environment),
+        contextlib.redirect_stdout(stdout),
+        contextlib.redirect_stderr(stderr),
+    ):
+        try:
+            _main(module)
+            rc = 0
+        except SystemExit as exit_:
+            rc = exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)
+    return rc, stdout.getvalue(), stderr.getvalue()
+
+
+def _main(module: str) -> None:
+    try:
+        importlib.import_module(module).main()
+        raise RuntimeError("New-style module did not handle its own exit.")
+    except Exception as error:  # noqa: BLE001 - whatever a module raises must not take the worker down
+        _loader._handle_exception(error, _PROFILE)
+
+
+@contextlib.contextmanager
+def _as_on_a_target(arguments: bytes, environment: Mapping[str, Any]) -> Iterator[None]:
+    """What a module finds in a process of its own; afterwards everything is as it was before."""
+    before = dict(os.environ)
+    folder = os.getcwd()
+    globals_before = (basic._ANSIBLE_ARGS, basic._ANSIBLE_PROFILE, _internal.is_controller)
+    os.environ.update({str(key): str(value) for key, value in environment.items()})
+    basic._ANSIBLE_ARGS, basic._ANSIBLE_PROFILE = arguments, _PROFILE
+    # Warnings of a module belong to its result; on the controller they would go to the display at once.
+    _internal.is_controller = False
+    try:
+        yield
+    finally:
+        basic._ANSIBLE_ARGS, basic._ANSIBLE_PROFILE, _internal.is_controller = globals_before
+        warnings._global_warnings.clear()
+        warnings._global_deprecations.clear()
+        os.environ.clear()
+        os.environ.update(before)
+        os.chdir(folder)

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a broken exchange means: in words, and for the question whether the request may be sent
+again.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .errors import Kind, ToolchainError
+from .http import Request
+from .secret import clean_url
+from .sessions import REQUESTS_MISSING
+
+if REQUESTS_MISSING is None:
+    import requests
+    import urllib3
+
+
+@dataclass(frozen=True)
+class Failure:
+    """C(may_repeat): a read, or a write that surely did not reach the server."""
+
+    error: ToolchainError
+    may_repeat: bool
+
+
+def failure_of(error: Exception, request: Request, timeout: float) -> Failure:
+    """Classify what the HTTP library raised."""
+    causes = list(_causes(error))
+    unsent = _never_sent(error, causes)
+    kind, reason, final = _reason(error, causes, timeout)
+    unanswered = not unsent and not request.reads
+    if unanswered:
+        reason += "; whether the server acted on the request is not known"
+    found = ToolchainError(
+        kind,
+        f"{request.what}: {reason} ({clean_url(request.url)})",
+        method=request.method,
+        url=clean_url(request.url),
+        detail=reason,
+        unanswered=unanswered,
+    )
+    return Failure(found, not final and (request.reads or unsent))
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The chain of errors below what the library raised, however each layer hands it on."""
+    seen: set[int] = set()
+    todo: list[BaseException] = [error]
+    while todo:
+        cause = todo.pop()
+        if id(cause) in seen:
+            continue
+        seen.add(id(cause))
+        yield cause
+        below = [cause.__cause__, cause.__context__, getattr(cause, "reason", None), *cause.args]
+        todo.extend(other for other in below if isinstance(other, BaseException))
+
+
+def _never_sent(error: Exception, causes: list[BaseException]) -> bool:
+    connecting = (
+        urllib3.exceptions.NewConnectionError,
+        urllib3.exceptions.NameResolutionError,
+        ssl.SSLCertVerificationError,
+    )
+    return isinstance(error, requests.ConnectTimeout) or any(
+        isinstance(cause, connecting) for cause in causes
+    )
+
+
+def _reason(
+    error: Exception, causes: list[BaseException], timeout: float
+) -> tuple[Kind, str, bool]:
+    """Kind, words, and whether trying again is no use."""
+    for cause in causes:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return (
+                "network",
+                f"the server's certificate is not trusted ({cause.verify_message}): set ca_path",
+                True,
+            )
+    for cause in causes:
+        if isinstance(cause, (ssl.SSLError, requests.exceptions.SSLError)):
+            return (
+                "network",
+                f"TLS failed ({_own_words(cause)}): check scheme and port of url",
+                True,
+            )
+        if isinstance(cause, socket.gaierror):
+            return "network", "the name of the host cannot be resolved: check url", False
+        if isinstance(cause, ConnectionRefusedError):
+            return "network", "nothing accepts connections there: check host and port of url", False
+    if isinstance(error, (requests.Timeout, urllib3.exceptions.TimeoutError)) or any(
+        isinstance(c, TimeoutError) for c in causes
+    ):
+        return "timeout", f"no answer within {timeout:g} s", False
+    if isinstance(
+        error,
+        (
+            requests.exceptions.InvalidURL,
+            requests.exceptions.InvalidHeader,
+            requests.exceptions.InvalidSchema,
+        ),
+    ):
+        return "invalid", _own_words(error), True
+    if (
+        isinstance(error, OSError)
+        and getattr(error, "errno", None) is not None
+        and "TLS" in str(error)
+    ):
+        return "invalid", _own_words(error), True
+    return "network", f"the connection broke ({_own_words(causes[-1])})", False
+
+
+def _own_words(error: BaseException) -> str:
+    text = str(error.strerror) if isinstance(error, OSError) and error.strerror else str(error)
+    return text or type(error).__name__

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""AnsibleModule in, result out: the only place where a module exits or fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+
+from .errors import ToolchainError, invalid
+from .options import argument_spec, resolve, secrets_of_url
+from .plan import Operation
+from .sessions import REQUESTS_MISSING
+from .task import Task
+
+
+class _Module(AnsibleModule):
+    """An AnsibleModule whose failures, those of its own argument check included, do not show user
+    info of an address.
+    """
+
+    def fail_json(self, msg: str, **values: Any) -> NoReturn:
+        url = getattr(self, "params", {}).get("url")
+        if isinstance(url, str):
+            self.no_log_values.update(secrets_of_url(url))
+        super().fail_json(msg, **values)
+        raise AssertionError("fail_json does not come back")
+
+
+def run(
+    service: str,
+    options: Mapping[str, Mapping[str, Any]],
+    operation: Callable[[Task], Operation],
+    **constraints: Any,
+) -> None:
+    """Run a module: read its options, plan, apply what the plan says (never in check mode), and
+    exit.
+
+    :param options: argument spec of the module without the connection options
+    :param operation: makes the operation from the task; raises C(invalid) for options that
+        contradict each other
+    :param constraints: C(mutually_exclusive), C(required_one_of) and their like, as AnsibleModule
+        takes them
+    """
+    spec = {**argument_spec(service), **options}
+    module = _Module(argument_spec=spec, supports_check_mode=True, **constraints)
+    if REQUESTS_MISSING is not None:
+        error = invalid(missing_required_lib("requests"))
+        module.fail_json(error.message, error=error.as_dict(), exception=REQUESTS_MISSING)
+    try:
+        task = Task(
+            module.params, resolve(service, module.params.get), module.warn, module.check_mode
+        )
+    except ToolchainError as error:
+        module.fail_json(error.message, error=error.as_dict())
+    module.no_log_values.update(secret.reveal() for secret in task.connection.secrets)
+    module.no_log_values.update(secrets_of_url(module.params.get("url") or ""))
+    try:
+        values = _values(operation(task), module.check_mode, module._diff)
+    except ToolchainError as error:
+        failure = task.failure(error)
+        module.fail_json(failure.pop("msg"), **failure)
+    module.exit_json(**values, http=task.accounting.as_dict())
+
+
+def _values(operation: Operation, predict: bool, with_diff: bool) -> dict[str, Any]:
+    """Carry out an operation, or in check mode say what it would do; the return values."""
+    plan = operation.plan()
+    values = dict(plan.result)
+    if plan.changed and not predict:
+        values.update(operation.apply(plan))
+    values["changed"] = values.get("changed", plan.changed)
+    if with_diff:
+        values["diff"] = {"before": plan.before, "after": plan.after}
+    return values

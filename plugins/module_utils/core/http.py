@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Requests and answers as values, and the small rules of addresses, queries and headers."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from typing import IO, Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from . import errors
+from .errors import ToolchainError, invalid
+from .secret import clean_url
+
+#: A query or a form: a mapping or pairs; lists repeat the name, C(None) is left out.
+Query = Mapping[str, Any] | Iterable[tuple[str, Any]]
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_LOGIN_PAGE = re.compile(
+    r"(commence)?(log|sign)[-_]?[io]n(\.(action|jsp|do|html?|php|aspx?))?", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request; C(what) names operation and object for the error message, as C(reading the role
+    'x').
+    """
+
+    what: str
+    method: str
+    url: str
+    reads: bool
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+    #: Opens the body anew for each attempt, for what is too large to be held; C(size) is its length
+    #: in bytes.
+    open_body: Callable[[], IO[bytes]] | None = None
+    size: int = 0
+    #: The body of the answer is taken piece by piece.
+    streamed: bool = False
+    #: Redirects and addresses on other hosts are followed, without credentials.
+    foreign_hosts: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A whole answer. C(url) is the address that gave it, after redirects."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    request: Request
+    url: str
+
+    @property
+    def text(self) -> str:
+        return self.body.decode("utf-8", errors="replace")
+
+    def json(self) -> Any:
+        """The decoded body; C(protocol) where it is not JSON, C(auth) where it is a login form."""
+        try:
+            return json.loads(self.body)
+        except ValueError:
+            raise unreadable(self, "JSON") from None
+
+    def error(self, kind: errors.Kind, message: str, detail: str | None = None) -> ToolchainError:
+        """An error of C(kind) that this answer stands for."""
+        return ToolchainError(
+            kind,
+            f"{self.request.what}: {message}",
+            status=self.status,
+            method=self.request.method,
+            url=clean_url(self.url),
+            detail=detail or None,
+        )
+
+
+def unreadable(answer: Answer, wanted: str) -> ToolchainError:
+    """The error for an answer of another kind than C(wanted)."""
+    text = answer.text
+    detail = errors.words(text)
+    if not text.strip():
+        return answer.error(
+            "protocol",
+            f"the server answered {answer.status} with an empty body where {wanted} was expected",
+        )
+    if errors.looks_like_html(text) and 'type="password"' in text.lower():
+        return answer.error(
+            "auth",
+            f"the server answered {answer.status} with a login page: check the credentials",
+            detail,
+        )
+    seen = "HTML" if errors.looks_like_html(text) else "other text"
+    return answer.error(
+        "protocol",
+        f"the server answered {answer.status} with {seen} where {wanted} was expected: check url",
+        detail,
+    )
+
+
+def path(*segments: str, slash: bool = False) -> str:
+    """Percent-encode path segments one by one. A segment C(.) or C(..) is refused: servers and
+    proxies resolve it.
+    """
+    if any(segment in (".", "..", "") for segment in segments):
+        raise invalid(f"'{'/'.join(segments)}' is not a path: it has an empty, '.' or '..' segment")
+    return "/".join(quote(segment, safe="") for segment in segments) + ("/" if slash else "")
+
+
+def encode(query: Query) -> str:
+    """Percent-encode a query or a form (blank as C(%20)); booleans are lower case."""
+    pairs: list[tuple[str, str]] = []
+    for name, value in query.items() if isinstance(query, Mapping) else query:
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            if one is not None:
+                pairs.append((name, str(one).lower() if isinstance(one, bool) else str(one)))
+    return urlencode(pairs, quote_via=quote, safe="")
+
+
+def origin(url: str) -> tuple[str, str, int | None]:
+    """Scheme, host and port, with the default port made explicit."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname or "", parts.port or _DEFAULT_PORTS.get(parts.scheme)
+
+
+def is_login_page(url: str) -> bool:
+    """Whether an address is that of a login page, as servers and single-sign-on proxies name it."""
+    return _LOGIN_PAGE.fullmatch(urlsplit(url).path.rstrip("/").rsplit("/", 1)[-1]) is not None
+
+
+def retry_after(value: str | None) -> float | None:
+    """Seconds of a C(Retry-After) header: a number or an HTTP date; C(None) where it is neither."""
+    if value is None:
+        return None
+    if value.strip().isdigit():
+        return float(value)
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except (TypeError, ValueError):
+        return None

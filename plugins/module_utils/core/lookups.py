@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What lookups share: the same options, the same clients, asked through C(get_option)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ansible.errors import AnsibleError
+from ansible.module_utils.basic import missing_required_lib
+from ansible.utils.display import Display
+
+from .errors import ToolchainError
+from .options import resolve
+from .sessions import REQUESTS_MISSING
+from .task import Task
+
+
+def ask(
+    service: str,
+    get: Callable[[str], Any],
+    params: Mapping[str, Any],
+    question: Callable[[Task], Any],
+) -> Any:
+    """Answer a lookup's question with a client that cannot write; failures become AnsibleError."""
+    if REQUESTS_MISSING is not None:
+        raise AnsibleError(missing_required_lib("requests"))
+    try:
+        task = Task(params, resolve(service, get), Display().warning, read_only=True)
+    except ToolchainError as error:
+        raise AnsibleError(error.message) from None
+    try:
+        return question(task)
+    except ToolchainError as error:
+        raise AnsibleError(task.failure(error)["msg"]) from None

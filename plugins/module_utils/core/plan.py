@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one place that decides whether something differs: pure, without I/O, never changing what it
+is given.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+Action = Literal["none", "create", "update", "delete", "run"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One field that differs; C(before) or C(after) is C(None) where the object is made or goes
+    away.
+    """
+
+    field: str
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a task would do: C(before) and C(after) are the diff, C(result) the return values if it
+    is done so.
+    """
+
+    before: Any
+    after: Any
+    action: Action = "none"
+    changes: tuple[Change, ...] = ()
+    result: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def changed(self) -> bool:
+        return self.action != "none"
+
+    def returning(self, **result: Any) -> Plan:
+        """The same plan with (further) return values."""
+        return Plan(self.before, self.after, self.action, self.changes, {**self.result, **result})
+
+
+class Operation(Protocol):
+    """What a module is: it reads and plans, and only C(apply) writes."""
+
+    def plan(self) -> Plan:
+        """Read what is there and compare it with what is wanted. Sends reads only."""
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        """Do what C(plan) says; gives the return values that only the doing tells. Not called in
+        check mode.
+        """
+
+
+class Comparison(Protocol):
+    """How one field is compared and what it becomes."""
+
+    def __call__(self, current: Any, wanted: Any) -> tuple[bool, Any]:
+        """Whether C(current) is as wanted already, and the value after the task."""
+
+
+def exact(current: Any, wanted: Any) -> tuple[bool, Any]:
+    return bool(current == wanted), wanted
+
+
+def unordered(current: Any, wanted: Any) -> tuple[bool, Any]:
+    """Lists whose order and repetitions carry no meaning."""
+    return sorted(set(map(_key, current or []))) == sorted(set(map(_key, wanted))), wanted
+
+
+def named_keys(current: Any, wanted: Any) -> tuple[bool, Any]:
+    """Mappings of which only the named keys are managed."""
+    after = {**(current or {}), **wanted}
+    return after == (current or {}), after
+
+
+def _key(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+
+
+def plan(
+    current: Mapping[str, Any] | None,
+    desired: Mapping[str, Any] | None,
+    comparisons: Mapping[str, Comparison] | None = None,
+) -> Plan:
+    """Compare an object with what is wanted of it.
+
+    :param current: the object as the server has it, C(None) where it is missing
+    :param desired: the wanted fields, C(None) for "absent"; a field that is C(None) is not managed
+    :param comparisons: field to comparison, :func:`exact` where none is given
+    """
+    if desired is None:
+        return _plan_of_removal(current)
+    managed = {name: copy.deepcopy(value) for name, value in desired.items() if value is not None}
+    if current is None:
+        changes = tuple(Change(name, None, value) for name, value in managed.items())
+        return Plan({}, managed, "create", changes)
+    before, after = copy.deepcopy(dict(current)), copy.deepcopy(dict(current))
+    changed: list[Change] = []
+    for name, wanted in managed.items():
+        same, value = (comparisons or {}).get(name, exact)(before.get(name), wanted)
+        if not same:
+            after[name] = value
+            changed.append(Change(name, before.get(name), value))
+    return Plan(before, after, "update" if changed else "none", tuple(changed))
+
+
+def _plan_of_removal(current: Mapping[str, Any] | None) -> Plan:
+    if current is None:
+        return Plan({}, {})
+    before = copy.deepcopy(dict(current))
+    return Plan(
+        before, {}, "delete", tuple(Change(name, value, None) for name, value in before.items())
+    )
+
+
+def unchanged(result: Mapping[str, Any] | None = None, state: Any = None) -> Plan:
+    """The plan of a task that only reads, or that finds nothing to do."""
+    return Plan(
+        {} if state is None else state, {} if state is None else state, result=dict(result or {})
+    )
+
+
+@dataclass(frozen=True)
+class Reading:
+    """An operation that only reads: C(read) gives the return values."""
+
+    read: Callable[[], Mapping[str, Any]]
+
+    def plan(self) -> Plan:
+        return unchanged(self.read())
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        raise AssertionError("a reading has nothing to apply")
+
+
+def without_none(values: Mapping[str, Any], names: Iterable[str] | None = None) -> dict[str, Any]:
+    """The entries of C(values) (those in C(names)) that are not C(None)."""
+    wanted: Sequence[str] = list(values) if names is None else list(names)
+    return {name: values[name] for name in wanted if values.get(name) is not None}

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Kept-alive sessions: one per server and credential in a process, shared by the items of a loop
+and by nobody else.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import IO, TYPE_CHECKING, Any
+
+from .options import Connection
+
+if TYPE_CHECKING:
+    from .auth import Login
+    from .transport import Accounting
+
+#: The traceback of the missing library, C(None) where it is there.
+REQUESTS_MISSING: str | None = None
+REQUEST_ERRORS: tuple[type[Exception], ...] = ()
+try:
+    import requests
+    import requests.adapters
+    import urllib3
+    from requests.utils import get_environ_proxies
+
+    REQUEST_ERRORS = (requests.RequestException, urllib3.exceptions.HTTPError)
+except ImportError:
+    REQUESTS_MISSING = traceback.format_exc()
+
+
+class Upload:
+    """A body that is read from a file while it is sent; its length is known, so that it is not sent
+    in chunks.
+    """
+
+    def __init__(self, file: IO[bytes], size: int, accounting: Accounting) -> None:
+        self._file, self._size, self._accounting = file, size, accounting
+
+    def __len__(self) -> int:
+        return self._size
+
+    def read(self, amount: int = -1) -> bytes:
+        block = self._file.read(amount)
+        self._accounting.add(bytes_sent=len(block))
+        return block
+
+    def close(self) -> None:
+        self._file.close()
+
+
+@dataclass
+class Kept:
+    """A session and what is remembered with it (the crumb of the CI server)."""
+
+    session: requests.Session
+    verify: bool | str
+    cert: tuple[str, str] | str | None
+    memory: dict[str, Any] = field(default_factory=dict)
+
+    def send(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        *,
+        body: bytes | Upload | None,
+        login: Login,
+        timeout: float,
+    ) -> requests.Response:
+        """One exchange without following redirects; of the environment only proxies count."""
+        return self.session.request(
+            method,
+            url,
+            headers=dict(headers),
+            data=body,
+            auth=login,
+            timeout=timeout,
+            allow_redirects=False,
+            stream=True,
+            verify=self.verify,
+            cert=self.cert,
+            proxies=get_environ_proxies(url),
+        )
+
+
+_kept: dict[tuple[Any, ...], Kept] = {}
+_lock = threading.Lock()
+
+
+def kept_session(connection: Connection, *, connections: int, cookies: bool) -> Kept:
+    """The session of a connection in this process, made where there is none yet.
+
+    The key holds address, credential and TLS options: sessions with different credentials are never
+    shared, and a
+    forked worker does not use its parent's.
+    """
+    tls = tuple(
+        connection.settings.get(name)
+        for name in ("validate_certs", "ca_path", "client_cert", "client_key")
+    )
+    bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
+    key = (os.getpid(), connection, tls, bundle, connections, cookies)
+    with _lock:
+        if key not in _kept:
+            _kept[key] = _new_session(connection, bundle, connections, cookies)
+        return _kept[key]
+
+
+def _new_session(
+    connection: Connection, bundle: str | None, connections: int, cookies: bool
+) -> Kept:
+    from http.cookiejar import DefaultCookiePolicy
+
+    settings = connection.settings
+    session = requests.Session()
+    session.trust_env = False  # a ~/.netrc that nobody named must not replace the credential
+    adapter = requests.adapters.HTTPAdapter(
+        pool_maxsize=connections, max_retries=0, pool_block=True
+    )
+    session.mount("https://", adapter)
+    session.mount("http://", adapter)
+    if not cookies:
+        session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+    verify: bool | str = bool(settings.get("validate_certs", True))
+    if verify:
+        verify = settings.get("ca_path") or bundle or True
+    else:
+        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+    certificate, key = settings.get("client_cert"), settings.get("client_key")
+    return Kept(session, verify, (certificate, key) if certificate and key else certificate)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an operation may know of the task that it runs for: the same for modules and for lookups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .auth import login_of
+from .errors import ToolchainError
+from .http import Answer
+from .options import Connection
+from .progress import progress
+from .secret import mask
+from .transport import Accounting, Transport
+
+
+@dataclass(frozen=True)
+class Task:
+    """Options, connection and the ways to speak to the user.
+
+    C(read_only) is for the transport alone: no operation asks whether it runs in check mode.
+    """
+
+    params: Mapping[str, Any]
+    connection: Connection
+    warn: Callable[[str], None]
+    read_only: bool
+    accounting: Accounting = field(default_factory=Accounting)
+
+    def transport(
+        self,
+        *,
+        describe: Callable[[Answer], str] | None = None,
+        api_key_header: str = "X-Api-Key",
+        connections: int = 10,
+        crumbs: bool = False,
+    ) -> Transport:
+        """The way to the service of this task; see :class:`Transport`."""
+        return Transport(
+            self.connection,
+            login_of(self.connection, api_key_header),
+            read_only=self.read_only,
+            accounting=self.accounting,
+            describe=describe,
+            connections=connections,
+            crumbs=crumbs,
+        )
+
+    def progress(self, line: str) -> None:
+        """Tell a waiting user what goes on."""
+        progress(mask(line, self.connection.secrets))
+
+    def failure(self, error: ToolchainError) -> dict[str, Any]:
+        """The return values of a failed task (interface contract, 1.3)."""
+        secrets = self.connection.secrets
+        described = {
+            name: mask(value, secrets) if isinstance(value, str) else value
+            for name, value in error.as_dict().items()
+        }
+        values = {
+            "changed": self.accounting.acknowledged > 0,
+            "http": self.accounting.as_dict(),
+            **error.result,
+        }
+        return {**values, "msg": mask(str(error), secrets), "error": described}

@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One way to the server: login, TLS, redirects, retries, the gate of check mode, accounting
+(contract, 1.3 and 1.4).
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin, urlsplit
+
+from . import errors
+from .auth import Anonymous, Crumb, Login
+from .errors import ToolchainError, invalid
+from .failures import Failure, failure_of
+from .http import REDIRECTS, Answer, Query, Request, encode, is_login_page, origin, retry_after
+from .options import Connection
+from .secret import clean_url, mask
+from .sessions import REQUEST_ERRORS, Upload, kept_session
+
+if TYPE_CHECKING:
+    import requests
+
+_RETRIED_READS = frozenset({429, 502, 503, 504})
+_KEEPING_METHOD = frozenset({307, 308})
+_MOST_REDIRECTS = 5
+_FIRST_WAIT = 0.5  # seconds
+
+
+@dataclass
+class Accounting:
+    """What a task cost; C(acknowledged) counts the writes that the server answered without an
+    error.
+    """
+
+    requests: int = 0
+    writes: int = 0
+    acknowledged: int = 0
+    retries: int = 0
+    bytes_sent: int = 0
+    bytes_received: int = 0
+    seconds: float = 0.0
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    def add(self, **counts: float) -> None:
+        with self._lock:
+            for name, count in counts.items():
+                setattr(self, name, getattr(self, name) + count)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The C(http) return value: counts, bytes of bodies, seconds spent in requests."""
+        names = ("requests", "writes", "retries", "bytes_sent", "bytes_received")
+        return {**{name: getattr(self, name) for name in names}, "seconds": round(self.seconds, 3)}
+
+
+class Transport:
+    """All requests of one task to one service.
+
+    :param read_only: check mode: a request that is not marked as a read raises instead of leaving
+    :param describe: turns an error answer into the server's words (one decoder per service)
+    :param connections: most connections at once
+    :param crumbs: keep the session cookie and send the anti-forgery token of the CI server with
+        every POST
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        login: Login,
+        *,
+        read_only: bool,
+        accounting: Accounting | None = None,
+        describe: Callable[[Answer], str] | None = None,
+        connections: int = 10,
+        crumbs: bool = False,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.connection = connection
+        self.accounting = Accounting() if accounting is None else accounting
+        self._login, self._read_only, self._sleep = login, read_only, sleep
+        self._describe = describe or (lambda answer: errors.words(answer.text))
+        self._kept = kept_session(connection, connections=connections, cookies=crumbs)
+        self._timeout = float(connection.settings["timeout"])
+        self._retries = int(connection.settings["retries"])
+        self._longest_wait = float(connection.settings["retry_max_wait"])
+        self._crumb = Crumb(self._fetch_crumb, self._kept.memory) if crumbs else None
+
+    def forget_login(self) -> None:
+        """Drop cookies and crumb, as after a restart of the server."""
+        self._kept.session.cookies.clear()
+        if self._crumb is not None:
+            self._crumb.forget()
+
+    def url(self, path: str, query: Query | None = None) -> str:
+        """The address of an encoded path below the base address; an absolute address is taken as it
+        is.
+        """
+        address = (
+            path
+            if urlsplit(path).scheme in ("http", "https")
+            else f"{self.connection.url}/{path.lstrip('/')}"
+        )
+        encoded = encode(query) if query is not None else ""
+        return f"{address}{'&' if '?' in address else '?'}{encoded}" if encoded else address
+
+    def read(
+        self,
+        what: str,
+        path: str,
+        *,
+        method: str = "GET",
+        expect: Collection[int] = (200,),
+        **parts: Any,
+    ) -> Answer:
+        """Send a request that changes nothing; see :meth:`send`."""
+        return self.send(what, method, path, reads=True, expect=expect, **parts)
+
+    def write(
+        self,
+        what: str,
+        method: str,
+        path: str,
+        *,
+        expect: Collection[int] = (200, 201, 202, 204),
+        **parts: Any,
+    ) -> Answer:
+        """Send a request that changes the server, once; see :meth:`send`."""
+        return self.send(what, method, path, reads=False, expect=expect, **parts)
+
+    def send(
+        self,
+        what: str,
+        method: str,
+        path: str,
+        *,
+        reads: bool,
+        expect: Collection[int],
+        **parts: Any,
+    ) -> Answer:
+        """Send a request and give its whole answer.
+
+        :param what: operation and object for messages, as C(updating the role 'x')
+        :param path: encoded, relative to the base address
+        :param parts: C(query), C(json) (any), C(form) (a query), C(body) (bytes), C(open_body) with
+            C(size), C(headers)
+        :param expect: statuses that are an answer; every other one raises with the kind it stands
+            for
+        """
+        request = self._request(what, method, path, reads, **parts)
+        with self._answer_to(request) as response:
+            answer = Answer(
+                response.status_code, response.headers, response.content, request, response.url
+            )
+        if answer.status not in expect:
+            raise self.failure(answer)
+        return answer
+
+    @contextmanager
+    def stream(
+        self, what: str, path: str, *, method: str = "GET", **parts: Any
+    ) -> Iterator[requests.Response]:
+        """A read whose body is taken piece by piece (C(iter_content), C(iter_lines)); a status
+        other than 200 raises.
+        """
+        request = self._request(what, method, path, True, streamed=True, **parts)
+        with self._answer_to(request) as response:
+            try:
+                if response.status_code != 200:
+                    raise self.failure(
+                        Answer(
+                            response.status_code,
+                            response.headers,
+                            response.content,
+                            request,
+                            response.url,
+                        )
+                    )
+                yield response
+            except REQUEST_ERRORS as error:
+                raise failure_of(error, request, self._timeout).error from None
+
+    def failure(self, answer: Answer) -> ToolchainError:
+        """The error that an answer stands for."""
+        location = answer.headers.get("Location")
+        if location is not None and answer.status in REDIRECTS:
+            return self._redirect_error(
+                answer.request, answer.status, urljoin(answer.url, location)
+            )
+        detail = errors.shorten(mask(self._describe(answer), self.connection.secrets))
+        said = f": {detail}" if detail else " without a word"
+        return answer.error(
+            errors.kind_of_status(answer.status),
+            f"the server answered {answer.status}{said}",
+            detail,
+        )
+
+    def _request(
+        self,
+        what: str,
+        method: str,
+        path: str,
+        reads: bool,
+        *,
+        query: Query | None = None,
+        **parts: Any,
+    ) -> Request:
+        if self._read_only and not reads:
+            raise invalid(
+                f"{what}: stopped, because a request that writes must not be sent in check mode"
+            )
+        headers = {"Accept": "*/*", "User-Agent": "delivery.toolchain"}
+        if "json" in parts:
+            headers["Content-Type"] = "application/json"
+            parts["body"] = json.dumps(parts.pop("json"), ensure_ascii=False).encode()
+        elif "form" in parts:
+            headers["Content-Type"] = "application/x-www-form-urlencoded;charset=UTF-8"
+            parts["body"] = encode(parts.pop("form")).encode("ascii")
+        headers.update(parts.pop("headers", {}))
+        return Request(what, method, self.url(path, query), reads, headers, **parts)
+
+    @contextmanager
+    def _answer_to(self, request: Request) -> Iterator[requests.Response]:
+        """Send, wait and send again as the rules have it; the response is closed and counted
+        afterwards.
+        """
+        attempt, crumb_renewed = 0, False
+        while True:
+            outcome = self._attempt(request)
+            if not crumb_renewed and self._crumb_refused(request, outcome):
+                self.forget_login()
+                crumb_renewed = True
+                continue
+            wait = self._wait_before_next(request, outcome, attempt)
+            if wait is None:
+                break
+            attempt += 1
+            self.accounting.add(retries=1)
+            self._sleep(wait)
+        if isinstance(outcome, Failure):
+            raise outcome.error
+        try:
+            yield outcome
+        finally:
+            if request.streamed:
+                self.accounting.add(bytes_received=outcome.raw.tell())
+                outcome.close()
+
+    def _attempt(self, request: Request) -> requests.Response | Failure:
+        started = time.monotonic()
+        try:
+            return self._follow(request)
+        except REQUEST_ERRORS as error:
+            return failure_of(error, request, self._timeout)
+        finally:
+            self.accounting.add(seconds=time.monotonic() - started)
+
+    def _follow(self, request: Request) -> requests.Response:
+        """Send the request; follow the redirects of a read within its origin (beyond it where that
+        was asked for).
+        """
+        url = request.url
+        for _hop in range(_MOST_REDIRECTS):
+            response = self._exchange(request, url)
+            location = response.headers.get("Location")
+            if not request.reads or response.status_code not in REDIRECTS or location is None:
+                return response
+            target = urljoin(url, location)
+            keeps_body = request.body is None or response.status_code in _KEEPING_METHOD
+            downgrade = url.startswith("https:") and not target.startswith("https:")
+            elsewhere = origin(target) != origin(url) and not request.foreign_hosts
+            if is_login_page(target) or not keeps_body or downgrade or elsewhere:
+                raise self._redirect_error(request, response.status_code, target)
+            url = target
+        raise ToolchainError(
+            "protocol",
+            f"{request.what}: the server redirects in circles",
+            method=request.method,
+            url=clean_url(url),
+        )
+
+    def _exchange(self, request: Request, url: str) -> requests.Response:
+        at_home = origin(url) == origin(self.connection.url)
+        if not at_home and not request.foreign_hosts:
+            raise ToolchainError(
+                "protocol",
+                f"{request.what}: {clean_url(url)} is not on the server at {self.connection.url}",
+            )
+        headers = dict(request.headers)
+        if self._crumb is not None and request.method == "POST":
+            headers.update(self._crumb.headers())
+        self.accounting.add(
+            requests=1, writes=int(not request.reads), bytes_sent=len(request.body or b"")
+        )
+        upload = (
+            None
+            if request.open_body is None
+            else Upload(request.open_body(), request.size, self.accounting)
+        )
+        try:
+            login, body = (
+                self._login if at_home else Anonymous(),
+                request.body if upload is None else upload,
+            )
+            response = self._kept.send(
+                request.method, url, headers, body=body, login=login, timeout=self._timeout
+            )
+        finally:
+            if upload is not None:
+                upload.close()
+        if not request.streamed:
+            self.accounting.add(bytes_received=len(response.content))
+        if not request.reads and response.status_code < 400:
+            self.accounting.add(acknowledged=1)
+        return response
+
+    def _wait_before_next(
+        self, request: Request, outcome: requests.Response | Failure, attempt: int
+    ) -> float | None:
+        """Seconds to wait before the request is sent again, C(None) where it must not be."""
+        if isinstance(outcome, Failure):
+            return (
+                self._back_off(attempt) if outcome.may_repeat and attempt < self._retries else None
+            )
+        status, asked = outcome.status_code, retry_after(outcome.headers.get("Retry-After"))
+        repeatable = (
+            status in _RETRIED_READS
+            if request.reads
+            else status == 429 or (status == 503 and asked is not None)
+        )
+        if not repeatable:
+            return None
+        if asked is not None and asked > self._longest_wait:
+            raise self._too_long(request, outcome, asked)
+        return max(asked or 0.0, self._back_off(attempt)) if attempt < self._retries else None
+
+    def _back_off(self, attempt: int) -> float:
+        """Exponential with jitter, so that many clients do not come back at the same moment."""
+        longest: float = min(self._longest_wait, _FIRST_WAIT * 2.0**attempt)
+        return longest * (0.5 + random.random() / 2)
+
+    def _too_long(
+        self, request: Request, response: requests.Response, seconds: float
+    ) -> ToolchainError:
+        answer = Answer(
+            response.status_code, response.headers, response.content, request, response.url
+        )
+        detail = errors.shorten(mask(self._describe(answer), self.connection.secrets))
+        limit = f"longer than retry_max_wait ({self._longest_wait:g} s)"
+        return answer.error(
+            "rate_limited",
+            f"the server asks to wait {seconds:.0f} s before the next request, {limit}",
+            detail,
+        )
+
+    def _redirect_error(self, request: Request, status: int, target: str) -> ToolchainError:
+        login, where = is_login_page(target), clean_url(target)
+        if login:
+            reason = f"the server redirects to its login page {where}: check the credentials"
+        else:
+            reason = f"the server redirects to {where}, which is not followed: correct url"
+        message, url = f"{request.what}: {reason}", clean_url(request.url)
+        return ToolchainError(
+            "auth" if login else "protocol", message, status=status, method=request.method, url=url
+        )
+
+    def _crumb_refused(self, request: Request, outcome: requests.Response | Failure) -> bool:
+        if self._crumb is None or isinstance(outcome, Failure) or request.method != "POST":
+            return False
+        return outcome.status_code == 403 and "no valid crumb" in outcome.text.lower()
+
+    def _fetch_crumb(self, path: str, query: Mapping[str, str]) -> tuple[int, Any]:
+        answer = self.read(
+            "asking for a crumb",
+            path,
+            query=query,
+            expect=(200, 403, 404) if "xml" in path else (200, 404),
+        )
+        is_json = answer.status == 200 and answer.text.lstrip().startswith("{")
+        return answer.status, answer.json() if is_json else answer.text
