@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`python -m sandbox`: start the five services and print their addresses."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sandbox.app import SERVICES, build_app, default_seeds, load_seed
+from sandbox.server import serve
+from sandbox.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FLAVOURS = ("written", "real")
+
+
+def _flavours(values: Sequence[str]) -> dict[str, str]:
+    """`real` means all services, `ci=real` one of them; later ones count."""
+    chosen: dict[str, str] = {}
+    for value in values:
+        service, equals, flavour = value.rpartition("=")
+        if flavour not in FLAVOURS or (equals and service not in SERVICES):
+            raise argparse.ArgumentTypeError(f"not a flavour: {value}")
+        chosen.update(dict.fromkeys([service] if equals else SERVICES, flavour))
+    return chosen
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m sandbox", description=__doc__)
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=0, help="0: a free one")
+    parser.add_argument(
+        "--database", metavar="FILE", help="keep the state in this file (default: in memory)"
+    )
+    parser.add_argument(
+        "--seed",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        default=[],
+        help="further data, merged into the default seed",
+    )
+    parser.add_argument(
+        "--no-default-seed", action="store_true", help="start with nothing but the --seed files"
+    )
+    parser.add_argument("--flavour", metavar="[SERVICE=]written|real", action="append", default=[])
+    parser.add_argument(
+        "--ready-file",
+        metavar="FILE",
+        type=Path,
+        help="write the addresses there as JSON once listening",
+    )
+    arguments = parser.parse_args()
+    try:
+        arguments.flavours = _flavours(arguments.flavour)
+    except argparse.ArgumentTypeError as error:
+        parser.error(str(error))
+    return arguments
+
+
+def _announce(host: str, port: int, ready_file: Path | None) -> None:
+    root = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    urls = {name: f"{root}/{name}" for name in SERVICES}
+    control = f"{root}/_sandbox"
+    for name, url in {**urls, "control": control}.items():
+        print(f"{name:<10}{url}", flush=True)
+    if ready_file is not None:
+        partial = ready_file.with_name(ready_file.name + ".partial")
+        partial.write_text(
+            json.dumps({"pid": os.getpid(), "port": port, "urls": urls, "control": control}),
+            encoding="utf-8",
+        )
+        os.replace(partial, ready_file)
+
+
+def main() -> int:
+    arguments = _arguments()
+    seeds = [] if arguments.no_default_seed else default_seeds()
+    seeds += [load_seed(path) for path in arguments.seed]
+    store = Store(arguments.database)
+    try:
+        app = build_app(store, seeds, arguments.flavours)
+        serve(
+            app,
+            arguments.host,
+            arguments.port,
+            lambda port: _announce(arguments.host, port, arguments.ready_file),
+        )
+    finally:
+        store.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

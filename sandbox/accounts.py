@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How issue tracker and wiki take a login: basic, bearer, OAuth 1.0a (written interface 5).
+
+Server facts, tracker 1.1, 1.2 and 2.6. Credentials in the seed:
+`{users: {name: password}, tokens: {token: name}, oauth: {consumer_key, access_token, user}}`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+
+from sandbox.oauth import Consumer, OAuthProblem, SignedRequest, header_parameters, verify
+from sandbox.service import Service
+
+# `logins`: which kinds the administrator allows. `refusal`: the shape of a refused login, one of
+# html, text, json, or empty (200 without a body). `anonymous_on_bad_login`: a wrong login counts
+# as none, with 200. `captcha`: the lock-out after too many wrong logins is in force.
+SETTINGS: dict[str, Any] = {
+    "logins": ["basic", "bearer", "oauth"],
+    "refusal": "html",
+    "anonymous_on_bad_login": False,
+    "captcha": False,
+    "oauth_public_key": "",
+    "oauth_signature_methods": ["RSA-SHA1"],
+    "max_url": 8192,
+}
+
+_FAILED = "AUTHENTICATED_FAILED"
+_REASON = "X-Seraph-LoginReason"
+_SCOPE_KEY = "sandbox.login"
+
+
+@dataclass(frozen=True)
+class Login:
+    """Who asks; `user` None is anonymous, `reason` what the server says about the login."""
+
+    user: str | None
+    reason: str | None = None
+
+
+class _Refused(Exception):
+    def __init__(self, response: Response) -> None:
+        super().__init__(response.status_code)
+        self.response = response
+
+
+def login_of(request: Request) -> Login:
+    """The login that `Accounts.authenticate` accepted."""
+    found: Login = request.scope[_SCOPE_KEY]
+    return found
+
+
+class Accounts:
+    """The login check of one service."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self._nonces: set[str] = set()
+
+    def reset(self) -> None:
+        self._nonces.clear()
+
+    def authenticate(self, request: Request) -> Response | None:
+        """None when the request may go on, else its refusal; the URL limit comes first, as the
+        web server in front of the application sets it (server fact, tracker 2.5)."""
+        query = request.scope["query_string"].decode("latin-1")
+        if len(request.scope["path"]) + len(query) > self.service.settings["max_url"]:
+            return HTMLResponse(_page(414, "Request-URI Too Long"), 414)
+        try:
+            request.scope[_SCOPE_KEY] = self._login(request, query)
+        except _Refused as refused:
+            return refused.response
+        return None
+
+    def _login(self, request: Request, query: str) -> Login:
+        settings = self.service.settings
+        authorization = request.headers.get("authorization", "")
+        if authorization == "":
+            if settings["anonymous_on_bad_login"]:
+                return Login(None)
+            raise _Refused(self._unauthorized(None))
+        kind = authorization.partition(" ")[0].lower()
+        if kind == "basic" and settings["captcha"]:
+            raise _Refused(self._locked(request))
+        if kind in ("basic", "bearer", "oauth") and kind not in settings["logins"]:
+            raise _Refused(HTMLResponse(_page(403, f"{kind} authentication is disabled"), 403))
+        if kind == "oauth":
+            return self._oauth(request, query)
+        user = self._user(kind, authorization)
+        if user is not None:
+            return Login(user, "OK")
+        if settings["anonymous_on_bad_login"]:
+            return Login(None, _FAILED)
+        raise _Refused(self._unauthorized(_FAILED))
+
+    def _user(self, kind: str, authorization: str) -> str | None:
+        credentials = self.service.context.credentials(self.service.name)
+        secret = authorization.partition(" ")[2].strip()
+        if kind == "bearer":
+            return _text(credentials.get("tokens", {}).get(secret))
+        try:
+            name, _, password = base64.b64decode(secret).decode("utf-8").partition(":")
+        except (binascii.Error, UnicodeDecodeError):
+            return None
+        known = credentials.get("users", {}).get(name)
+        return name if kind == "basic" and known == password else None
+
+    def _oauth(self, request: Request, query: str) -> Login:
+        settings = self.service.settings
+        known = self.service.context.credentials(self.service.name).get("oauth", {})
+        consumer = Consumer(
+            known.get("consumer_key", ""),
+            known.get("access_token", ""),
+            settings["oauth_public_key"],
+            settings["oauth_signature_methods"],
+        )
+        scope = request.scope
+        signed = SignedRequest(
+            request.method,
+            f"{scope['scheme']}://{request.headers.get('host', '').lower()}{scope['path']}",
+            query,
+            header_parameters(request.headers["authorization"]),
+        )
+        try:
+            nonce = verify(signed, consumer, self.service.context.now_ms() // 1000)
+            if nonce in self._nonces:
+                raise OAuthProblem("nonce_used")
+        except OAuthProblem as problem:
+            raise _Refused(_oauth_refusal(request, str(problem))) from None
+        self._nonces.add(nonce)
+        return Login(known["user"], "OK")
+
+    def _unauthorized(self, reason: str | None) -> Response:
+        shape = self.service.settings["refusal"]
+        headers = {} if reason is None else {_REASON: reason}
+        if shape == "empty":
+            return Response(b"", 200, headers, "application/json")
+        headers["WWW-Authenticate"] = f'OAuth realm="{self.service.name}"'
+        if shape == "json":
+            message = "You are not authenticated. Authentication required to perform this operation"
+            return JSONResponse({"errorMessages": [message], "errors": {}}, 401, headers)
+        if shape == "text":
+            text = f"Basic Authentication Failure - Reason : {reason or 'Login Required'}"
+            return PlainTextResponse(text, 401, headers)
+        return HTMLResponse(_page(401, "Unauthorized"), 401, headers)
+
+    def _locked(self, request: Request) -> Response:
+        address = self.service.context.base_url(request, self.service.name) + "/login.jsp"
+        headers = {
+            _REASON: "AUTHENTICATION_DENIED",
+            "X-Authentication-Denied-Reason": f"CAPTCHA_CHALLENGE; login-url={address}",
+        }
+        text = "Basic Authentication Failure - Reason : AUTHENTICATION_DENIED"
+        return HTMLResponse(_page(403, text), 403, headers)
+
+    def note(self, request: Request, response: Response) -> None:
+        """Say in the headers whom the server took the client for (server fact, tracker 2.1)."""
+        login = request.scope.get(_SCOPE_KEY)
+        if login is None:
+            return
+        if login.reason is not None and (self.service.real or login.reason == _FAILED):
+            response.headers.setdefault(_REASON, login.reason)
+        if self.service.real:
+            number = self.service.context.store.next_id(f"{self.service.name}.request")
+            response.headers["X-AREQUESTID"] = f"{number}x1"
+            response.headers["X-AUSERNAME"] = login.user or "anonymous"
+
+
+def _oauth_refusal(request: Request, problem: str) -> Response:
+    realm = f'OAuth realm="{request.url.hostname}", oauth_problem="{problem}"'
+    return PlainTextResponse(f"oauth_problem={problem}", 401, {"WWW-Authenticate": realm})
+
+
+def _page(status: int, words: str) -> str:
+    return (
+        f"<html><head><title>{words} ({status})</title></head>"
+        f"<body><h1>HTTP Status {status}: {words}</h1></body></html>"
+    )
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The code analysis server of the sandbox (written interface 4.5; server facts, analysis 4)."""
+
+from __future__ import annotations
+
+from sandbox.analysis.service import AnalysisService
+
+SERVICE = AnalysisService
+
+__all__ = ["SERVICE", "AnalysisService"]

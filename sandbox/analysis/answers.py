@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How the code analysis server takes parameters and how it answers (server facts, analysis 4.1)."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.responses import Response
+
+from sandbox.context import Context
+
+Record = dict[str, Any]
+
+
+class Refused(Exception):
+    """The error object of the server: `status` and `message`."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+
+
+@dataclass(frozen=True)
+class Call:
+    """One action with its parameters; a parameter that was not sent is None."""
+
+    context: Context
+    form: Mapping[str, str]
+    real: bool
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return self.context.settings("analysis")
+
+    def text(self, name: str) -> str | None:
+        return self.form.get(name)
+
+    def required(self, name: str) -> str:
+        value = self.form.get(name)
+        if value is None or value == "":
+            raise Refused(400, f"Missing required parameter: {name}")
+        return value
+
+    def boolean(self, name: str) -> bool | None:
+        """Lower case `true` and `false` only; anything else is refused."""
+        value = self.form.get(name)
+        if value is None:
+            return None
+        if value not in ("true", "false"):
+            raise Refused(400, f"Invalid value for boolean parameter {name}: {value}")
+        return value == "true"
+
+    def listed(self, name: str) -> list[str] | None:
+        """A comma list; server fact (analysis 4.3): `\\,` and `\\\\` are escapes.
+
+        The written interface (4.5) has no escapes; the setting `list_escapes` decides otherwise.
+        """
+        value = self.form.get(name)
+        if value is None:
+            return None
+        escapes = self.settings["list_escapes"]
+        if self.real if escapes is None else escapes:
+            return split_list(value)
+        return [part for part in value.split(",") if part != ""]
+
+    def limit(self) -> int:
+        """Server fact (analysis 4.3): 1000 where the client gives none."""
+        value = self.form.get("limit")
+        if value is None:
+            return 1000
+        if not value.isdigit():
+            raise Refused(400, f"Invalid value for integer parameter limit: {value}")
+        return int(value)
+
+    def absent(self, what: str) -> Refused:
+        """The refusal for an object that does not exist (its status is not documented)."""
+        return Refused(int(self.settings["absent_status"]), f"{what} does not exist")
+
+
+def split_list(value: str) -> list[str]:
+    """Parts between commas; a backslash takes the meaning from the next character."""
+    parts, current, escaped = [], "", False
+    for char in value:
+        if escaped:
+            current, escaped = current + char, False
+        elif char == "\\":
+            escaped = True
+        elif char == ",":
+            parts.append(current)
+            current = ""
+        else:
+            current += char
+    return [part for part in [*parts, current] if part != ""]
+
+
+def contains_or_exact(names: Iterable[str], search: str | None) -> list[str]:
+    """Search of roles: a part of the name, or with a leading `+` the whole name."""
+    if not search:
+        return list(names)
+    if search.startswith("+"):
+        return [name for name in names if name == search[1:]]
+    return [name for name in names if search.lower() in name.lower()]
+
+
+def by_pattern(names: Iterable[str], search: str | None) -> list[str]:
+    """Search of users and groups: `*` stands for any characters."""
+    pattern = (search or "*").replace("[", "[[]").replace("?", "[?]")
+    return [name for name in names if fnmatch.fnmatchcase(name.lower(), pattern.lower())]
+
+
+def _line(record: Record) -> str:
+    """Server fact (analysis 4.4): `=` and the characters of HTML arrive as escapes."""
+    text = json.dumps(record, ensure_ascii=False)
+    for char in "=<>&'":
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return text
+
+
+def records(found: Sequence[Record] | None, settings: dict[str, Any]) -> Response:
+    """One JSON object per line; None (a change that was made) is an empty body.
+
+    Server fact (analysis 4.1): line ends, blank lines and a last line end differ.
+    """
+    end = str(settings["line_end"])
+    between = end + end if settings["blank_lines"] else end
+    text = between.join(_line(record) for record in found or [])
+    if text and settings["trailing_newline"]:
+        text += end
+    return Response(text, 200, None, str(settings["content_type"]))
+
+
+def error(refused: Refused, settings: dict[str, Any]) -> Response:
+    """The error object; some servers send it with status 200 (server fact, analysis 4.1)."""
+    status = 200 if settings["error_status_200"] else refused.status
+    text = json.dumps({"status": refused.status, "message": refused.message}) + "\n"
+    return Response(text, status, None, str(settings["content_type"]))

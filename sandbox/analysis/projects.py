@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Projects and what is inside them (written interface 4.5; server facts, analysis 4.3).
+
+What is inside a project is kept under `<project id>/<name>`: the id outlives a change of the name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sandbox.analysis.answers import Call, Record, Refused
+from sandbox.context import Context
+
+PROJECTS, BUILDS, MODULES, VIEWS, ISSUES, DEFECTS = (
+    "analysis.project",
+    "analysis.build",
+    "analysis.module",
+    "analysis.view",
+    "analysis.issue",
+    "analysis.defect_type",
+)
+DEFAULT_VIEW = {
+    "id": 0,
+    "name": "*default*",
+    "query": "",
+    "creator": "System",
+    "is_public": True,
+    "tags": [],
+}
+MODULE_LISTS = ("allow_users", "allow_groups", "deny_users", "deny_groups", "tags")
+
+
+def seed(context: Context, data: dict[str, Any]) -> None:
+    """A project: `name, id, creator, description, tags, builds, modules, views, issues, ...`."""
+    name, project_id = data["name"], data.get("id", data["name"])
+    project = {
+        "id": project_id,
+        "name": name,
+        "creator": data.get("creator", "admin"),
+        "description": data.get("description", ""),
+        "tags": data.get("tags") or [],
+    }
+    store = context.store
+    store.put(PROJECTS, name, project)
+    for number, build in enumerate(data.get("builds") or [], 1):
+        store.put(BUILDS, f"{project_id}/{build['name']}", {"id": number, "keepit": False, **build})
+    for module in data.get("modules") or []:
+        filled = {"paths": [], "allowAll": True, **{key: [] for key in MODULE_LISTS}, **module}
+        store.put(MODULES, f"{project_id}/{module['name']}", filled)
+    views = [DEFAULT_VIEW, *(data.get("views") or [])]
+    for number, view in enumerate(views):
+        filled = {**DEFAULT_VIEW, "id": number, "creator": project["creator"], **view}
+        store.put(VIEWS, f"{project_id}/{view['name']}", filled)
+    for issue in data.get("issues") or []:
+        store.put(ISSUES, f"{project_id}/{issue['id']:09d}", issue)
+    for defect in data.get("defect_types") or []:
+        store.put(DEFECTS, f"{project_id}/{defect['code']}", {"enabled": True, **defect})
+
+
+def named(call: Call) -> dict[str, Any]:
+    """The project of the parameter `project`."""
+    name = call.required("project")
+    project = call.context.store.get(PROJECTS, name)
+    if project is None:
+        raise call.absent(f"Project {name}")
+    return project
+
+
+def id_of(call: Call, given: str) -> str:
+    """A project's id from what a client sent; the written interface does not tell id from name."""
+    for name, project in call.context.store.items(PROJECTS):
+        if project["id"] == given or (not call.real and name == given):
+            return str(project["id"])
+    raise call.absent(f"Project {given}")
+
+
+def inside(call: Call, kind: str) -> list[dict[str, Any]]:
+    """All objects of a kind in the project that the call names."""
+    prefix = f"{named(call)['id']}/"
+    return [doc for _, doc in call.context.store.items(kind, prefix)]
+
+
+def _without_empty(record: Record, *names: str) -> Record:
+    """Server fact (analysis 4.3): a list without entries is left out."""
+    return {key: value for key, value in record.items() if key not in names or value}
+
+
+def projects(call: Call) -> list[Record]:
+    return [_without_empty(doc, "tags") for _, doc in call.context.store.items(PROJECTS)]
+
+
+def builds(call: Call) -> list[Record]:
+    """Written interface 2.5: `id`, `name`, `date` (epoch ms), `keepit`; the newest first."""
+    found = inside(call, BUILDS)
+    keys = ("id", "name", "date", "keepit")
+    newest_first = sorted(found, key=lambda build: (-int(build["date"]), -int(build["id"])))
+    return [{key: build[key] for key in keys} for build in newest_first]
+
+
+def views(call: Call) -> list[Record]:
+    return [_without_empty(view, "tags") for view in inside(call, VIEWS)]
+
+
+def defect_types(call: Call) -> list[Record]:
+    keys = ("code", "name", "enabled", "severity")
+    return [{key: defect[key] for key in keys} for defect in inside(call, DEFECTS)]
+
+
+def modules(call: Call) -> list[Record]:
+    """Server fact (analysis 4.3): `allowAll` and `tags` are not shown by older servers."""
+    shown = []
+    for module in inside(call, MODULES):
+        record: Record = {"name": module["name"], "paths": module["paths"]}
+        if call.settings["modules_show_allow_all"]:
+            record["allowAll"] = module["allowAll"]
+            record = _without_empty({**record, "tags": module["tags"]}, "tags")
+        shown.append(record)
+    return shown
+
+
+def _module_key(call: Call, name: str) -> str:
+    return f"{named(call)['id']}/{name}"
+
+
+def _given_module(call: Call, module: dict[str, Any]) -> None:
+    """Put into the module what was sent, and nothing else."""
+    allow_all = call.boolean("allow_all")
+    if allow_all is not None:
+        module["allowAll"] = allow_all
+    for name in ("paths", *MODULE_LISTS):
+        value = call.listed(name)
+        if value is not None:
+            module[name] = value
+
+
+def create_module(call: Call) -> None:
+    """Server fact (analysis 4.3): real servers require `paths`."""
+    name = call.required("name")
+    key = _module_key(call, name)
+    if call.context.store.get(MODULES, key) is not None:
+        raise Refused(400, f"Module {name} already exists")
+    if call.real:
+        call.required("paths")
+    module = {"name": name, "paths": [], "allowAll": False, **{key: [] for key in MODULE_LISTS}}
+    _given_module(call, module)
+    call.context.store.put(MODULES, key, module)
+
+
+def _module(call: Call) -> tuple[str, dict[str, Any]]:
+    name = call.required("name")
+    key = _module_key(call, name)
+    module = call.context.store.get(MODULES, key)
+    if module is None:
+        raise call.absent(f"Module {name}")
+    return key, module
+
+
+def update_module(call: Call) -> None:
+    key, module = _module(call)
+    new_name = call.text("new_name")
+    if new_name and new_name != module["name"]:
+        new_key = _module_key(call, new_name)
+        if call.context.store.get(MODULES, new_key) is not None:
+            raise Refused(400, f"Module {new_name} already exists")
+        call.context.store.delete(MODULES, key)
+        key, module["name"] = new_key, new_name
+    _given_module(call, module)
+    call.context.store.put(MODULES, key, module)
+
+
+def delete_module(call: Call) -> None:
+    key, _ = _module(call)
+    call.context.store.delete(MODULES, key)

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The code analysis server: one address, an action in each form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from sandbox.analysis import accounts, projects, search
+from sandbox.analysis.answers import Call, Record, Refused, error, records
+from sandbox.service import Service, route
+
+PATH = "/review/api"
+COMMON = frozenset({"user", "ltoken", "action"})
+
+
+@dataclass(frozen=True)
+class Action:
+    """`written` are the parameters of the written interface (4.5), `more` those of real servers.
+
+    A handler that returns None changes something: 200 with an empty body.
+    """
+
+    handler: Callable[[Call], list[Record] | None]
+    written: frozenset[str]
+    more: frozenset[str] = frozenset()
+    writes: bool = False
+
+
+def _reads(handler: Callable[[Call], list[Record]], written: str = "", more: str = "") -> Action:
+    return Action(handler, frozenset(written.split()), frozenset(more.split()))
+
+
+def _writes(handler: Callable[[Call], None], written: str, more: str = "") -> Action:
+    return Action(handler, frozenset(written.split()), frozenset(more.split()), writes=True)
+
+
+def _version(call: Call) -> list[Record]:
+    major, _, minor = str(call.settings["version"]).partition(".")
+    return [{"majorVersion": major, "minorVersion": minor}]
+
+
+_ROLE = " ".join(("name", "allowed_status_transitions", *accounts.WRITTEN_PERMISSIONS))
+_ROLE_MORE = " ".join(accounts.PERMISSIONS)
+_MODULE_MORE = " ".join(projects.MODULE_LISTS)
+
+# Parameters: written interface 4.5 and, as `more`, server facts (analysis 4.3).
+ACTIONS: dict[str, Action] = {
+    "version": _reads(_version),
+    "roles": _reads(accounts.roles, "search"),
+    "create_role": _writes(accounts.create_role, _ROLE, _ROLE_MORE),
+    "update_role_permissions": _writes(accounts.update_role_permissions, _ROLE, _ROLE_MORE),
+    "delete_role": _writes(accounts.delete_role, "name"),
+    "role_assignments": _reads(accounts.role_assignments, "search"),
+    "update_role_assignment": _writes(
+        accounts.update_role_assignment, "name project account group remove"
+    ),
+    "users": _reads(accounts.users, "search limit"),
+    "create_user": _writes(accounts.create_user, "name password"),
+    "delete_user": _writes(accounts.delete_user, "name"),
+    "groups": _reads(accounts.groups, "search limit", "list_users"),
+    "create_group": _writes(accounts.create_group, "name users"),
+    "update_group": _writes(accounts.update_group, "name users", "remove_all"),
+    "delete_group": _writes(accounts.delete_group, "name"),
+    "projects": _reads(projects.projects),
+    "builds": _reads(projects.builds, "project username"),
+    "modules": _reads(projects.modules, "project"),
+    "create_module": _writes(projects.create_module, "project name allow_all paths", _MODULE_MORE),
+    "update_module": _writes(
+        projects.update_module, "project name new_name allow_all paths", _MODULE_MORE
+    ),
+    "delete_module": _writes(projects.delete_module, "project name"),
+    "views": _reads(projects.views, "project"),
+    "defect_types": _reads(projects.defect_types, "project", "taxonomy"),
+    "search": _reads(search.search, "project query view limit summary"),
+}
+
+
+class AnalysisService(Service):
+    """The code analysis server (written interface 4.5; server facts, analysis 4)."""
+
+    name = "analysis"
+    defaults: ClassVar[dict[str, Any]] = {
+        "version": "24.2",
+        # without access control any user may do anything, and no token is asked for
+        "access_control": True,
+        "error_status_200": False,
+        # status for an object that does not exist: not documented
+        "absent_status": 404,
+        "content_type": "application/json;charset=UTF-8",
+        "line_end": "\n",
+        "trailing_newline": True,
+        "blank_lines": False,
+        # backslash escapes in comma lists: None: with the flavour `real` only
+        "list_escapes": None,
+        "modules_show_allow_all": True,
+        # members of a group: names, or `{name, readonly}`
+        "group_users_as_objects": False,
+    }
+
+    def routes(self) -> list[Route]:
+        return [
+            route(PATH, self._page),
+            route(PATH, self._act, "POST"),
+        ]
+
+    def seed(self, data: dict[str, Any]) -> None:
+        """Lists of `users`, `groups`, `roles` and `projects`."""
+        unknown = sorted(set(data) - {"users", "groups", "roles", "projects"})
+        if unknown:
+            raise ValueError(f"analysis: unknown seed data {', '.join(unknown)}")
+        for user in data.get("users") or []:
+            accounts.seed_user(self.context, user)
+        for group in data.get("groups") or []:
+            accounts.seed_group(self.context, group)
+        for role in data.get("roles") or []:
+            accounts.seed_role(self.context, role)
+        for project in data.get("projects") or []:
+            projects.seed(self.context, project)
+
+    def is_write(self, method: str, path: str, form: Mapping[str, str]) -> bool:
+        """A POST that only reads is none; an unknown action counts as one."""
+        action = ACTIONS.get(form.get("action", ""))
+        return method == "POST" and (action is None or action.writes)
+
+    async def authenticate(self, request: Request) -> Response | None:
+        """Written interface 5: `user` plus `ltoken` as form parameters; the page is open."""
+        if request.method != "POST" or not self.settings["access_control"]:
+            return None
+        try:
+            self._log_in(await _form(request))
+        except Refused as refused:
+            return error(refused, self.settings)
+        return None
+
+    def _log_in(self, form: Mapping[str, str]) -> None:
+        """Credentials of the seed: `users: {name: {ltoken, web_api, read_only}}`."""
+        known: dict[str, Any] = self.context.credentials(self.name).get("users") or {}
+        user = known.get(form.get("user", ""))
+        if user is None or form.get("ltoken") != user["ltoken"]:
+            raise Refused(401, "User authentication failed. Please run kwauth")
+        if not user.get("web_api", True):
+            # server fact (analysis 4.1): a permission of its own
+            raise Refused(403, "Access denied: the permission Web API access is missing")
+        action = ACTIONS.get(form.get("action", ""))
+        if user.get("read_only") and action is not None and action.writes:
+            raise Refused(403, "Access denied: you are not allowed to do this")
+
+    def _page(self, request: Request) -> Response:
+        """Server fact (analysis 4.1): GET is the reference page, in HTML, with 200."""
+        names = "".join(f"<li>{name}</li>" for name in sorted(ACTIONS))
+        text = f"<html><head><title>Web API Reference</title></head><ul>{names}</ul></html>"
+        return Response(text, 200, None, "text/html")
+
+    async def _act(self, request: Request) -> Response:
+        """POST /review/api (written interface 4.5)."""
+        try:
+            found = self._carried_out(await _form(request))
+        except Refused as refused:
+            return error(refused, self.settings)
+        return records(found, self.settings)
+
+    def _carried_out(self, form: Mapping[str, str]) -> list[Record] | None:
+        name = form.get("action", "")
+        if name == "":
+            raise Refused(400, "Missing required parameter: action")
+        action = ACTIONS.get(name)
+        if action is None:
+            raise Refused(400, f"Unknown action: {name}")
+        known = COMMON | action.written | (action.more if self.real else frozenset())
+        unknown = sorted(set(form) - known)
+        if unknown:
+            raise Refused(400, f"Unknown parameter: {unknown[0]}")
+        with self.context.store.transaction():
+            return action.handler(Call(self.context, form, self.real))
+
+
+async def _form(request: Request) -> dict[str, str]:
+    """The urlencoded body; only that, as the address takes nothing from its query."""
+    body = (await request.body()).decode("utf-8", "replace")
+    return dict(parse_qsl(body, keep_blank_values=True))

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Logins and anti-forgery tokens (written interface 5; server facts, CI 2.1)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sandbox.context import Context
+
+ADMINISTER = "hudson.model.Hudson.Administer"
+READ = "hudson.model.Hudson.Read"
+ITEM_READ = "hudson.model.Item.Read"
+ITEM_BUILD = "hudson.model.Item.Build"
+ITEM_CANCEL = "hudson.model.Item.Cancel"
+ITEM_CONFIG = "hudson.model.Item.ExtendedRead"
+ITEM_CONFIGURE = "hudson.model.Item.Configure"
+
+_SESSIONS, _STATE = "ci.session", "ci.state"
+
+
+@dataclass(frozen=True)
+class Login:
+    """The user of a request (None: anonymous), what he may do, and whether a token proved him."""
+
+    user: str | None
+    permissions: frozenset[str]
+    by_token: bool = False
+
+    def may(self, permission: str) -> bool:
+        return ADMINISTER in self.permissions or permission in self.permissions
+
+
+def log_in(context: Context, request: Request) -> Login | None:
+    """The login of a request; None when its Basic credentials are wrong.
+
+    Credentials of the seed: `users: {name: {password, api_tokens, permissions}}` and
+    `anonymous_permissions`.
+    """
+    credentials = context.credentials("ci")
+    kind, _, coded = request.headers.get("authorization", "").partition(" ")
+    if kind.lower() != "basic":
+        return Login(None, frozenset(credentials.get("anonymous_permissions") or []))
+    name, _, secret = _decoded(coded).partition(":")
+    user: dict[str, Any] = (credentials.get("users") or {}).get(name) or {}
+    permissions = frozenset(user.get("permissions") or [])
+    if secret in (user.get("api_tokens") or []):
+        return Login(name, permissions, by_token=True)
+    if secret != "" and secret == user.get("password"):
+        return Login(name, permissions)
+    return None
+
+
+def _decoded(coded: str) -> str:
+    try:
+        return base64.b64decode(coded).decode("utf-8")
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+
+
+class Crumbs:
+    """Sessions and the crumbs that are bound to them; both die with a restart."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    @property
+    def mark(self) -> str:
+        """What `X-Jenkins-Session` shows: another one after each start of the server."""
+        return str(self._boot()["mark"])
+
+    def _boot(self) -> dict[str, Any]:
+        boot = self.context.store.get(_STATE, "boot")
+        return self.start() if boot is None else boot
+
+    def start(self) -> dict[str, Any]:
+        """The server starts: a new mark, no sessions."""
+        store = self.context.store
+        for session in store.keys(_SESSIONS):
+            store.delete(_SESSIONS, session)
+        boot = {"mark": secrets.token_hex(4), "salt": secrets.token_hex(16)}
+        store.put(_STATE, "boot", boot)
+        return boot
+
+    @property
+    def cookie(self) -> str:
+        """Server fact (CI 2.1): the session cookie's name carries a hash of the installation."""
+        return f"JSESSIONID.{self.mark}"
+
+    def session(self, request: Request) -> str | None:
+        """The live session that the request's cookies name."""
+        value = request.cookies.get(self.cookie)
+        return value if value and self.context.store.get(_SESSIONS, value) is not None else None
+
+    def open_session(self, request: Request) -> tuple[str, str | None]:
+        """The request's session, or a new one with the `Set-Cookie` header that hands it out."""
+        session = self.session(request)
+        if session is not None:
+            return session, None
+        session = f"node0{secrets.token_hex(12)}"
+        self.context.store.put(_SESSIONS, session, {})
+        return session, f"{self.cookie}={session}; Path=/ci; HttpOnly"
+
+    def crumb(self, login: Login, session: str) -> str:
+        """Server fact (CI 2.1): a hash over user and session; once without the session."""
+        bound = f"{login.user};{session}"
+        if not self.context.settings("ci")["crumb_needs_session"]:
+            bound = ""
+        salt = self._boot()["salt"]
+        return hashlib.sha256(f"{bound};{salt}".encode()).hexdigest()
+
+    def accepts(self, login: Login, request: Request, form: dict[str, str]) -> bool:
+        """Whether a POST may pass: by API token, with its crumb, or because crumbs are off."""
+        settings = self.context.settings("ci")
+        if login.by_token or not settings["crumb_issuer"]:
+            return True
+        field = settings["crumb_field"]
+        given = request.headers.get(field) or form.get(field) or ""
+        session = self.session(request)
+        if session is None and settings["crumb_needs_session"]:
+            return False
+        return secrets.compare_digest(given.encode(), self.crumb(login, session or "").encode())
+
+    def answer(self, login: Login, request: Request) -> tuple[dict[str, Any], str | None]:
+        """What the issuer exports, and the cookie to set."""
+        session, cookie = self.open_session(request)
+        exported = {
+            "_class": "hudson.security.csrf.DefaultCrumbIssuer",
+            "crumb": self.crumb(login, session),
+            "crumbRequestField": self.context.settings("ci")["crumb_field"],
+        }
+        return exported, cookie
+
+
+_EXACT = {
+    'concat(//crumbRequestField,":",//crumb)': ":",
+    "concat(//crumbRequestField,'=',//crumb)": "=",
+}
+_ANY_SEPARATOR = re.compile(
+    r"concat\(\s*//crumbRequestField\s*,\s*(?:\"([^\"]*)\"|'([^']*)')\s*,\s*//crumb\s*\)\Z"
+)
+
+
+def separator(xpath: str, real: bool) -> str | None:
+    """The separator of the crumb's XPath; None when the server refuses the expression.
+
+    Server fact (CI 0.11): real servers answer two exact texts; the written interface (4.4) shows
+    any separator.
+    """
+    if real:
+        return _EXACT.get(xpath)
+    found = _ANY_SEPARATOR.match(xpath)
+    return None if found is None else found[1] if found[1] is not None else found[2]
+
+
+def with_cookie(response: Response, cookie: str | None) -> Response:
+    if cookie is not None:
+        response.headers.append("Set-Cookie", cookie)
+    return response

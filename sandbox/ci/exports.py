@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the CI server shows of its objects: exported fields, cut by `depth` or by `tree`.
+
+Server fact (CI 2.4): a nested object shows its fields only as far as `depth` reaches, or those that
+`tree` names; unknown names are skipped; a range cuts a list; a malformed tree is a 500.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+Getter = Callable[[], Any]
+
+
+class TreeError(ValueError):
+    """The `tree` parameter cannot be parsed."""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """One object of the server.
+
+    `fields` are read only when they are shown. `brief` names what is shown of the object where it
+    is nested below the depth that was asked for; `hidden` fields are shown only when `tree` names
+    them.
+    """
+
+    cls: str | None
+    fields: dict[str, Getter]
+    brief: tuple[str, ...] = ()
+    hidden: frozenset[str] = frozenset()
+    tag: str | None = None
+
+
+@dataclass
+class Selector:
+    """One node of a parsed `tree`: children by name, and the range `[first, last)` of a list."""
+
+    children: dict[str, Selector] = field(default_factory=dict)
+    first: int = 0
+    last: int | None = None
+
+    def child(self, name: str) -> Selector | None:
+        return self.children.get(name, self.children.get("*"))
+
+
+class _Reader:
+    """Recursive descent over `name[child,child]{m,n},name`."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def peek(self) -> str:
+        return self.text[self.at : self.at + 1]
+
+    def until(self, stops: str) -> str:
+        start = self.at
+        while self.at < len(self.text) and self.text[self.at] not in stops:
+            self.at += 1
+        return self.text[start : self.at].strip()
+
+    def expect(self, char: str) -> None:
+        if self.peek() != char:
+            raise TreeError(f"expected {char!r} at {self.at} of {self.text!r}")
+        self.at += 1
+
+    def children(self) -> dict[str, Selector]:
+        found: dict[str, Selector] = {}
+        while True:
+            name = self.until(",[]{}")
+            if name == "":
+                raise TreeError(f"a name is missing at {self.at} of {self.text!r}")
+            found[name] = self.selector()
+            if self.peek() != ",":
+                return found
+            self.at += 1
+
+    def selector(self) -> Selector:
+        node = Selector()
+        if self.peek() == "[":
+            self.at += 1
+            node.children = self.children()
+            self.expect("]")
+        if self.peek() == "{":
+            self.at += 1
+            node.first, node.last = _bounds(self.until("}"))
+            self.expect("}")
+        return node
+
+
+def _bounds(text: str) -> tuple[int, int | None]:
+    """`m,n` from m to before n; `m,` from m on; `,n` before n; `n` the one at n."""
+    try:
+        if "," not in text:
+            return int(text), int(text) + 1
+        low, high = (part.strip() for part in text.split(",", 1))
+        return (int(low) if low else 0), (int(high) if high else None)
+    except ValueError as error:
+        raise TreeError(f"not a range: {text!r}") from error
+
+
+def parse_tree(text: str) -> Selector:
+    """Parse a `tree` parameter; raises TreeError."""
+    reader = _Reader(text)
+    node = Selector(children=reader.children())
+    if reader.at != len(text):
+        raise TreeError(f"unexpected {reader.peek()!r} at {reader.at} of {text!r}")
+    return node
+
+
+def by_tree(value: Any, selector: Selector) -> Any:
+    """The plain data of `value` that the selector names."""
+    if isinstance(value, list):
+        return [by_tree(entry, selector) for entry in value[selector.first : selector.last]]
+    if not isinstance(value, Exported):
+        return value
+    shown: dict[str, Any] = {} if value.cls is None else {"_class": value.cls}
+    for name, getter in value.fields.items():
+        if name in value.hidden and name not in selector.children:
+            continue
+        child = selector.child(name)
+        if child is not None:
+            shown[name] = by_tree(getter(), child)
+    return shown
+
+
+def by_depth(value: Any, depth: int) -> Any:
+    """The plain data of `value`, nested objects shown in full `depth` levels down."""
+    if isinstance(value, list):
+        return [by_depth(entry, depth) for entry in value]
+    if not isinstance(value, Exported):
+        return value
+    shown: dict[str, Any] = {} if value.cls is None else {"_class": value.cls}
+    for name, getter in value.fields.items():
+        if name not in value.hidden and (depth >= 0 or name in value.brief):
+            shown[name] = by_depth(getter(), depth - 1)
+    return shown
+
+
+def constants(**values: Any) -> dict[str, Getter]:
+    """Fields whose values are known already."""
+
+    def getter(value: Any) -> Getter:
+        return lambda: value
+
+    return {name: getter(value) for name, value in values.items()}

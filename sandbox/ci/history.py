@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Builds of the past, as a seed tells them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sandbox.ci import builds, jobs, parameters
+from sandbox.context import Context
+
+
+def put(context: Context, data: dict[str, Any]) -> None:
+    """A finished build of the past: `job, number, result, parameters, age_seconds, seconds`.
+
+    `repeat` makes that many of them; a job's own `on_success` is not carried out.
+    """
+    job = jobs.get(context, data["job"])
+    if job is None:
+        raise ValueError(f"build of an unknown job {data['job']}")
+    given = data.get("parameters") or {}
+    form = {name: [builds.as_text(value)] for name, value in given.items()}
+    values = parameters.from_form(job["parameters"], form)
+    for _ in range(int(data.get("repeat", 1))):
+        number = jobs.take_number(context, data["job"], data.get("number"))
+        end = context.now_ms() - int(float(data.get("age_seconds", 3600)) * 1000)
+        build = {
+            "job": data["job"],
+            "number": number,
+            "queue_id": context.store.next_id("ci.queue"),
+            "parameters": values,
+            "user": data.get("user"),
+            "cause": f"Started by user {data.get('user') or 'anonymous'}",
+            "start_ms": end - int(float(data.get("seconds", job["build_seconds"])) * 1000),
+            "end_ms": end,
+            "result": data.get("result", job["result"]),
+            "done": True,
+            "base": "",
+            "notes": [],
+        }
+        context.store.put(builds.BUILDS, builds.build_key(data["job"], number), build)

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The XML face of the CI server's data, and its XPath rules.
+
+Server fact (CI 2.4): the root element is named after the class, list entries carry the singular of
+the field's name; an XPath that ends in text is refused (403), no match is 404, several matches
+without `wrapper` are 500.
+"""
+
+from __future__ import annotations
+
+import re
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from lxml import etree
+
+FORBIDDEN = "primitive XPath result sets forbidden; implement jenkins.security.SecureRequester"
+WRAPPER = re.compile(r"[A-Za-z_][\w.-]*\Z")
+
+
+class XPathRefused(Exception):
+    """An XPath request that is answered with an error: `status` and the server's words."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What to take out of a document: `xpath`, `exclude` (repeatable), `wrapper`.
+
+    `primitives` allows text results (the lifted ban of a plugin); `relative` reads a relative path
+    from the root element, as the example of the written interface (4.4) does.
+    """
+
+    xpath: str | None
+    excludes: tuple[str, ...]
+    wrapper: str | None
+    primitives: bool
+    relative: bool
+
+
+def root_name(cls: str | None) -> str:
+    """`org.x.WorkflowJob$Inner` becomes `inner`, `hudson.model.FreeStyleBuild` `freeStyleBuild`."""
+    simple = re.split(r"[.$]", cls or "object")[-1]
+    return simple[:1].lower() + simple[1:]
+
+
+def singular(name: str) -> str:
+    if name.endswith("ies"):
+        return name[:-3] + "y"
+    return name[:-1] if name.endswith("s") else name
+
+
+def to_xml(data: dict[str, Any]) -> etree._Element:
+    root = etree.Element(root_name(data.get("_class")))
+    _fill(root, data)
+    return root
+
+
+def _fill(element: etree._Element, data: dict[str, Any]) -> None:
+    for name, value in data.items():
+        if name == "_class":
+            element.set("_class", str(value))
+        elif isinstance(value, list):
+            for entry in value:
+                _add(element, singular(name), entry)
+        elif value is not None:
+            _add(element, name, value)
+
+
+def _add(parent: etree._Element, name: str, value: Any) -> None:
+    child = etree.SubElement(parent, name)
+    if isinstance(value, dict):
+        _fill(child, value)
+    elif isinstance(value, bool):
+        child.text = "true" if value else "false"
+    elif value is not None:
+        child.text = str(value)
+
+
+def render(root: etree._Element, selection: Selection) -> tuple[str, str]:
+    """The document, or what the XPath selects, as `(text, media type)`; raises XPathRefused."""
+    _exclude(root, selection.excludes)
+    if selection.xpath is None:
+        return etree.tostring(root, encoding="unicode"), "application/xml"
+    found = _evaluate(root, selection.xpath, selection.relative)
+    if selection.wrapper is not None:
+        return _wrapped(found, selection.wrapper), "application/xml"
+    return _single(found, selection)
+
+
+def _evaluate(root: etree._Element, xpath: str, relative: bool = False) -> Any:
+    """Relative paths start at the document, above the root element, unless `relative`."""
+    try:
+        if xpath.startswith("/") or relative:
+            return root.xpath(xpath)
+        above = etree.Element("document")
+        above.append(deepcopy(root))
+        return above.xpath(xpath)
+    except etree.XPathError as error:
+        raise XPathRefused(500, f"XPath {xpath} cannot be evaluated: {error}") from error
+
+
+def _exclude(root: etree._Element, excludes: tuple[str, ...]) -> None:
+    for xpath in excludes:
+        found = _evaluate(root, xpath, relative=True)
+        for node in found if isinstance(found, list) else []:
+            parent = node.getparent() if isinstance(node, etree._Element) else None
+            if parent is not None:
+                parent.remove(node)
+
+
+def _wrapped(found: Any, wrapper: str) -> str:
+    if WRAPPER.match(wrapper) is None:
+        raise XPathRefused(400, "The wrapper parameter can only contain a valid element name")
+    if not isinstance(found, list) or any(isinstance(entry, str) for entry in found):
+        raise XPathRefused(403, FORBIDDEN)
+    root = etree.Element(wrapper)
+    root.extend([node for node in found if isinstance(node, etree._Element)])
+    return etree.tostring(root, encoding="unicode")
+
+
+def _single(found: Any, selection: Selection) -> tuple[str, str]:
+    if isinstance(found, list):
+        if not found:
+            raise XPathRefused(404, f"XPath {selection.xpath} didn't match")
+        if len(found) > 1:
+            raise XPathRefused(
+                500,
+                f"XPath {selection.xpath} matched {len(found)} nodes. Create XPath that only "
+                'matches one, or use the "wrapper" query parameter to wrap them all under a root '
+                "element.",
+            )
+        found = found[0]
+    if isinstance(found, etree._Element):
+        return etree.tostring(found, encoding="unicode", with_tail=False), "application/xml"
+    if not selection.primitives:
+        raise XPathRefused(403, FORBIDDEN)
+    return str(found), "text/plain"

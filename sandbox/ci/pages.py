@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The CI server's answers that are not data: HTML pages, refusals, redirects."""
+
+from __future__ import annotations
+
+import html
+import uuid
+
+from starlette.responses import Response
+
+# Server fact (CI 2.1): what implies a permission is listed in a repeated header.
+IMPLIED_BY = ("hudson.security.Permission.GenericWrite", "hudson.model.Hudson.Administer")
+RETRY_FORM = (
+    "<form method='POST' action='.'>This URL requires POST. "
+    "<input type='submit' value='Try POSTing'></form>"
+)
+
+
+def page(
+    title: str, body: str, status: int = 200, headers: dict[str, str] | None = None
+) -> Response:
+    """A page of the server; `body` is HTML."""
+    text = (
+        f"<!DOCTYPE html><html><head><title>{html.escape(title)}</title></head>"
+        f"<body><h1>{html.escape(title)}</h1>{body}</body></html>"
+    )
+    return Response(text, status, headers, "text/html")
+
+
+def not_found() -> Response:
+    return page("Not Found - Jenkins", "<p>The page that you asked for does not exist.</p>", 404)
+
+
+def oops(message: str) -> Response:
+    """Server fact (CI 2.1): an uncaught exception shows a logging id and hides the trace."""
+    body = (
+        "<h2>Oops!</h2><p>A problem occurred while processing the request.</p>"
+        f"<p>Logging ID={uuid.uuid4()}</p><!-- {html.escape(message)} -->"
+    )
+    return page("Jenkins - Oops!", body, 500)
+
+
+def failed(message: str, status: int = 400) -> Response:
+    """Server fact (CI 2.1): an error page carries its words in the header `X-Error`."""
+    headers = {"X-Error": message.encode("ascii", "replace").decode("ascii")}
+    return page("Error - Jenkins", f"<p>{html.escape(message)}</p>", status, headers)
+
+
+def no_crumb() -> Response:
+    """Server fact (CI 2.1): the refusal of a POST without a valid crumb."""
+    message = "No valid crumb was included in the request"
+    return page(f"Error 403 {message}", f"<h2>HTTP ERROR 403 {message}</h2>", 403)
+
+
+def bad_credentials() -> Response:
+    """Server fact (CI 2.1): wrong Basic credentials are a 401 with a challenge."""
+    challenge = {"WWW-Authenticate": 'Basic realm="Jenkins"'}
+    return page("Error 401 Unauthorized", "<p>Invalid password/token for user</p>", 401, challenge)
+
+
+def denied(user: str | None, permission: str) -> Response:
+    """Server fact (CI 2.1): 403 names the permission that is missing, never a challenge."""
+    headers = {
+        "X-You-Are-Authenticated-As": user or "anonymous",
+        "X-Required-Permission": permission,
+    }
+    if user is None:
+        text = (
+            "<html><head><meta http-equiv='refresh' content='1;url=login?from=%2F'/></head>"
+            "<body style='color:white;'>Authentication required</body></html>"
+        )
+        answer = Response(text, 403, headers, "text/html")
+    else:
+        words = f"<p>{html.escape(user)} is missing the permission {permission}</p>"
+        answer = page("Access Denied [Jenkins]", words, 403, headers)
+    for implied_by in IMPLIED_BY:
+        answer.headers.append("X-Permission-Implied-By", implied_by)
+    return answer
+
+
+def post_only() -> Response:
+    """Server fact (CI 2.1): GET on an address that wants POST."""
+    return page("Form post required", RETRY_FORM, 405, {"Allow": "POST"})
+
+
+def redirect(location: str, status: int = 302) -> Response:
+    return Response(b"", status, {"Location": location})
+
+
+def text(content: str, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(content, status, headers, "text/plain")

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The CI server: login, crumbs, addresses, data formats."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Mapping
+from typing import Any, ClassVar
+from urllib.parse import unquote
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from sandbox.ci import access, builds, history, jobs, markup, pages, queue, restart, scripts, views
+from sandbox.ci.actions import SCRIPT_STATE, build_actions, form_page, job_actions, root_actions
+from sandbox.ci.call import Call, form_fields
+from sandbox.ci.exports import Exported, TreeError, by_depth, by_tree, constants, parse_tree
+from sandbox.context import Context
+from sandbox.service import Answer, Service, route
+
+PLUGINS = "ci.plugin"
+METHODS = ("GET", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
+FORMATS = ("json", "xml", "python")
+
+
+class CiService(Service):
+    """The CI server (written interface 4.4; server facts, CI 2)."""
+
+    name = "ci"
+    defaults: ClassVar[dict[str, Any]] = {
+        # release that the header `X-Jenkins` names
+        "version": "2.479.3",
+        "crumb_issuer": True,
+        "crumb_field": "Jenkins-Crumb",
+        "crumb_needs_session": True,
+        # base of the `url` fields; None: as the client addressed the server
+        "root_url": None,
+        # text results of an XPath, which a plugin can allow
+        "xpath_primitives": False,
+        # 400 from release 2.524 on, 500 before
+        "not_parameterized_status": 400,
+        # how long an item is known after it left the queue, and how long it lacks its build
+        "queue_item_seconds": 300,
+        "executable_lag_seconds": 0,
+        "restart_supported": True,
+        "restart_drain_seconds": 0.2,
+        "restart_down_seconds": 0.3,
+        "restart_boot_seconds": 0.3,
+        # endpoints that the written interface does not list: None: with the flavour `real` only
+        "unlisted_endpoints": None,
+        "scripts": [],
+    }
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.crumbs = access.Crumbs(context)
+        if not context.store.is_empty():
+            # the process has started anew over a state that it kept
+            self.crumbs.start()
+        self._root, self._job, self._build = root_actions(), job_actions(), build_actions()
+
+    def routes(self) -> list[Route]:
+        return [route("/{path:path}", self._dispatch, *METHODS)]
+
+    def tick(self) -> None:
+        """Let the builds advance; other services show what they leave behind."""
+        builds.advance(self.context)
+
+    def seed(self, data: dict[str, Any]) -> None:
+        """`jobs: {full name: definition}`, `plugins: [...]`, `builds: [...]`, `state: {...}`."""
+        unknown = sorted(set(data) - {"jobs", "plugins", "builds", "state"})
+        if unknown:
+            raise ValueError(f"ci: unknown seed data {', '.join(unknown)}")
+        for name, definition in (data.get("jobs") or {}).items():
+            jobs.put(self.context, name, definition or {})
+        for plugin in data.get("plugins") or []:
+            self.context.store.put(PLUGINS, plugin["shortName"], plugin)
+        for build in data.get("builds") or []:
+            history.put(self.context, build)
+        if data.get("state"):
+            self.context.store.put(SCRIPT_STATE, "state", data["state"])
+
+    def is_write(self, method: str, path: str, form: Mapping[str, str]) -> bool:
+        """Every POST, save a wrapped script that says that it runs in check mode."""
+        if method in ("GET", "HEAD", "OPTIONS"):
+            return False
+        wrapped = scripts.wrapped_call(form.get("script", "")) if path == "/scriptText" else None
+        return wrapped is None or not wrapped[0].check_mode
+
+    async def authenticate(self, request: Request) -> Response | None:
+        """Restart phases, then the login, then the crumb, in the order of the server's filters."""
+        refusal = await self._refusal(request)
+        return None if refusal is None else self._stamped(refusal)
+
+    async def _refusal(self, request: Request) -> Response | None:
+        phase = restart.phase(self.context)
+        if phase == restart.RESTARTING:
+            return pages.page("Jenkins", "<h1>Please wait while Jenkins is restarting</h1>", 503)
+        if phase == restart.LOADING:
+            words = "<h1>Please wait while Jenkins is getting ready to work</h1>"
+            return pages.page("Jenkins", words, 503)
+        login = access.log_in(self.context, request)
+        if login is None:
+            return pages.bad_credentials()
+        request.state.login = login
+        if request.method in ("GET", "HEAD", "OPTIONS"):
+            return None
+        form = {name: values[-1] for name, values in (await form_fields(request)).items()}
+        return None if self.crumbs.accepts(login, request, form) else pages.no_crumb()
+
+    def not_found(self, request: Request) -> Response:
+        return self._stamped(pages.not_found())
+
+    def _stamped(self, response: Response) -> Response:
+        """Server fact (CI 2.1): version and session mark are on every answer."""
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers["X-Hudson"] = "1.395"
+        response.headers["X-Jenkins"] = self.settings["version"]
+        response.headers["X-Jenkins-Session"] = self.crumbs.mark
+        return response
+
+    async def _dispatch(self, request: Request) -> Response:
+        """Every address of the server."""
+        try:
+            call = self._resolve(request)
+            answer = self._act(call)
+            response = answer if isinstance(answer, Response) else await answer
+        except Answer as ended:
+            response = ended.response
+        return self._stamped(response)
+
+    def _resolve(self, request: Request) -> Call:
+        """Walk down the jobs and to the build that the path names; the rest is what to do there."""
+        sent = request.scope["path"][len(self.name) + 2 :]
+        parts = [unquote(part) for part in sent.split("/") if part != ""]
+        base = self.settings["root_url"] or self.context.base_url(request, self.name)
+        world = views.World(self.context, base.rstrip("/"), self.real)
+        call = Call(request, world, request.state.login, parts)
+        path: list[str] = []
+        while call.rest[:1] == ["job"] and len(call.rest) > 1:
+            path.append(call.rest[1])
+            call.rest = call.rest[2:]
+        if path:
+            self._find_job(call, "/".join(path))
+        return call
+
+    def _find_job(self, call: Call, name: str) -> None:
+        call.job = jobs.get(self.context, name)
+        # server fact (CI 2.1): an item that is not visible is a 404, for the anonymous a 403
+        if call.login.user is None:
+            call.require(access.ITEM_READ)
+        if call.job is None or not call.login.may(access.ITEM_READ):
+            raise Answer(pages.not_found())
+        if not call.rest or jobs.is_container(call.job):
+            return
+        number: int | None = None
+        if call.rest[0].isdigit():
+            number = int(call.rest[0])
+        elif call.rest[0] in views.PERMALINKS:
+            number = views.permalink(call.world, name, call.rest[0])
+        else:
+            return
+        call.build = None if number is None else builds.get(self.context, name, number)
+        if call.build is None:
+            raise Answer(pages.not_found())
+        call.rest = call.rest[1:]
+
+    def _act(self, call: Call) -> Response | Awaitable[Response]:
+        if call.rest[-2:-1] == ["api"] and call.rest[-1] in FORMATS:
+            return self._api(call)
+        table = self._root
+        if call.job is not None:
+            table = self._job if call.build is None else self._build
+        action = table.get("/".join(call.rest))
+        if action is None or not self._has(action.listed):
+            raise Answer(pages.not_found())
+        if action.method == "POST" and call.request.method != "POST":
+            return form_page() if call.rest == ["safeRestart"] else pages.post_only()
+        if action.permission:
+            call.require(action.permission)
+        return action.handler(call)
+
+    def _has(self, listed: bool) -> bool:
+        unlisted = self.settings["unlisted_endpoints"]
+        return listed or (self.real if unlisted is None else bool(unlisted))
+
+    def _api(self, call: Call) -> Response:
+        """`api/json`, `api/xml` and `api/python` of anything that is exported."""
+        if call.rest == ["crumbIssuer", "api", call.rest[-1]]:
+            return self._crumb(call)
+        call.require(access.READ if call.job is None else access.ITEM_READ)
+        exported = self._exported(call)
+        if exported is None:
+            raise Answer(pages.not_found())
+        return _rendered(call, exported, bool(self.settings["xpath_primitives"]))
+
+    def _exported(self, call: Call) -> Exported | None:
+        target = call.rest[:-2]
+        if call.build is not None:
+            return views.build_view(call.world, call.build) if target == [] else None
+        if call.job is not None:
+            return views.job_view(call.world, call.job) if target == [] else None
+        if target == ["pluginManager"]:
+            stored = self.context.store.items(PLUGINS)
+            return views.plugins_view([{**views.PLUGIN, **plugin} for _, plugin in stored])
+        return self._unlisted(call, target) if self._has(False) else None
+
+    def _unlisted(self, call: Call, target: list[str]) -> Exported | None:
+        if target == []:
+            return views.server_view(call.world)
+        if target == ["me"] and call.login.user is not None:
+            return views.user_view(call.world, call.login.user)
+        if target == ["queue"]:
+            return views.queue_list(call.world)
+        if target[:2] == ["queue", "item"] and len(target) == 3 and target[2].isdigit():
+            item = queue.get(self.context, int(target[2]))
+            return None if item is None else views.queue_view(call.world, item)
+        return None
+
+    def _crumb(self, call: Call) -> Response:
+        """The crumb issuer (written interface 4.4; server facts, CI 0.10, 0.11, 2.1)."""
+        settings = self.settings
+        if not settings["crumb_issuer"]:
+            raise Answer(pages.not_found())
+        if settings["crumb_needs_session"]:
+            # written interface 9: from 2.176.2 on the request needs credentials
+            call.require(access.READ)
+        exported, cookie = self.crumbs.answer(call.login, call.request)
+        xpath = call.request.query_params.get("xpath")
+        if call.rest[-1] == "xml" and xpath is not None:
+            between = access.separator(xpath, self.real)
+            if between is not None:
+                words = f"{exported['crumbRequestField']}{between}{exported['crumb']}"
+                return access.with_cookie(pages.text(words), cookie)
+        names = {name: value for name, value in exported.items() if name != "_class"}
+        shown = Exported(exported["_class"], constants(**names))
+        return access.with_cookie(_rendered(call, shown, False), cookie)
+
+
+def _python_text(data: Any) -> str:
+    """Data as a Python literal with strings in double quotes, which is nearly JSON."""
+    if isinstance(data, dict):
+        members = (f"{json.dumps(name)}:{_python_text(value)}" for name, value in data.items())
+        return "{" + ",".join(members) + "}"
+    if isinstance(data, list):
+        return "[" + ",".join(map(_python_text, data)) + "]"
+    return json.dumps(data) if isinstance(data, str) else repr(data)
+
+
+def _rendered(call: Call, exported: Exported, primitives: bool) -> Response:
+    """Data in the format that the address names; 500 where `tree` or `depth` is malformed."""
+    query = call.request.query_params
+    try:
+        tree = query.get("tree")
+        if tree:
+            data = by_tree(exported, parse_tree(tree))
+        else:
+            data = by_depth(exported, int(query.get("depth") or 0))
+    except (TreeError, ValueError) as error:
+        return pages.oops(str(error))
+    kind = call.rest[-1]
+    if kind == "json":
+        pretty = query.get("pretty") in ("true", "1")
+        text = json.dumps(data, ensure_ascii=False, indent=2 if pretty else None)
+        return Response(text, 200, None, "application/json;charset=utf-8")
+    if kind == "python":
+        return Response(_python_text(data), 200, None, "text/x-python;charset=utf-8")
+    selection = markup.Selection(
+        query.get("xpath"),
+        tuple(query.getlist("exclude")),
+        query.get("wrapper"),
+        primitives,
+        relative=not call.world.real,
+    )
+    try:
+        text, media_type = markup.render(markup.to_xml(data), selection)
+    except markup.XPathRefused as refused:
+        return pages.failed(refused.message, refused.status)
+    return Response(text, 200, None, media_type)

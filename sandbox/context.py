@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the handlers of all services share: store, settings, credentials, log, faults, clock."""
+
+from __future__ import annotations
+
+import time
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+from sandbox.faults import Faults
+from sandbox.log import Log
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from sandbox.service import Service
+    from sandbox.store import Store
+
+_SETTINGS, _CREDENTIALS = "sandbox.settings", "sandbox.credentials"
+
+
+class Context:
+    """One sandbox. Handlers reach it by `context(request)`, a service by `self.context`."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.log = Log()
+        self.faults = Faults()
+        self.services: dict[str, Service] = {}
+        self._settings: dict[str, dict[str, Any]] = {}
+        self._credentials: dict[str, dict[str, Any]] = {}
+
+    def add_service(self, service: Service) -> None:
+        """Register a service, with the settings and credentials that the store remembers."""
+        self.services[service.name] = service
+        self._settings[service.name] = {
+            "flavour": "written",
+            "delay_ms": 0,
+            **deepcopy(service.defaults),
+            **(self.store.get(_SETTINGS, service.name) or {}),
+        }
+        self._credentials[service.name] = self.store.get(_CREDENTIALS, service.name) or {}
+
+    def settings(self, service: str) -> dict[str, Any]:
+        """Live settings of a service: its defaults, then the seed, then changes at run time.
+
+        To change them use `update_settings`.
+        """
+        return self._settings[service]
+
+    def update_settings(self, service: str, changes: dict[str, Any]) -> None:
+        """Change settings; ValueError for a name that the service does not have."""
+        settings = self._settings[service]
+        unknown = sorted(set(changes) - set(settings))
+        if unknown:
+            raise ValueError(f"{service} has no setting {', '.join(unknown)}")
+        settings.update(deepcopy(changes))
+        self.store.put(
+            _SETTINGS, service, {**(self.store.get(_SETTINGS, service) or {}), **changes}
+        )
+
+    def credentials(self, service: str) -> dict[str, Any]:
+        """Credentials as the seed gave them (the service defines the shape)."""
+        return self._credentials[service]
+
+    def update_credentials(self, service: str, changes: dict[str, Any]) -> None:
+        """Merge into the credentials (dicts deeply, anything else is replaced)."""
+        _merge(self._credentials[service], deepcopy(changes))
+        self.store.put(_CREDENTIALS, service, self._credentials[service])
+
+    def seed(self, data: dict[str, Any]) -> None:
+        """Merge a seed, `{service: {settings, credentials, ...}}`; ValueError if unknown."""
+        unknown = sorted(set(data) - set(self.services))
+        if unknown:
+            raise ValueError(f"unknown services in the seed: {', '.join(unknown)}")
+        with self.store.transaction():
+            for name, content in data.items():
+                rest = deepcopy(content or {})
+                self.update_settings(name, rest.pop("settings", None) or {})
+                self.update_credentials(name, rest.pop("credentials", None) or {})
+                self.services[name].seed(rest)
+
+    def reset(self) -> None:
+        """Forget everything: state, settings, credentials, faults, log (the caller seeds again)."""
+        self.store.clear()
+        self.faults.clear()
+        self.log.clear()
+        for service in self.services.values():
+            service.reset()
+            self.add_service(service)
+
+    def real(self, service: str) -> bool:
+        """Whether it behaves as real servers do; otherwise it knows only the written interface."""
+        return bool(self._settings[service]["flavour"] == "real")
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def base_url(self, request: Request, service: str) -> str:
+        """Base address of a service as this client reaches it, without a trailing slash."""
+        host = request.headers.get("host") or "127.0.0.1"
+        return f"{request.scope['scheme']}://{host}/{service}"
+
+
+def context(request: Request) -> Context:
+    """The sandbox that answers this request."""
+    found: Context = request.app.state.context
+    return found
+
+
+def _merge(target: dict[str, Any], changes: dict[str, Any]) -> None:
+    for key, value in changes.items():
+        if isinstance(value, dict) and isinstance(target.get(key), dict):
+            _merge(target[key], value)
+        else:
+            target[key] = value

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Faults that were ordered for the next matching requests."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+
+@dataclass
+class Fault:
+    """A fault; every condition that is given must hold, the first match in order counts.
+
+    Conditions: `service`; `method`; `path` (regex, searched in the path as sent, without the
+    service's prefix); `match` (regex, searched in a textual body and in its decoded `name=value`
+    form lines); `times` (how many requests it hits).
+
+    Effects: `delay` (seconds before anything happens); `status`, `headers`, `body` (text, or an
+    object sent as JSON), `content_type`; `redirect` (a Location, status 302 unless given); `cut`
+    (the connection closes without an answer); `truncate` (only that many bytes of the body, then
+    the connection closes; of the fault's own `body`, else of the real answer); `after` (the request
+    is carried out first, then `status`, `redirect` or `cut` takes its answer's place: a lost
+    answer). A fault with nothing but `delay` only slows the request down.
+    """
+
+    service: str
+    method: str | None = None
+    path: str | None = None
+    match: str | None = None
+    times: int = 1
+    status: int | None = None
+    headers: dict[str, str] | None = None
+    body: Any = None
+    content_type: str | None = None
+    delay: float = 0
+    after: bool = False
+    cut: bool = False
+    truncate: int | None = None
+    redirect: str | None = None
+
+    def __post_init__(self) -> None:
+        for pattern in (self.path, self.match):
+            if pattern is not None:
+                re.compile(pattern)
+
+    @property
+    def answers(self) -> bool:
+        """Whether the fault answers in place of the service."""
+        return (
+            self.cut
+            or self.status is not None
+            or self.redirect is not None
+            or self.body is not None
+        )
+
+    def hits(self, service: str, method: str, path: str, text: str) -> bool:
+        return (
+            self.service == service
+            and self.method in (None, method)
+            and (self.path is None or re.search(self.path, path) is not None)
+            and (self.match is None or re.search(self.match, text) is not None)
+        )
+
+
+class Faults:
+    """The faults that are still to come."""
+
+    def __init__(self) -> None:
+        self._pending: list[Fault] = []
+
+    def add(self, data: dict[str, Any]) -> Fault:
+        """Order a fault; ValueError names what is wrong with it."""
+        known = {item.name for item in fields(Fault)}
+        unknown = sorted(set(data) - known)
+        if unknown:
+            raise ValueError(f"unknown fault fields: {', '.join(unknown)}")
+        try:
+            fault = Fault(**data)
+        except (TypeError, re.error) as error:
+            raise ValueError(f"not a fault: {error}") from error
+        self._pending.append(fault)
+        return fault
+
+    def take(self, service: str, method: str, path: str, text: str) -> Fault | None:
+        """The fault for this request; counts it down."""
+        for fault in self._pending:
+            if fault.hits(service, method, path, text):
+                fault.times -= 1
+                if fault.times <= 0:
+                    self._pending.remove(fault)
+                return fault
+        return None
+
+    @property
+    def pending(self) -> list[dict[str, Any]]:
+        return [asdict(fault) for fault in self._pending]
+
+    def __bool__(self) -> bool:
+        return bool(self._pending)
+
+    def clear(self) -> None:
+        self._pending.clear()

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Log of all requests to the five services, without credentials."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+BODY_LIMIT = 64 * 1024
+
+_SECRETS = "password|ltoken|sourcePassword"
+_FORM_SECRET = re.compile(rf"(?i)(^|[&?])({_SECRETS})=[^&]*")
+_JSON_SECRET = re.compile(rf'(?i)"({_SECRETS})"(\s*:\s*)"(?:[^"\\]|\\.)*"')
+_SECRET_HEADER = re.compile(r"(?i)^(x-.*-art-api|cookie|proxy-authorization|.*crumb)$")
+
+
+def mask(text: str) -> str:
+    """The text of a form, query or JSON body with `***` in place of the known secret fields."""
+    text = _FORM_SECRET.sub(r"\1\2=***", text)
+    return _JSON_SECRET.sub(r'"\1"\2"***"', text)
+
+
+def mask_headers(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Headers by lower-case name; of a credential only its kind is kept (`Basic ***`)."""
+    shown: dict[str, str] = {}
+    for raw_name, raw_value in headers:
+        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+        if name == "authorization":
+            value = value.partition(" ")[0] + " ***"
+        elif _SECRET_HEADER.match(name):
+            value = "***"
+        shown[name] = f"{shown[name]}, {value}" if name in shown else value
+    return shown
+
+
+@dataclass
+class Entry:
+    """One request. `path` and `query` are as sent (percent-encoded), without the service's prefix.
+
+    `time` is epoch milliseconds, `status` None until the answer starts (and stays so when the
+    connection was cut), `connection` the client's port.
+    """
+
+    service: str
+    method: str
+    path: str
+    query: str
+    headers: dict[str, str]
+    connection: int
+    body: str | None = None
+    body_bytes: int = 0
+    status: int | None = None
+    write: bool = False
+    seq: int = 0
+    time: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
+
+
+class Log:
+    """Requests in the order of their arrival."""
+
+    def __init__(self) -> None:
+        self._entries: list[Entry] = []
+        self.last = 0
+
+    def add(self, entry: Entry) -> Entry:
+        self.last += 1
+        entry.seq = self.last
+        self._entries.append(entry)
+        return entry
+
+    def select(
+        self, service: str | None = None, since: int = 0, writes: bool = False
+    ) -> list[dict[str, Any]]:
+        """Entries with `seq` above `since`, of one service or all, all or only the writes."""
+        return [
+            asdict(entry)
+            for entry in self._entries
+            if entry.seq > since
+            and service in (None, entry.service)
+            and (entry.write or not writes)
+        ]
+
+    def clear(self) -> None:
+        """Forget the entries; `seq` goes on counting."""
+        self._entries.clear()

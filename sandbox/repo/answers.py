@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Answers that several parts of the repository manager give, and who may do what."""
+
+from __future__ import annotations
+
+import urllib.parse
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import JSONResponse, Response
+
+from sandbox.context import context
+from sandbox.service import Answer
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+SERVICE = "repo"
+PERMISSIONS = ("read", "deploy", "delete", "annotate")
+
+
+def error(status: int, message: str, headers: dict[str, str] | None = None) -> Answer:
+    """The usual error body, server fact (repo 1.2); raise it."""
+    body = {"errors": [{"status": status, "message": message}]}
+    return Answer(JSONResponse(body, status, headers))
+
+
+def empty(status: int, headers: dict[str, str] | None = None) -> Answer:
+    """An error without a body, server fact (repo 1.2); raise it."""
+    return Answer(Response(status_code=status, headers=headers))
+
+
+def user_name(request: Request) -> str:
+    """Who is logged in (set by the login check)."""
+    name: str = request.scope["sandbox.user"]
+    return name
+
+
+def account(request: Request) -> dict[str, Any]:
+    """The user's account: `password`, optional `admin`, `permissions` (default: all)."""
+    users: dict[str, dict[str, Any]] = context(request).credentials(SERVICE).get("users", {})
+    return users.get(user_name(request), {})
+
+
+def may(request: Request, permission: str) -> bool:
+    return permission in account(request).get("permissions", PERMISSIONS)
+
+
+def require_admin(request: Request) -> None:
+    """403 for anyone but an administrator, server fact (repo 1.3)."""
+    if not account(request).get("admin", False):
+        raise error(403, f"The user: '{user_name(request)}' is not an administrator")
+
+
+def raw_tail(request: Request, prefix: str) -> str:
+    """What follows a literal prefix of the path, still percent-encoded."""
+    path: str = request.scope["path"]
+    return path.removeprefix(f"/{SERVICE}{prefix}")
+
+
+def iso(milliseconds: int) -> str:
+    """`2024-01-02T03:04:05.678Z`"""
+    moment = datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+
+
+def java_time(milliseconds: int) -> str:
+    """`2024-01-02T03:04:05.678+0000`, server fact (repo 1.5)."""
+    return iso(milliseconds)[:-1] + "+0000"
+
+
+def http_time(milliseconds: int) -> str:
+    moment = datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+    return moment.strftime("%a, %d %b %Y %H:%M:%S GMT")
+
+
+def quote(text: str) -> str:
+    """One path segment, percent-encoded."""
+    return urllib.parse.quote(text, safe="")
+
+
+def flag(request: Request, name: str, default: int = 0) -> int:
+    """A query parameter that is a number; 400 where it is none."""
+    text = request.query_params.get(name)
+    if text is None or text == "":
+        return default
+    try:
+        return int(text)
+    except ValueError:
+        raise error(400, f"Bad value for query parameter '{name}': {text}") from None

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Entries of an archive that was deployed to be expanded."""
+
+from __future__ import annotations
+
+import tarfile
+import zipfile
+import zlib
+from typing import IO, TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
+
+
+class BrokenArchive(Exception):
+    """The archive cannot be read, or names a place outside of the target."""
+
+
+def entries(path: Path, *, tar: bool = True) -> Iterator[tuple[str, IO[bytes]]]:
+    """(relative path, content to read at once) of each file in a zip or (also compressed) tar.
+
+    `tar=False` refuses an uncompressed tar. BrokenArchive may come in the middle.
+    """
+    try:
+        if zipfile.is_zipfile(path):
+            yield from _zip_entries(path)
+        else:
+            yield from _tar_entries(path, "r:*" if tar else "r:gz")
+    except (zipfile.BadZipFile, zlib.error, tarfile.TarError, EOFError, OSError) as error:
+        raise BrokenArchive(str(error)) from error
+
+
+def _zip_entries(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            if not member.is_dir():
+                with archive.open(member) as content:
+                    yield _safe(member.filename), content
+
+
+def _tar_entries(path: Path, mode: Literal["r:*", "r:gz"]) -> Iterator[tuple[str, IO[bytes]]]:
+    with tarfile.open(path, mode) as archive:
+        for member in archive:
+            content = archive.extractfile(member) if member.isfile() else None
+            if content is not None:
+                yield _safe(member.name), content
+
+
+def _safe(name: str) -> str:
+    segments = [segment for segment in name.split("/") if segment not in ("", ".")]
+    if ".." in segments or name.startswith("/") or not segments:
+        raise BrokenArchive(f"unsafe entry name '{name}'")
+    return "/".join(segments)

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The artifact repository manager: its routes, its login, its seed."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sandbox.repo import aql, builds, containers, deploy, properties, repositories, storage, trash
+from sandbox.repo.answers import SERVICE, error
+from sandbox.repo.tree import Tree
+from sandbox.service import Answer, Service, route
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+    from sandbox.service import Handler
+
+_REALM = {"WWW-Authenticate": 'Basic realm="Artifactory Realm"'}
+
+
+class RepoService(Service):
+    """Artifact repository manager.
+
+    Credentials: `users` {name: {password, admin (false), permissions (read, deploy, delete,
+    annotate)}}, `tokens` and `api_keys` {secret: user name}. Seed: `repositories` (list of dicts,
+    see `repositories.find`), `files` (list of `repo`, `path`, `content`, `properties`), `builds`
+    (`name`, `number`, `properties`, `started`, `modules`), `images` (`repo`, `image`, `tag`,
+    `content`).
+    """
+
+    name = SERVICE
+    defaults: ClassVar[dict[str, Any]] = {
+        # the word of the API key header and of the trash for build records (written flavour)
+        "vendor": "Vendor",
+        "head_checksums": False,
+        "fail_fast_default": True,
+        "link_flavour": "auto",
+        "promote_errors": [],
+        "drop_explode": False,
+        "build_statuses": True,
+    }
+
+    def routes(self) -> list[Route]:
+        return [*self._search_routes(), *self._container_routes(), *self._item_routes()]
+
+    def _search_routes(self) -> list[Route]:
+        real, written = self._only_real, self._only_written
+        return [
+            route("/api/repositories", repositories.listing),
+            route("/api/repositories/{key}", repositories.one),
+            route("/api/storageinfo", storage.summary),
+            route("/api/search/aql", aql.search, "POST"),
+            route("/api/search/pattern", real(aql.pattern)),
+            route("/search/pattern", written(aql.pattern)),
+            route("/api/build", real(builds.upload), "PUT"),
+            route("/api/build/promote/{name}/{number}", builds.promote, "POST"),
+            route("/api/build/retention/{name}", builds.retention, "POST"),
+            route("/api/build/{name}", builds.listing),
+            route("/api/build/{name}", builds.delete, "DELETE"),
+            route("/api/build/{name}/{number}", builds.record),
+            route("/api/trash/empty", trash.empty_all, "POST"),
+            route("/api/trash/clean/{target:path}", trash.clean, "DELETE"),
+            route("/api/storage/auto-trashcan", trash.listing),
+        ]
+
+    def _container_routes(self) -> list[Route]:
+        found: list[Route] = []
+        for segment, only in (("container", self._only_written), ("docker", self._only_real)):
+            base = f"/api/{segment}/{{repo}}/v2"
+            found += [
+                route(f"{base}/_catalog", only(containers.catalog)),
+                route(f"{base}/promote", only(containers.promote), "POST"),
+                route(f"{base}/{{image:path}}/tags/list", only(containers.tags)),
+            ]
+        manifest = "/api/docker/{repo}/v2/{image:path}/manifests/{reference}"
+        real = self._only_real
+        return [
+            *found,
+            route(manifest, real(containers.manifest)),
+            route(manifest, real(containers.put_manifest), "PUT"),
+        ]
+
+    def _item_routes(self) -> list[Route]:
+        real, written = self._only_real, self._only_written
+        stored = "/api/storage/{repo}/{path:path}"
+        return [
+            route("/storage/{repo}/{path:path}", written(properties.put), "PUT"),
+            route(stored, real(properties.put), "PUT"),
+            route(stored, real(properties.delete), "DELETE"),
+            route(stored, storage.get_item),
+            route("/api/storage/{repo}", _at_root(storage.get_item)),
+            route("/api/storage/{repo}", real(_at_root(properties.put)), "PUT"),
+            route("/api/metadata/{repo}/{path:path}", real(properties.patch), "PATCH"),
+            # everything else below /api is unknown; only then comes the path of an item
+            route("/api/{rest:path}", self.not_found, "GET", "PUT", "POST", "DELETE", "PATCH"),
+            route("/{repo}/{path:path}", deploy.put, "PUT"),
+            route("/{repo}/{path:path}", deploy.get),
+            route("/{repo}/{path:path}", deploy.delete, "DELETE"),
+            route("/{repo}", _at_root(deploy.get)),
+            route("/{repo}", _at_root(deploy.delete), "DELETE"),
+        ]
+
+    def _only_real(self, handler: Handler) -> Handler:
+        return self._only(handler, real=True)
+
+    def _only_written(self, handler: Handler) -> Handler:
+        return self._only(handler, real=False)
+
+    def _only(self, handler: Handler, *, real: bool) -> Handler:
+        """The handler in one flavour, 404 in the other."""
+
+        def guarded(request: Request) -> Response | Awaitable[Response]:
+            return handler(request) if self.real is real else self.not_found(request)
+
+        guarded.__doc__ = handler.__doc__
+        return guarded
+
+    def authenticate(self, request: Request) -> Response | None:
+        """Basic, bearer or API key: written interface 5; server fact (repo 1.2) for refusals."""
+        try:
+            request.scope["sandbox.user"] = self._user(request)
+        except Answer as answer:
+            return answer.response
+        return None
+
+    def _user(self, request: Request) -> str:
+        credentials = self.context.credentials(self.name)
+        key = request.headers.get(f"x-{'JFrog' if self.real else self.settings['vendor']}-art-api")
+        if key is not None:
+            user: str | None = credentials.get("api_keys", {}).get(key)
+            if user is None:
+                raise error(403, "Bad API key")
+            return user
+        scheme, _, value = request.headers.get("authorization", "").partition(" ")
+        user = None
+        if scheme.lower() == "bearer":
+            user = credentials.get("tokens", {}).get(value.strip())
+        elif scheme.lower() == "basic":
+            user = self._basic(credentials, value)
+        if user is None:
+            message = "Bad credentials" if scheme else "Authentication is required"
+            raise error(401, message, _REALM)
+        return user
+
+    def _basic(self, credentials: dict[str, Any], value: str) -> str | None:
+        try:
+            name, _, password = base64.b64decode(value).decode("utf-8").partition(":")
+        except (binascii.Error, UnicodeDecodeError):
+            return None
+        found = credentials.get("users", {}).get(name)
+        secrets = {**credentials.get("tokens", {}), **credentials.get("api_keys", {})}
+        if found is not None and (password == found["password"] or secrets.get(password) == name):
+            return name
+        return None
+
+    def is_write(self, method: str, path: str, form: Mapping[str, str]) -> bool:
+        """The item query reads by POST."""
+        return super().is_write(method, path, form) and path != "/api/search/aql"
+
+    def not_found(self, request: Request) -> Response:
+        return error(404, "Not Found").response
+
+    def method_not_allowed(self, request: Request, allowed: str) -> Response:
+        return error(405, "Method Not Allowed", {"Allow": allowed}).response
+
+    def seed(self, data: dict[str, Any]) -> None:
+        for doc in data.get("repositories", []):
+            self.context.store.put(repositories.KIND, doc["key"], {"packageType": "generic", **doc})
+            if doc["type"] == "LOCAL":
+                Tree(self.context).make_folder(doc["key"], "", "admin")
+        for item in data.get("files", []):
+            blob = self.context.store.blobs.put(item["content"].encode())
+            Tree(self.context).put_file(
+                item["repo"], item["path"], blob, "admin", item.get("properties")
+            )
+        for build in data.get("builds", []):
+            builds.publish(
+                self.context,
+                build["name"],
+                str(build["number"]),
+                build.get("properties", {}),
+                started=build.get("started"),
+                modules=build.get("modules"),
+            )
+        for image in data.get("images", []):
+            content = image["content"].encode()
+            containers.push(self.context, image["repo"], image["image"], image["tag"], content)
+
+
+def _at_root(handler: Callable[[Request], Response]) -> Handler:
+    """A handler for `{repo}/{path}` where the path is left out: the root of the repository."""
+
+    def at_root(request: Request) -> Response:
+        request.path_params["path"] = ""
+        return handler(request)
+
+    return at_root

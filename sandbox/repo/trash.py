@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The trash: deleted files by their repository and path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from sandbox.context import Context, context
+from sandbox.repo.answers import SERVICE, error
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from sandbox.repo.tree import Node
+
+KIND = "repo.trash"
+
+
+def keep(current: Context, nodes: list[Node], user: str) -> None:
+    """Put deleted files into the trash: server fact (repo 1.3) for their properties."""
+    for node in nodes:
+        properties = {
+            **node["properties"],
+            "trash.time": [str(current.now_ms())],
+            "trash.deletedBy": [user],
+            "trash.originalRepository": [node["repo"]],
+            "trash.originalRepositoryType": ["local"],
+            "trash.originalPath": [node["path"]],
+        }
+        current.store.put(
+            KIND, f"{node['repo']}/{node['path']}", {**node, "properties": properties}
+        )
+
+
+def builds_key(current: Context) -> str:
+    """The repository of build records: written interface 4.1 `<vendor>-build-info`."""
+    vendor: str = "artifactory" if current.real(SERVICE) else current.settings(SERVICE)["vendor"]
+    return f"{vendor.lower()}-build-info"
+
+
+def listing(request: Request) -> Response:
+    """GET /api/storage/auto-trashcan: written interface 2.1; children are repository keys."""
+    current = context(request)
+    keys = sorted({key.partition("/")[0] for key in current.store.keys(KIND)})
+    if current.real(SERVICE) and not keys:
+        raise error(404, "Unable to find item")
+    children = [{"uri": f"/{key}", "folder": True} for key in keys]
+    if not current.real(SERVICE):
+        return JSONResponse({"children": [{"uri": child["uri"]} for child in children]})
+    return JSONResponse({"repo": "auto-trashcan", "path": "/", "children": children})
+
+
+def empty_all(request: Request) -> Response:
+    """POST /api/trash/empty: written interface 4.1; server fact (repo 1.3): 202."""
+    current = context(request)
+    with current.store.transaction():
+        for key in current.store.keys(KIND):
+            current.store.delete(KIND, key)
+    return PlainTextResponse("Successfully deleted all trashcan items", 202)
+
+
+def clean(request: Request) -> Response:
+    """DELETE /api/trash/clean/{repo}[/{path}]: server fact (repo 1.3): 204, 400 if missing."""
+    current = context(request)
+    target = request.path_params["target"].strip("/")
+    gone = [
+        key
+        for key in current.store.keys(KIND, target)
+        if key == target or key.startswith(target + "/")
+    ]
+    if not gone:
+        raise error(400, f"Could not locate artifact '{target}'")
+    with current.store.transaction():
+        for key in gone:
+            current.store.delete(KIND, key)
+    return Response(status_code=204)

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The items of all repositories: files and folders, by repository and path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sandbox.repo.answers import error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sandbox.context import Context
+    from sandbox.store import Blob
+
+KIND = "repo.item"
+CONTENT, BY_SHA1 = "repo.content", "repo.sha1"
+
+# `repo`, `path`, `folder`, `created`, `modified` (ms), `createdBy`, `modifiedBy`, `properties`
+# ({name: [values]}), `propertiesModified` (ms or None); of a file also `size`, `sha1`, `sha256`,
+# `md5`.
+Node = dict[str, Any]
+
+
+class Tree:
+    """Reads and changes items. Paths have no slash at either end; the root of a repository is
+    ``""``.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._store = context.store
+
+    def get(self, repo: str, path: str) -> Node | None:
+        return self._store.get(KIND, f"{repo}/{path}")
+
+    def put_file(
+        self,
+        repo: str,
+        path: str,
+        blob: Blob,
+        user: str,
+        properties: dict[str, list[str]] | None = None,
+    ) -> Node:
+        """Store a file and its missing parents; a file that was there loses its properties."""
+        current = self.get(repo, path)
+        if current is not None and current["folder"]:
+            raise error(400, f"Cannot deploy a file over the folder '{repo}:{path}'.")
+        node = self._new(repo, path, user, current)
+        node.update(folder=False, size=blob.size, sha1=blob.sha1, sha256=blob.sha256, md5=blob.md5)
+        if properties:
+            node.update(properties=properties, propertiesModified=self._context.now_ms())
+        with self._store.transaction():
+            self._make_parents(repo, path, user)
+            self._save(node)
+            self.remember(blob)
+        return node
+
+    def remember(self, blob: Blob) -> None:
+        """Make a content known, for deployment by checksum."""
+        if self._store.get(CONTENT, blob.sha256) is None:
+            self._store.put(
+                CONTENT, blob.sha256, {"sha1": blob.sha1, "md5": blob.md5, "size": blob.size}
+            )
+            self._store.put(BY_SHA1, blob.sha1, {"sha256": blob.sha256})
+
+    def make_folder(self, repo: str, path: str, user: str) -> Node:
+        """The folder at this path, made where it is missing."""
+        current = self.get(repo, path)
+        if current is not None:
+            if not current["folder"]:
+                raise error(400, f"Expected a folder but found a file, at: {repo}:{path}")
+            return current
+        node = self._new(repo, path, user, None)
+        node["folder"] = True
+        with self._store.transaction():
+            if path:
+                self._make_parents(repo, path, user)
+            self._save(node)
+        return node
+
+    def below(self, repo: str, path: str) -> list[Node]:
+        """All items below a folder, without itself, in the order of their paths."""
+        prefix = f"{repo}/{path}/" if path else f"{repo}/"
+        return [node for _, node in self._store.items(KIND, prefix) if node["path"] != path]
+
+    def children(self, repo: str, path: str) -> list[Node]:
+        start = len(path) + 1 if path else 0
+        return [node for node in self.below(repo, path) if "/" not in node["path"][start:]]
+
+    def files(self, repos: list[str]) -> Iterator[Node]:
+        """All files of these repositories."""
+        for repo in repos:
+            for node in self.below(repo, ""):
+                if not node["folder"]:
+                    yield node
+
+    def remove(self, repo: str, path: str) -> list[Node]:
+        """Remove an item with everything below it; returns the files. A root stays, emptied."""
+        node = self.get(repo, path)
+        gone = self.below(repo, path)
+        if node is not None and path:
+            gone.append(node)
+        with self._store.transaction():
+            for item in gone:
+                self._store.delete(KIND, f"{repo}/{item['path']}")
+        return [item for item in gone if not item["folder"]]
+
+    def copy(self, node: Node, repo: str, path: str, user: str) -> None:
+        """Copy a file with its properties over whatever file is at the target."""
+        with self._store.transaction():
+            self._make_parents(repo, path, user)
+            moment = self._context.now_ms()
+            self._save({**node, "repo": repo, "path": path, "modified": moment, "modifiedBy": user})
+
+    def move(self, node: Node, repo: str, path: str, user: str) -> None:
+        """Move a file; folders that it leaves empty go with it."""
+        with self._store.transaction():
+            self.copy(node, repo, path, user)
+            self._store.delete(KIND, f"{node['repo']}/{node['path']}")
+            self._prune(node["repo"], node["path"])
+
+    def set_properties(self, node: Node, changes: dict[str, list[str]]) -> None:
+        """Replace the values of the named properties; an empty list removes one."""
+        properties = {**node["properties"], **changes}
+        node["properties"] = {name: values for name, values in properties.items() if values}
+        node["propertiesModified"] = self._context.now_ms()
+        self._save(node)
+
+    def _prune(self, repo: str, path: str) -> None:
+        parent = path.rpartition("/")[0]
+        while parent and not self.below(repo, parent):
+            self._store.delete(KIND, f"{repo}/{parent}")
+            parent = parent.rpartition("/")[0]
+
+    def _make_parents(self, repo: str, path: str, user: str) -> None:
+        parent = path.rpartition("/")[0]
+        if parent or self.get(repo, "") is None:
+            self.make_folder(repo, parent, user)
+
+    def _new(self, repo: str, path: str, user: str, current: Node | None) -> Node:
+        moment = self._context.now_ms()
+        return {
+            "repo": repo,
+            "path": path,
+            "created": moment if current is None else current["created"],
+            "createdBy": user if current is None else current["createdBy"],
+            "modified": moment,
+            "modifiedBy": user,
+            "properties": {},
+            "propertiesModified": None,
+        }
+
+    def _save(self, node: Node) -> None:
+        self._store.put(KIND, f"{node['repo']}/{node['path']}", node)

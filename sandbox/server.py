@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The HTTP server: uvicorn on one socket, each answer in one segment."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+_SEGMENT_LIMIT = 64 * 1024
+
+
+class SegmentTransport(asyncio.Transport):
+    """Collects the writes of one turn of the event loop and hands them over together.
+
+    Headers and body then leave in one segment; a client on a kept-alive connection would otherwise
+    wait for a delayed acknowledgement between the two.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self._transport = transport
+        self._loop = loop
+        self._buffer = bytearray()
+        self._scheduled = False
+
+    def write(self, data: Any) -> None:
+        self._buffer += data
+        if len(self._buffer) >= _SEGMENT_LIMIT:
+            self._flush()
+        elif not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._scheduled = False
+        if self._buffer and not self._transport.is_closing():
+            self._transport.write(bytes(self._buffer))
+        self._buffer.clear()
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def abort(self) -> None:
+        self._buffer.clear()
+        self._transport.abort()
+
+    def is_closing(self) -> bool:
+        return self._transport.is_closing()
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return self._transport.get_extra_info(name, default)
+
+    def pause_reading(self) -> None:
+        self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._transport.resume_reading()
+
+
+class SegmentProtocol(H11Protocol):
+    """HTTP/1.1 over a `SegmentTransport`, which the scope carries as `sandbox.transport`."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        segments = SegmentTransport(transport, self.loop)
+        super().connection_made(segments)
+        application: ASGIApp = self.app
+
+        async def with_transport(scope: Scope, receive: Receive, send: Send) -> None:
+            scope["sandbox.transport"] = segments
+            await application(scope, receive, send)
+
+        self.app = with_transport
+
+
+class _Server(uvicorn.Server):
+    """Ends with exit code 0 on SIGTERM and SIGINT (uvicorn itself would raise the signal again)."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop)
+        yield
+
+    def _stop(self) -> None:
+        self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+
+def serve(app: ASGIApp, host: str, port: int, ready: Callable[[int], None]) -> None:
+    """Serve until SIGTERM or SIGINT.
+
+    `ready` is called with the port (for port 0 the one that the system chose) once it listens.
+    """
+    config = uvicorn.Config(
+        app,
+        http=SegmentProtocol,
+        ws="none",
+        lifespan="off",
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=600,
+        timeout_graceful_shutdown=1,
+    )
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, port), family=family, backlog=256) as listening:
+        chosen = listening.getsockname()[1]
+        server = _Server(config, lambda: ready(chosen))
+        asyncio.run(server.serve(sockets=[listening]))

@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a service of the sandbox is, and the application that runs one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import parse_qsl, unquote
+
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route, Router
+
+from sandbox.log import BODY_LIMIT, Entry, mask, mask_headers
+
+if TYPE_CHECKING:
+    from starlette.types import Message, Receive, Scope, Send
+
+    from sandbox.context import Context
+    from sandbox.faults import Fault
+
+Handler = Callable[[Request], Response | Awaitable[Response]]
+
+# Textual bodies up to this size are read before the service sees the request (for log, faults
+# and login); all other bodies are streamed.
+BUFFER_LIMIT = 8 * 1024 * 1024
+
+_logger = logging.getLogger("sandbox")
+
+
+class Answer(Exception):
+    """Raised by a handler at any depth to end the request with this response."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__(response.status_code)
+        self.response = response
+
+
+def route(path: str, handler: Handler, *methods: str) -> Route:
+    """A route below the service's prefix; `methods` default to GET (which answers HEAD too).
+
+    `{name}` takes one segment, `{name:path}` the rest. The path is matched as it was sent, so that
+    an encoded slash (`%2F`) stays inside its segment; the handler finds the decoded values in
+    `request.path_params`. A handler that is not a coroutine function runs on the event loop itself,
+    hence alone.
+    """
+
+    async def endpoint(request: Request) -> Response:
+        params = request.path_params
+        for name, value in params.items():
+            params[name] = unquote(value)
+        answer = handler(request)
+        return answer if isinstance(answer, Response) else await answer
+
+    endpoint.__doc__ = handler.__doc__
+    return Route(path, endpoint, methods=list(methods) or ["GET"])
+
+
+class Service:
+    """Base of the five services. `name` is also the prefix of its addresses.
+
+    `defaults` are its settings with their defaults; `flavour` (`written` or `real`) and `delay_ms`
+    (added to each answer) exist in every service.
+    """
+
+    name: str
+    defaults: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return self.context.settings(self.name)
+
+    @property
+    def real(self) -> bool:
+        return self.context.real(self.name)
+
+    def routes(self) -> list[Route]:
+        """Routes in order; the first match counts. Build them with `route()`."""
+        raise NotImplementedError
+
+    def authenticate(self, request: Request) -> Response | Awaitable[Response | None] | None:
+        """Check the login before routing; a response refuses the request.
+
+        May be a coroutine, which may read the (textual) body.
+        """
+        raise NotImplementedError
+
+    def seed(self, data: dict[str, Any]) -> None:
+        """Merge seed data (without `settings` and `credentials`).
+
+        What exists under the same key is replaced.
+        """
+        raise NotImplementedError
+
+    def reset(self) -> None:
+        """Forget what is kept outside the store; the store is empty already."""
+
+    def tick(self) -> None:
+        """Let happen what is due by now; called before every request to any of the services."""
+
+    def is_write(self, method: str, path: str, form: Mapping[str, str]) -> bool:
+        """Whether a request may change the state.
+
+        `path` is as sent, `form` the urlencoded body (last value per name).
+        """
+        return method not in ("GET", "HEAD", "OPTIONS")
+
+    def not_found(self, request: Request) -> Response:
+        """The answer where no route matches."""
+        return PlainTextResponse("Not Found", 404)
+
+    def not_a_write(self, request: Request) -> None:
+        """Note in the log that this request could not change anything after all (a dry run)."""
+        request.scope["sandbox.entry"].write = False
+
+    def method_not_allowed(self, request: Request, allowed: str) -> Response:
+        """The answer where a route matches but not its method."""
+        return PlainTextResponse("Method Not Allowed", 405, {"Allow": allowed})
+
+
+class _Body:
+    """The request body: buffered when it is text of moderate size, else handed on as it arrives."""
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        headers = dict(scope["headers"])
+        self.content_type: str = headers.get(b"content-type", b"").decode("latin-1").lower()
+        self.data: bytes | None = None
+        self.size = 0
+        self._receive = receive
+        self._complete = False
+        self._length = headers.get(
+            b"content-length", b"0" if b"transfer-encoding" not in headers else b""
+        )
+
+    @property
+    def is_text(self) -> bool:
+        kind = self.content_type.partition(";")[0].strip()
+        return kind.startswith("text/") or kind.endswith(("json", "xml", "x-www-form-urlencoded"))
+
+    async def buffer(self) -> None:
+        if self._length == b"0":
+            self.data, self._complete = b"", True
+        elif self.is_text and self._length.isdigit() and int(self._length) <= BUFFER_LIMIT:
+            self.data = b"".join([chunk async for chunk in self._chunks()])
+
+    async def _chunks(self) -> AsyncIterator[bytes]:
+        while not self._complete:
+            yield (await self.receive_stream()).get("body", b"")
+
+    async def drain(self) -> None:
+        """Read what nobody wants of the body, so that the client gets its answer in order."""
+        async for _ in self._chunks():
+            pass
+
+    async def receive_stream(self) -> Message:
+        message = await self._receive()
+        self.size += len(message.get("body", b""))
+        # a client that went away ends the body too
+        self._complete = not message.get("more_body", False)
+        return message
+
+    def receive(self) -> Receive:
+        """A receive channel; of a buffered body as many as one likes, each from the start."""
+        if self.data is None:
+            return self.receive_stream
+        pending: list[Message] = [{"type": "http.request", "body": self.data, "more_body": False}]
+
+        async def replay() -> Message:
+            return pending.pop() if pending else await self._receive()
+
+        return replay
+
+    def text(self) -> str:
+        return self.data.decode("utf-8", "replace") if self.data else ""
+
+    def form(self) -> dict[str, str]:
+        if "x-www-form-urlencoded" not in self.content_type:
+            return {}
+        return dict(parse_qsl(self.text(), keep_blank_values=True))
+
+
+class ServiceApp:
+    """ASGI application of one service: log, faults, login, routes."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.context = service.context
+        self._router = Router(service.routes(), redirect_slashes=False, default=self._default)
+
+    async def _default(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.service.not_found(Request(scope, receive))(scope, receive, send)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # Routes see the path as it was sent: an encoded slash must not split a segment.
+        raw_path: str = scope["raw_path"].decode("latin-1")
+        scope["path"] = raw_path
+        path = raw_path[len(self.service.name) + 1 :] or "/"
+        body = _Body(scope, receive)
+        await body.buffer()
+        form = body.form()
+        entry = self._log(scope, path, body, form)
+        for service in self.context.services.values():
+            service.tick()
+        pause = self.context.settings(self.service.name)["delay_ms"]
+        if pause:
+            await asyncio.sleep(pause / 1000)
+        fault = self._fault(scope, path, body, form)
+        if fault is None:
+            await self._answer(scope, body, _noting_status(entry, send))
+        else:
+            await self._faulty(fault, scope, body, entry, send)
+        entry.body_bytes = body.size
+
+    def _log(self, scope: Scope, path: str, body: _Body, form: Mapping[str, str]) -> Entry:
+        method = scope["method"]
+        entry = Entry(
+            service=self.service.name,
+            method=method,
+            path=path,
+            query=mask(scope["query_string"].decode("latin-1")),
+            headers=mask_headers(scope["headers"]),
+            connection=scope["client"][1] if scope.get("client") else 0,
+            body=mask(body.text()) if body.data and len(body.data) <= BODY_LIMIT else None,
+            body_bytes=body.size,
+            write=self.service.is_write(method, path, form),
+        )
+        scope["sandbox.entry"] = entry
+        return self.context.log.add(entry)
+
+    def _fault(self, scope: Scope, path: str, body: _Body, form: Mapping[str, str]) -> Fault | None:
+        if not self.context.faults:
+            return None
+        lines = [body.text(), *(f"{name}={value}" for name, value in form.items())]
+        return self.context.faults.take(self.service.name, scope["method"], path, "\n".join(lines))
+
+    async def _answer(self, scope: Scope, body: _Body, send: Send) -> None:
+        request = Request(scope, body.receive())
+        try:
+            refusal = self.service.authenticate(request)
+            if refusal is not None and not isinstance(refusal, Response):
+                refusal = await refusal
+            if refusal is not None:
+                raise Answer(refusal)
+            await self._router(scope, body.receive(), send)
+        except Answer as answer:
+            await body.drain()
+            await answer.response(scope, body.receive(), send)
+        except HTTPException as error:
+            await body.drain()
+            await self._refusal(request, error)(scope, body.receive(), send)
+        except ClientDisconnect:
+            # nobody is left to be answered
+            return
+        except Exception:
+            _logger.exception("%s %s", scope["method"], scope["path"])
+            await body.drain()
+            await PlainTextResponse("The sandbox failed", 500)(scope, body.receive(), send)
+
+    def _refusal(self, request: Request, error: HTTPException) -> Response:
+        if error.status_code == 405:
+            return self.service.method_not_allowed(request, (error.headers or {}).get("Allow", ""))
+        return PlainTextResponse(str(error.detail), error.status_code, dict(error.headers or {}))
+
+    async def _faulty(
+        self, fault: Fault, scope: Scope, body: _Body, entry: Entry, send: Send
+    ) -> None:
+        if fault.delay:
+            await asyncio.sleep(fault.delay)
+        noting = _noting_status(entry, send)
+        if fault.after:
+            await self._answer(scope, body, _swallow)
+        if fault.cut:
+            _transport(scope).abort()
+            return
+        outgoing = noting if fault.truncate is None else _truncating(noting, fault.truncate, scope)
+        if fault.answers:
+            await body.drain()
+            await _fault_response(fault)(scope, body.receive(), outgoing)
+        else:
+            await self._answer(scope, body, outgoing)
+
+
+def _fault_response(fault: Fault) -> Response:
+    headers = dict(fault.headers or {})
+    status = fault.status
+    if fault.redirect is not None:
+        headers["Location"] = fault.redirect
+        status = status or 302
+    content = fault.body
+    if content is not None and not isinstance(content, str):
+        response: Response = JSONResponse(content, status or 200, headers, fault.content_type)
+    else:
+        response = Response(
+            content or "", status or 200, headers, fault.content_type or "text/plain"
+        )
+    return response
+
+
+def _noting_status(entry: Entry, send: Send) -> Send:
+    async def noting(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            entry.status = message["status"]
+        await send(message)
+
+    return noting
+
+
+async def _swallow(message: Message) -> None:
+    """The answer that gets lost."""
+
+
+def _transport(scope: Scope) -> Any:
+    """The connection (put there by `sandbox.server`)."""
+    return scope["sandbox.transport"]
+
+
+def _truncating(send: Send, size: int, scope: Scope) -> Send:
+    """Sends the headers as they are, `size` bytes of the body, then closes the connection."""
+    left = size
+
+    async def truncating(message: Message) -> None:
+        nonlocal left
+        if message["type"] != "http.response.body":
+            await send(message)
+            return
+        if left < 0:
+            return
+        chunk = message.get("body", b"")[:left]
+        left -= len(chunk)
+        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        if left == 0 or not message.get("more_body", False):
+            left = -1
+            _transport(scope).close()
+
+    return truncating
+
+
+def json_body(data: bytes) -> Any:
+    """A JSON body, or None where it cannot be read as JSON."""
+    try:
+        return json.loads(data)
+    except ValueError:
+        return None

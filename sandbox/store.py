@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""State of the sandbox: documents and counters in SQLite, contents (blobs) in a folder."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import sqlite3
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+_CHUNK = 1024 * 1024
+_LAST_CHARACTER = chr(0x10FFFF)
+
+
+@dataclass(frozen=True)
+class Blob:
+    """A stored content: hex digests and size in bytes."""
+
+    sha256: str
+    sha1: str
+    md5: str
+    size: int
+
+
+class _Digests:
+    """The three digests that the servers show, computed in one pass."""
+
+    def __init__(self) -> None:
+        self._sha256 = hashlib.sha256()
+        self._sha1 = hashlib.sha1(usedforsecurity=False)
+        self._md5 = hashlib.md5(usedforsecurity=False)
+        self._size = 0
+
+    def update(self, data: bytes) -> None:
+        self._sha256.update(data)
+        self._sha1.update(data)
+        self._md5.update(data)
+        self._size += len(data)
+
+    def blob(self) -> Blob:
+        return Blob(
+            self._sha256.hexdigest(), self._sha1.hexdigest(), self._md5.hexdigest(), self._size
+        )
+
+
+class Blobs:
+    """Contents by their SHA-256, one file each; the same content is kept once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def path(self, sha256: str) -> Path:
+        """The file that holds the content (it exists only when the content was stored)."""
+        return self._folder / sha256[:2] / sha256
+
+    def read(self, sha256: str) -> bytes:
+        return self.path(sha256).read_bytes()
+
+    def put(self, data: bytes) -> Blob:
+        """Store a content that is in memory."""
+        digests = _Digests()
+        digests.update(data)
+        blob = digests.blob()
+        target = self.path(blob.sha256)
+        if not target.exists():
+            target.parent.mkdir(exist_ok=True)
+            target.write_bytes(data)
+        return blob
+
+    def put_file(self, file: IO[bytes]) -> Blob:
+        """Store what is left to read in a file."""
+        digests = _Digests()
+        with self._incoming() as incoming:
+            while chunk := file.read(_CHUNK):
+                digests.update(chunk)
+                incoming.write(chunk)
+            return self._keep(incoming, digests.blob())
+
+    async def put_stream(self, chunks: AsyncIterator[bytes]) -> Blob:
+        """Store a content of any size chunk by chunk; a stream that breaks off leaves nothing."""
+        digests = _Digests()
+        with self._incoming() as incoming:
+            async for chunk in chunks:
+                digests.update(chunk)
+                incoming.write(chunk)
+            return self._keep(incoming, digests.blob())
+
+    @contextlib.contextmanager
+    def _incoming(self) -> Iterator[IO[bytes]]:
+        """A file that is gone afterwards unless it was kept."""
+        with tempfile.NamedTemporaryFile(
+            dir=self._folder, prefix="incoming-", delete=False
+        ) as file:
+            try:
+                yield file
+            finally:
+                Path(file.name).unlink(missing_ok=True)
+
+    def _keep(self, incoming: IO[bytes], blob: Blob) -> Blob:
+        incoming.flush()
+        target = self.path(blob.sha256)
+        if not target.exists():
+            target.parent.mkdir(exist_ok=True)
+            os.replace(incoming.name, target)
+        return blob
+
+    def clear(self) -> None:
+        for entry in self._folder.iterdir():
+            if entry.is_dir():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink()
+
+
+class Store:
+    """Documents by (kind, key), persistent counters and blobs.
+
+    `kind` is written `service.kind`, for example `ci.build`. Documents are JSON objects; what is
+    read is a fresh copy, a change counts once it is `put`. With a path the state survives a
+    restart.
+    """
+
+    def __init__(self, path: str | None) -> None:
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        if path is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="sandbox-")
+            folder = Path(self._temporary.name)
+        else:
+            folder = Path(path + ".blobs")
+        self.blobs = Blobs(folder)
+        self._depth = 0
+        self._db = sqlite3.connect(
+            path or ":memory:", isolation_level=None, check_same_thread=False
+        )
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.execute("PRAGMA synchronous=OFF")
+        self._db.execute(
+            "CREATE TABLE IF NOT EXISTS documents"
+            " (kind TEXT, key TEXT, doc TEXT, PRIMARY KEY (kind, key)) WITHOUT ROWID"
+        )
+        self._db.execute(
+            "CREATE TABLE IF NOT EXISTS counters (name TEXT PRIMARY KEY, value INTEGER)"
+        )
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Many changes as one (all or nothing, and faster).
+
+        May be nested; must not span an `await`.
+        """
+        if self._depth == 0:
+            self._db.execute("BEGIN")
+        self._depth += 1
+        try:
+            yield
+        except BaseException:
+            self._depth -= 1
+            if self._depth == 0:
+                self._db.execute("ROLLBACK")
+            raise
+        self._depth -= 1
+        if self._depth == 0:
+            self._db.execute("COMMIT")
+
+    def get(self, kind: str, key: str) -> dict[str, Any] | None:
+        row = self._db.execute(
+            "SELECT doc FROM documents WHERE kind=? AND key=?", (kind, key)
+        ).fetchone()
+        return None if row is None else _load(row[0])
+
+    def put(self, kind: str, key: str, doc: dict[str, Any]) -> None:
+        self._db.execute(
+            "INSERT OR REPLACE INTO documents VALUES (?, ?, ?)", (kind, key, json.dumps(doc))
+        )
+
+    def delete(self, kind: str, key: str) -> bool:
+        """True when there was such a document."""
+        return (
+            self._db.execute("DELETE FROM documents WHERE kind=? AND key=?", (kind, key)).rowcount
+            > 0
+        )
+
+    def keys(self, kind: str, prefix: str = "") -> list[str]:
+        """Keys in order (by code point)."""
+        rows = self._db.execute(
+            "SELECT key FROM documents WHERE kind=? AND key>=? AND key<? ORDER BY key",
+            (kind, prefix, prefix + _LAST_CHARACTER),
+        )
+        return [row[0] for row in rows]
+
+    def items(self, kind: str, prefix: str = "") -> list[tuple[str, dict[str, Any]]]:
+        """(key, document) pairs in the order of the keys (by code point)."""
+        rows = self._db.execute(
+            "SELECT key, doc FROM documents WHERE kind=? AND key>=? AND key<? ORDER BY key",
+            (kind, prefix, prefix + _LAST_CHARACTER),
+        )
+        return [(row[0], _load(row[1])) for row in rows]
+
+    def next_id(self, name: str) -> int:
+        """1, 2, 3, ... per name; survives a restart."""
+        row = self._db.execute(
+            "INSERT INTO counters VALUES (?, 1)"
+            " ON CONFLICT(name) DO UPDATE SET value=value+1 RETURNING value",
+            (name,),
+        ).fetchone()
+        return int(row[0])
+
+    def is_empty(self) -> bool:
+        return self._db.execute("SELECT 1 FROM documents LIMIT 1").fetchone() is None
+
+    def clear(self) -> None:
+        """Everything is gone: documents, counters, blobs."""
+        with self.transaction():
+            self._db.execute("DELETE FROM documents")
+            self._db.execute("DELETE FROM counters")
+        self.blobs.clear()
+
+    def close(self) -> None:
+        self._db.close()
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+
+def _load(text: str) -> dict[str, Any]:
+    doc: dict[str, Any] = json.loads(text)
+    return doc

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Seed data of the issue tracker.
+
+Shape: `statuses` ({name: category}), `users` ({name: {displayName}}), `projects` ([{key, name,
+anonymous?, lead?}]), `versions` ({PROJECT: {name: {released}}}), `issues` (list, see `_issue`) and
+`series` (many alike: `{project, count, first?, summary, types, statuses, days}`, where `{n}` in
+the summary is the number). What an issue names and nobody declared is declared by it.
+"""
+
+from __future__ import annotations
+
+import base64
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from sandbox.context import Context
+
+Json = dict[str, Any]
+
+_FIRST_ID = 10000
+_EPOCH = "2026-01-05T09:00:00.000+0000"
+
+
+def seed(context: Context, data: Json) -> None:
+    """Merge `data`; an issue, project or user under the same key is replaced."""
+    seeding = _Seeding(context)
+    for name, category in data.get("statuses", {}).items():
+        seeding.declare("status", name, {"category": category})
+    for name, user in data.get("users", {}).items():
+        context.store.put("tracker.user", name, user)
+    for project in data.get("projects", []):
+        seeding.project(project)
+    for project, versions in data.get("versions", {}).items():
+        for name, version in versions.items():
+            seeding.declare("version", f"{project}/{name}", version)
+    for issue in data.get("issues", []):
+        seeding.issue(issue)
+    for series in data.get("series", []):
+        for issue in _expand(series):
+            seeding.issue(issue)
+
+
+def _expand(series: Json) -> list[Json]:
+    """Issue n takes the n-th of each list, round and round, and is `days` apart from the next."""
+    first = int(series.get("first", 1))
+    start = datetime.fromisoformat(series.get("created", _EPOCH)).astimezone(timezone.utc)
+    issues = []
+    for index in range(int(series["count"])):
+        number = first + index
+        created = start + timedelta(days=index * float(series.get("days", 1)))
+        issues.append(
+            {
+                "key": f"{series['project']}-{number}",
+                "summary": series["summary"].format(n=number),
+                "type": _nth(series.get("types", ["Task"]), index),
+                "status": _nth(series.get("statuses", ["Open"]), index),
+                "fixVersions": _nth(series.get("fixVersions", [[]]), index),
+                "created": created.strftime("%Y-%m-%dT%H:%M:%S.000+0000"),
+            }
+        )
+    return issues
+
+
+def _nth(values: list[Any], index: int) -> Any:
+    return values[index % len(values)]
+
+
+class _Seeding:
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.store = context.store
+
+    def declare(self, kind: str, key: str, more: Json | None = None) -> None:
+        """Know a status, issuetype, resolution, priority, or a version as `PROJECT/name`."""
+        known = self.store.get(f"tracker.{kind}", key)
+        if known is not None and more is None:
+            return
+        number = known["id"] if known is not None else str(self._next(kind))
+        name = key.partition("/")[2] if kind == "version" else key
+        self.store.put(f"tracker.{kind}", key, {**(more or {}), "id": number, "name": name})
+
+    def _next(self, kind: str) -> int:
+        return _FIRST_ID + self.store.next_id(f"tracker.{kind}")
+
+    def project(self, project: Json) -> None:
+        known = self.store.get("tracker.project", project["key"])
+        number = known["id"] if known is not None else str(self._next("project"))
+        self.store.put("tracker.project", project["key"], {"id": number, **project})
+
+    def issue(self, data: Json) -> None:
+        """`{key, summary, type?, status?, resolution?, priority?, fixVersions?, labels?,
+        assignee?, reporter?, description?, created?, updated?, attachments?, properties?,
+        former_keys?}`."""
+        issue = dict(data)
+        key = issue["key"]
+        issue["project"] = key.rpartition("-")[0]
+        issue["issuetype"] = issue.pop("type", "Task")
+        issue.setdefault("status", "Open")
+        issue.setdefault("created", _EPOCH)
+        issue.setdefault("updated", issue["created"])
+        known = self.store.get("tracker.issue", key)
+        issue["id"] = known["id"] if known is not None else str(self._next("issue"))
+        issue["attachments"] = [
+            self._attachment(issue, item) for item in issue.get("attachments", [])
+        ]
+        for kind in ("status", "issuetype", "resolution", "priority"):
+            if issue.get(kind) is not None:
+                self.declare(kind, issue[kind])
+        for version in issue.get("fixVersions", []):
+            self.declare("version", f"{issue['project']}/{version}")
+        self._account(issue)
+        for other in (issue["id"], *issue.pop("former_keys", [])):
+            self.store.put("tracker.other_key", other, {"key": key})
+        self.store.put("tracker.issue", key, issue)
+
+    def _account(self, issue: Json) -> None:
+        for role in ("assignee", "reporter"):
+            name = issue.get(role)
+            if name is not None and self.store.get("tracker.user", name) is None:
+                self.store.put("tracker.user", name, {"displayName": name})
+
+    def _attachment(self, issue: Json, data: Json) -> Json:
+        """`{filename, content | content_base64, id?, mimeType?, author?}`."""
+        encoded = data.get("content_base64")
+        content = base64.b64decode(encoded) if encoded else str(data["content"]).encode()
+        blob = self.store.blobs.put(content)
+        item = {
+            "id": str(data.get("id") or self._next("attachment")),
+            "filename": data["filename"],
+            "mimeType": data.get("mimeType", "text/plain"),
+            "author": data.get("author", issue.get("reporter")),
+            "created": data.get("created", issue["created"]),
+            "size": blob.size,
+            "sha256": blob.sha256,
+        }
+        self.store.put("tracker.attachment", item["id"], {**item, "issue": issue["key"]})
+        return item

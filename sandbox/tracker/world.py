@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The tracker's data as one account sees it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sandbox.store import Store
+
+Issue = dict[str, Any]
+
+
+def issue_number(key: str) -> int:
+    """12 for `REL-12`."""
+    return int(key.rpartition("-")[2])
+
+
+def milliseconds(stamp: str) -> int:
+    """Epoch milliseconds of `2026-01-31T10:00:00.000+0000`."""
+    return int(datetime.fromisoformat(stamp).timestamp() * 1000)
+
+
+class World:
+    """Projects, issues and named values; an anonymous account (`user` None) sees only projects
+    that are marked `anonymous` (server fact, tracker 2.4)."""
+
+    def __init__(self, store: Store, user: str | None, now_ms: int) -> None:
+        self.store = store
+        self.user = user.lower() if user is not None else None
+        self.now_ms = now_ms
+        self.projects = {
+            key: project
+            for key, project in store.items("tracker.project")
+            if user is not None or project.get("anonymous", False)
+        }
+        self._issues: dict[str, Issue] | None = None
+        self._known: dict[str, set[str]] = {}
+
+    @property
+    def issues(self) -> dict[str, Issue]:
+        """By key."""
+        if self._issues is None:
+            self._issues = {
+                key: issue
+                for key, issue in self.store.items("tracker.issue")
+                if issue["project"] in self.projects
+            }
+        return self._issues
+
+    def find(self, key_or_id: str) -> Issue | None:
+        """An issue by its key (any case), a key that it had before it was moved, or its id."""
+        found = self.exists(key_or_id)
+        return found if found is not None and found["project"] in self.projects else None
+
+    def exists(self, key_or_id: str) -> Issue | None:
+        """As `find`, whoever may see it."""
+        found = self.store.get("tracker.issue", key_or_id.upper())
+        if found is None:
+            other = self.store.get("tracker.other_key", key_or_id.upper())
+            found = None if other is None else self.store.get("tracker.issue", other["key"])
+        return found
+
+    def named(self, kind: str, name: str) -> dict[str, Any]:
+        """A status, issuetype, resolution, priority (`name`) or version (`PROJECT/name`)."""
+        found = self.store.get(f"tracker.{kind}", name)
+        if found is None:
+            raise LookupError(f"the seed registers every {kind} that an issue names: {name}")
+        return found
+
+    def known(self, field: str) -> set[str] | None:
+        """Names and ids, in lower case, that `field` accepts; None where anything goes."""
+        if field == "labels":
+            return None
+        if field not in self._known:
+            self._known[field] = self._names_of(field)
+        return self._known[field]
+
+    def _names_of(self, field: str) -> set[str]:
+        if field == "project":
+            return set().union(*map(_names, self.projects.values()))
+        if field in ("assignee", "reporter"):
+            return {key.lower() for key, _ in self.store.items("tracker.user")}
+        kind = "version" if field == "fixversion" else field
+        names: set[str] = {"unresolved"} if field == "resolution" else set()
+        for key, entry in self.store.items(f"tracker.{kind}"):
+            if kind != "version" or key.partition("/")[0] in self.projects:
+                names |= _names(entry)
+        return names
+
+    def identities(self, field: str, issue: Issue) -> set[str]:
+        """Every text, in lower case, that a query may use for the value of `field`."""
+        if field == "project":
+            return _names(self.projects[issue["project"]])
+        if field == "labels":
+            return {label.lower() for label in issue.get("labels", [])}
+        if field == "fixversion":
+            versions = [
+                self.named("version", f"{issue['project']}/{name}")
+                for name in issue.get("fixVersions", [])
+            ]
+            return set().union(*map(_names, versions))
+        value = issue.get(field)
+        if value is None:
+            return set()
+        return (
+            {value.lower()}
+            if field in ("assignee", "reporter")
+            else _names(self.named(field, value))
+        )
+
+    def rank(self, field: str, issue: Issue) -> tuple[bool, int, str]:
+        """For sorting: empty values last, then by the server's sequence, then by name."""
+        if field == "project":
+            return (False, 0, issue["project"])
+        if field in ("labels", "fixversion"):
+            values = issue.get("fixVersions" if field == "fixversion" else "labels", [])
+            return (not values, 0, str(min(values, default="")))
+        value = issue.get(field)
+        if value is None:
+            return (True, 0, "")
+        if field in ("status", "issuetype", "resolution", "priority"):
+            return (False, int(self.named(field, value)["id"]), value)
+        return (False, 0, str(value).lower())
+
+
+def _names(entry: dict[str, Any]) -> set[str]:
+    return {str(entry[name]).lower() for name in ("id", "key", "name") if name in entry}

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pages and their life: read, create, replace, trash (server facts, wiki 3.1 to 3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from datetime import datetime, timezone
+from typing import Any
+
+from sandbox.context import Context
+from sandbox.wiki.errors import bad_request, conflict, error, forbidden, member, no_content
+from sandbox.wiki.rewrite import rewrite
+from sandbox.wiki.storage import StorageError, parse
+
+Json = dict[str, Any]
+
+_FIRST_ID = 2000
+_MAX_TITLE = 255
+_WRITTEN = (
+    ("id",),
+    ("type",),
+    ("title",),
+    ("space", "key"),
+    ("body", "storage", "value"),
+    ("body", "storage", "representation"),
+    ("version", "number"),
+)
+
+
+class Pages:
+    """The pages as `user` may handle them; `settings` are the wiki's."""
+
+    def __init__(self, context: Context, user: str | None) -> None:
+        self.context = context
+        self.store = context.store
+        self.settings = context.settings("wiki")
+        self.real = context.real("wiki")
+        self.user = user or "anonymous"
+
+    # -- reading -----------------------------------------------------------------------------
+
+    def get(self, page_id: str, statuses: Collection[str] = ("current",)) -> Json:
+        """404 for what is missing, not in one of `statuses`, or restricted."""
+        page = self.store.get("wiki.page", page_id)
+        if page is None or page.get("hidden", False):
+            raise no_content(page_id)
+        if page["status"] not in statuses and "any" not in statuses:
+            raise no_content(page_id)
+        return page
+
+    def version(self, page_id: str, number: int) -> Json:
+        """A page as it was."""
+        page = self.get(page_id)
+        if page["version"]["number"] == number:
+            return page
+        former = self.store.get("wiki.version", f"{page_id}/{number:08d}")
+        if former is None:
+            raise no_content(page_id)
+        return {**page, **former, "status": "historical"}
+
+    def all(self) -> Iterator[Json]:
+        """By id, without restricted ones."""
+        for _, page in sorted(self.store.items("wiki.page"), key=lambda item: int(item[0])):
+            if not page.get("hidden", False):
+                yield page
+
+    def ancestors(self, page: Json) -> list[Json]:
+        """From the top of the space down to the parent."""
+        chain: list[Json] = []
+        parent = page.get("parent")
+        while parent is not None:
+            found = self.store.get("wiki.page", parent)
+            if found is None:
+                break
+            chain.insert(0, found)
+            parent = found.get("parent")
+        return chain
+
+    # -- writing -----------------------------------------------------------------------------
+
+    def create(self, data: Json) -> Json:
+        """Server facts, wiki 3.2 and 3.4: titles are unique per space."""
+        space = self._space(member(data, "space", "key"))
+        if data.get("type") not in ("page", "blogpost"):
+            raise bad_request(f"Unsupported content type: {data.get('type')}")
+        title = self._title(data, space, None)
+        body = self._body(data, space)
+        page = {
+            "id": str(_FIRST_ID + self.store.next_id("wiki.page")),
+            "type": data["type"],
+            "status": data.get("status", "current"),
+            "title": title,
+            "space": space,
+            "parent": self._parent_of(data, space, None),
+            "body": body or "",
+            "version": self._new_version(data, 1),
+            "created": {"when": self._now(), "by": self.user},
+            "labels": [],
+            "properties": {},
+        }
+        self._take_properties(page, data)
+        self.store.put("wiki.page", page["id"], page)
+        return page
+
+    def replace(self, page_id: str, data: Json) -> Json:
+        """Written interface 4.3; server fact, wiki 3.2."""
+        page = self.get(page_id, ("any",))
+        self._check_members(page, data)
+        if page.get("read_only", False):
+            words = "class com.atlassian.confluence.pages.Page"
+            raise forbidden(f"Could not update Content of type : {words} with id {page_id}")
+        if page["status"] == "draft":
+            raise conflict(f"Content {page_id} is a draft and cannot be updated")
+        if page["status"] == "trashed" and data.get("status") != "current":
+            raise no_content(page_id)
+        page = self._edited_by_another(page)
+        current = page["version"]["number"]
+        if member(data, "version", "number") != current + 1:
+            words = "Version must be incremented on update. Current version is: "
+            raise conflict(f"{words}{current}")
+        space = self._target_space(page, data)
+        title = self._title(data, space, page_id)
+        body = self._body(data, space)
+        parent = self._new_parent(page, data, space)
+        changed = {
+            **page,
+            "status": "current",
+            "title": title,
+            "space": space,
+            "parent": parent,
+            "body": page["body"] if body is None else body,
+            "version": self._new_version(data, current + 1),
+        }
+        self._take_properties(changed, data)
+        self._save(page, changed)
+        return changed
+
+    def trash(self, page_id: str, statuses: Collection[str]) -> None:
+        """Current pages go to the trash, and their children move up; trashed ones go for good."""
+        page = self.get(page_id, statuses)
+        if page["status"] == "trashed":
+            self.store.delete("wiki.page", page_id)
+            return
+        for child in self.all():
+            if child.get("parent") == page_id:
+                self.store.put("wiki.page", child["id"], {**child, "parent": page.get("parent")})
+        self.store.put("wiki.page", page_id, {**page, "status": "trashed"})
+
+    def _save(self, before: Json, after: Json) -> None:
+        number = before["version"]["number"]
+        former = {name: before[name] for name in ("title", "body", "version")}
+        with self.store.transaction():
+            self.store.put("wiki.version", f"{before['id']}/{number:08d}", former)
+            self.store.put("wiki.page", after["id"], after)
+
+    def _edited_by_another(self, page: Json) -> Json:
+        """With `edits_before_put` another writer gets in between the client's read and write."""
+        left = int(self.settings["edits_before_put"])
+        if left <= 0:
+            return page
+        self.context.update_settings("wiki", {"edits_before_put": left - 1})
+        body = self.settings["edit_body"]
+        version = {**page["version"], "number": page["version"]["number"] + 1, "by": "another"}
+        edited = {**page, "body": page["body"] if body is None else body, "version": version}
+        self._save(page, edited)
+        return edited
+
+    # -- what a write has to hold -------------------------------------------------------------
+
+    def _check_members(self, page: Json, data: Json) -> None:
+        needed = (("version", "number"), ("type",), ("title",)) if self.real else _WRITTEN
+        for path in needed:
+            if member(data, *path) in (None, ""):
+                raise bad_request(f"{'.'.join(path)} is required when content is updated")
+        if data["type"] != page["type"]:
+            raise bad_request(f"Content {page['id']} is of type {page['type']}")
+        if str(data.get("id", page["id"])) != page["id"]:
+            raise bad_request("The content id in the path and in the body are not the same")
+
+    def _space(self, key: Any) -> str:
+        if self.store.get("wiki.space", str(key)) is None:
+            raise error(404, f"No space found with key : {key}")
+        return str(key)
+
+    def _target_space(self, page: Json, data: Json) -> str:
+        """A differing space is an error, or a move with the setting `differing_space: move`."""
+        wanted = member(data, "space", "key")
+        if wanted in (None, page["space"]):
+            return str(page["space"])
+        if self.settings["differing_space"] != "move":
+            raise bad_request(f"Content {page['id']} is not in the space with key {wanted}")
+        return self._space(wanted)
+
+    def _title(self, data: Json, space: str, page_id: str | None) -> str:
+        title = str(data.get("title") or "").rstrip()
+        if title == "":
+            raise bad_request("Title cannot be empty")
+        if len(title) > _MAX_TITLE:
+            raise bad_request(f"Title cannot be longer than {_MAX_TITLE} characters")
+        for page in self.all():
+            if page["id"] == page_id or page["space"] != space or page["status"] != "current":
+                continue
+            if page["type"] == data["type"] and page["title"].lower() == title.lower():
+                words = "A page with this title already exists: A page already exists with the"
+                raise bad_request(f"{words} title {title} in the space with key {space}")
+        return title
+
+    def _body(self, data: Json, space: str) -> str | None:
+        """The body as it is stored; None when the request leaves it as it is."""
+        body = member(data, "body", "storage", "value")
+        if body is None:
+            return None
+        if member(data, "body", "storage", "representation") not in ("storage", None):
+            raise bad_request("Only the representation storage can be converted to storage")
+        rewrites = self.settings["rewrite_on_save"]
+        try:
+            if rewrites or (rewrites is None and self.real):
+                return rewrite(str(body), space)
+            parse(str(body))
+        except StorageError as problem:
+            raise bad_request(str(problem)) from None
+        return str(body)
+
+    def _new_parent(self, page: Json, data: Json, space: str) -> str | None:
+        """Evidence about omitted ancestors is divided, hence settings (server fact, wiki 3.2)."""
+        given = data.get("ancestors") if self.real else None
+        if given is None:
+            moves = self.settings["omit_ancestors_moves"]
+        elif given == []:
+            moves = self.settings["empty_ancestors_moves"]
+        else:
+            return self._parent_of(data, space, page["id"])
+        return None if moves or space != page["space"] else page.get("parent")
+
+    def _parent_of(self, data: Json, space: str, page_id: str | None) -> str | None:
+        """The last ancestor named counts."""
+        given = data.get("ancestors")
+        if given in (None, []):
+            return None
+        if not isinstance(given, list):
+            raise bad_request("ancestors must be a list")
+        named = str(member(given[-1], "id"))
+        parent = self.store.get("wiki.page", named)
+        if parent is None or parent["status"] != "current" or parent["space"] != space:
+            raise bad_request(f"The specified parent page {named} does not exist in the space")
+        line = [named, *(ancestor["id"] for ancestor in self.ancestors(parent))]
+        if page_id in line:
+            raise bad_request("A page cannot be its own ancestor")
+        return named
+
+    def _take_properties(self, page: Json, data: Json) -> None:
+        for key, given in (member(data, "metadata", "properties") or {}).items():
+            known = page["properties"].get(key)
+            number = known["version"] + 1 if known is not None else 1
+            page["properties"][key] = {"value": member(given, "value"), "version": number}
+
+    def _new_version(self, data: Json, number: int) -> Json:
+        return {
+            "number": number,
+            "when": self._now(),
+            "by": self.user,
+            "message": member(data, "version", "message") or "",
+            "minorEdit": bool(member(data, "version", "minorEdit")),
+        }
+
+    def _now(self) -> str:
+        moment = datetime.fromtimestamp(self.context.now_ms() / 1000, timezone.utc)
+        return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

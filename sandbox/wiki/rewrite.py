@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the wiki makes of a body when it saves it (server fact, wiki 3.3).
+
+Depends on nothing but the body and the space, and leaves what it wrote itself as it is: ids come
+from the content and from the place in the document.
+
+What happens: elements get `ac:macro-id`, `ac:schema-version`, `local-id`, `ac:local-id`,
+`ri:version-at-save` and tasks an `ac:task-uuid`; the page's own `ri:space-key` goes; tables get a
+`tbody`; parameters are sorted by name; whitespace between blocks goes; and `storage.serialize`
+sorts attributes, closes empty elements with `<br />`, writes characters for named entities and
+splits CDATA sections its own way.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+from lxml import etree
+
+from sandbox.wiki.storage import Element, name_of, parse, qualified, serialize
+
+_IDS = uuid.UUID("6f0d7f0e-2f5b-5d0c-9a53-3b6a0c1b7c11")
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_BLOCKS = ("p", *_HEADINGS, "div", "table", "ul", "ol", "dl", "blockquote", "pre", "hr")
+_BLOCKS_OF_WIKI = ("ac:structured-macro", "ac:layout", "ac:task-list")
+# no text of their own: whitespace in them means nothing
+_STRUCTURES = (
+    *("table", "thead", "tbody", "tfoot", "tr", "colgroup", "ul", "ol", "dl"),
+    *("ac:layout", "ac:layout-section", "ac:task-list", "ac:task"),
+    *("ac:structured-macro", "ac:link", "ac:image"),
+)
+_BODIES = ("xml", "ac:rich-text-body", "ac:layout-cell")
+_FLOWS = (*_BODIES, "div", "td", "th", "li", "blockquote", "ac:task-body")
+_WITH_LOCAL_ID = ("p", *_HEADINGS, "table", "ul", "ol")
+_WITH_AC_LOCAL_ID = ("ac:structured-macro", "ac:task-list", "ac:task")
+_VERSIONED = ("ri:page", "ri:attachment")
+
+
+def rewrite(body: str, space: str) -> str:
+    """`body` as the server stores it on a page of `space`; raises `storage.StorageError`."""
+    root = parse(body)
+    _drop_whitespace(root)
+    _insert_table_bodies(root)
+    _drop_own_space(root, space)
+    _number_macros(root)
+    _number_tasks(root)
+    _mark_links(root)
+    _add_local_ids(root)
+    _sort_parameters(root)
+    return serialize(root)
+
+
+class _Ids:
+    """Ids that depend on the content alone and never repeat one that is in use."""
+
+    def __init__(self, used: set[str]) -> None:
+        self.used = used
+
+    def fresh(self, element: Element) -> str:
+        seed = f"{element.tag}:{''.join(map(str, element.itertext()))}"
+        count = 0
+        while (found := str(uuid.uuid5(_IDS, f"{seed}:{count}"))) in self.used:
+            count += 1
+        self.used.add(found)
+        return found
+
+
+def _each(root: Element, *names: str) -> list[Element]:
+    return [element for element in root.iter(etree.Element) if name_of(element) in names]
+
+
+def _blank(text: str | None) -> bool:
+    return text is not None and text.strip(" \t\r\n") == ""
+
+
+def _drop_whitespace(root: Element) -> None:
+    for element in root.iter(etree.Element):
+        name = name_of(element)
+        if name in _STRUCTURES:
+            _drop_all_blanks(element)
+        elif name in _FLOWS:
+            _drop_blanks_at_blocks(element, wide=name in _BODIES)
+    if len(root) > 0:
+        root.text = (root.text or "").lstrip()
+        root[-1].tail = (root[-1].tail or "").rstrip()
+    else:
+        root.text = (root.text or "").strip()
+
+
+def _drop_all_blanks(element: Element) -> None:
+    if _blank(element.text):
+        element.text = None
+    for child in element:
+        if _blank(child.tail):
+            child.tail = None
+
+
+def _drop_blanks_at_blocks(element: Element, *, wide: bool) -> None:
+    blocks = _BLOCKS + _BLOCKS_OF_WIKI if wide else _BLOCKS
+    children = list(element)
+    is_block = [name_of(child) in blocks for child in children]
+    if children and is_block[0] and _blank(element.text):
+        element.text = None
+    for index, child in enumerate(children):
+        next_is_block = index + 1 < len(children) and is_block[index + 1]
+        if (is_block[index] or next_is_block) and _blank(child.tail):
+            child.tail = None
+
+
+def _insert_table_bodies(root: Element) -> None:
+    for table in _each(root, "table"):
+        body: Element | None = None
+        for child in list(table):
+            if name_of(child) != "tr":
+                body = None
+                continue
+            if body is None:
+                body = etree.Element("tbody")
+                child.addprevious(body)
+            body.append(child)
+
+
+def _drop_own_space(root: Element, space: str) -> None:
+    key = qualified("ri:space-key")
+    for page in _each(root, "ri:page"):
+        if page.get(key) == space:
+            del page.attrib[key]
+
+
+def _number_macros(root: Element) -> None:
+    """Ids are kept from version to version unless two macros have the same one."""
+    key, version = qualified("ac:macro-id"), qualified("ac:schema-version")
+    macros = _each(root, "ac:structured-macro")
+    ids = _Ids({str(macro.get(key)) for macro in macros})
+    seen: set[str] = set()
+    for macro in macros:
+        current = macro.get(key)
+        if current is None or current in seen:
+            macro.set(key, ids.fresh(macro))
+        seen.add(str(macro.get(key)))
+        if macro.get(version) is None:
+            macro.set(version, "1")
+
+
+def _number_tasks(root: Element) -> None:
+    ids = _Ids({str(element.text) for element in _each(root, "ac:task-uuid")})
+    for task in _each(root, "ac:task"):
+        names = [name_of(child) for child in task]
+        if "ac:task-uuid" in names:
+            continue
+        mark = etree.Element(qualified("ac:task-uuid"))
+        mark.text = ids.fresh(task)
+        task.insert(names.index("ac:task-id") + 1 if "ac:task-id" in names else 0, mark)
+
+
+def _mark_links(root: Element) -> None:
+    key = qualified("ri:version-at-save")
+    for target in _each(root, *_VERSIONED):
+        if target.get(key) is None:
+            target.set(key, "1")
+
+
+def _add_local_ids(root: Element) -> None:
+    for key, names in (
+        ("local-id", _WITH_LOCAL_ID),
+        (qualified("ac:local-id"), _WITH_AC_LOCAL_ID),
+    ):
+        elements = _each(root, *names)
+        ids = _Ids({str(element.get(key)) for element in elements})
+        for element in elements:
+            if element.get(key) is None:
+                element.set(key, ids.fresh(element))
+
+
+def _sort_parameters(root: Element) -> None:
+    """Parameters come first, by name; those of the same name stay in their order."""
+    key = qualified("ac:name")
+    for macro in _each(root, "ac:structured-macro"):
+        parameters = [child for child in macro if name_of(child) == "ac:parameter"]
+        parameters.sort(key=lambda parameter: str(parameter.get(key) or ""))
+        for index, parameter in enumerate(parameters):
+            macro.insert(index, parameter)

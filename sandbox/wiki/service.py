@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Routes and data of the wiki (written interface 4.3; server facts, wiki 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from sandbox.accounts import SETTINGS, Accounts, login_of
+from sandbox.context import Context
+from sandbox.service import Answer, Service, route
+from sandbox.wiki import details
+from sandbox.wiki.errors import bad_request, json_object
+from sandbox.wiki.pages import Pages
+from sandbox.wiki.views import GET_DEFAULT, POST_DEFAULT, Views, label, listing, written_page
+
+AsyncHandler = Callable[[Request], Awaitable[Response]]
+
+_DEFAULT_LIMIT = 25
+_MAX_LIMIT = 200
+_CREATED = "2026-01-05T09:00:00.000Z"
+_DEFAULTS: dict[str, Any] = {
+    **SETTINGS,
+    "require_xsrf": True,
+    "rewrite_on_save": None,
+    "omit_ancestors_moves": False,
+    "empty_ancestors_moves": False,
+    "differing_space": "error",
+    "edits_before_put": 0,
+    "edit_body": None,
+}
+
+
+class WikiService(Service):
+    """Settings beyond those of `sandbox.accounts`: `require_xsrf` (writes need the anti-forgery
+    header), `rewrite_on_save` (None: as the flavour has it), `omit_ancestors_moves` and
+    `empty_ancestors_moves` (a PUT without a parent moves the page to the top), `differing_space`
+    (`error` or `move`), `edits_before_put` (before that many PUTs another writer saves the page,
+    with the body `edit_body`, None: the same)."""
+
+    name = "wiki"
+    defaults = _DEFAULTS
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.accounts = Accounts(self)
+
+    def authenticate(self, request: Request) -> Response | None:
+        refusal = self.accounts.authenticate(request)
+        if refusal is not None or request.method in ("GET", "HEAD"):
+            return refusal
+        return self._xsrf(request)
+
+    def _xsrf(self, request: Request) -> Response | None:
+        """Server fact, wiki 3.2; the written interface calls the header `X-Vendor-Token`."""
+        names = ["x-atlassian-token"] if self.real else ["x-atlassian-token", "x-vendor-token"]
+        values = [request.headers.get(name, "").lower() for name in names]
+        if self.settings["require_xsrf"] and not {"no-check", "nocheck"} & set(values):
+            return PlainTextResponse("XSRF check failed", 403)
+        return None
+
+    def reset(self) -> None:
+        self.accounts.reset()
+
+    def seed(self, data: dict[str, Any]) -> None:
+        """`spaces` ([{key, name, home?}]) and `pages` ([{id, space, title, body, parent?, version?,
+        status?, labels?, properties?, hidden?, read_only?}])."""
+        store = self.context.store
+        for space in data.get("spaces", []):
+            known = store.get("wiki.space", space["key"])
+            number = known["id"] if known is not None else 90 + store.next_id("wiki.space")
+            store.put("wiki.space", space["key"], {"id": number, **space})
+        for page in data.get("pages", []):
+            store.put("wiki.page", str(page["id"]), _seeded(page))
+
+    def routes(self) -> list[Route]:
+        content = "/rest/api/content"
+        page = content + "/{id}"
+        return [
+            self._route(content, self.find),
+            self._route(content, self.create, "POST"),
+            self._route(content + "/", self.create, "POST"),
+            self._route(page, self.read, written=True),
+            self._route(page, self.replace, "PUT", written=True),
+            self._route(page, self.delete, "DELETE"),
+            self._route(page + "/history", self.history),
+            self._route(page + "/property", self.properties, "GET", "POST"),
+            self._route(page + "/property/{key}", self.property, "GET", "PUT", "DELETE"),
+            self._route(page + "/label", self.labels, "GET", "POST", "DELETE"),
+            self._route(page + "/label/{name}", self.label, "DELETE"),
+        ]
+
+    def _route(
+        self, path: str, handler: AsyncHandler, *methods: str, written: bool = False
+    ) -> Route:
+        """`written`: known to the written interface too."""
+
+        async def known(request: Request) -> Response:
+            if not written and not self.real:
+                return self.not_found(request)
+            try:
+                response = await handler(request)
+            except Answer as answer:
+                response = answer.response
+            self.accounts.note(request, response)
+            return response
+
+        return route(path, known, *methods)
+
+    def _pages(self, request: Request) -> Pages:
+        return Pages(self.context, login_of(request).user)
+
+    def _shown(
+        self, request: Request, page: dict[str, Any], default: Sequence[str]
+    ) -> JSONResponse:
+        if not self.real:
+            return JSONResponse(written_page(page))
+        views = self._views(request)
+        return JSONResponse(views.page(page, _expand(request) or default))
+
+    def _views(self, request: Request) -> Views:
+        return Views(self._pages(request), self.context.base_url(request, self.name))
+
+    async def read(self, request: Request) -> Response:
+        """Written interface 4.3 (the query counts for nothing); server fact, wiki 3.1."""
+        pages, page_id = self._pages(request), request.path_params["id"]
+        if not self.real:
+            return self._shown(request, pages.get(page_id), ())
+        version = request.query_params.get("version")
+        if version is not None and version.isdigit():
+            return self._shown(request, pages.version(page_id, int(version)), GET_DEFAULT)
+        return self._shown(request, pages.get(page_id, _statuses(request)), GET_DEFAULT)
+
+    async def find(self, request: Request) -> Response:
+        """Server fact, wiki 3.4; list results expand nothing by themselves (3.1)."""
+        query = request.query_params
+        statuses = _statuses(request)
+        found = [
+            page
+            for page in self._pages(request).all()
+            if query.get("spaceKey") in (None, page["space"])
+            and query.get("title", page["title"]).lower() == page["title"].lower()
+            and query.get("type", "page") == page["type"]
+            and (page["status"] in statuses or "any" in statuses)
+        ]
+        start, limit = _integer(request, "start", 0), _integer(request, "limit", _DEFAULT_LIMIT)
+        limit = min(limit, _MAX_LIMIT)
+        views = self._views(request)
+        shown = [views.page(page, _expand(request)) for page in found[start : start + limit]]
+        links = {"base": views.base, "context": "/wiki"}
+        if start + limit < len(found):
+            following = {**query, "start": start + limit, "limit": limit}
+            links["next"] = f"/rest/api/content?{urlencode(following)}"
+        answer = {"results": shown, "start": start, "limit": limit, "size": len(shown)}
+        return JSONResponse({**answer, "_links": links})
+
+    async def create(self, request: Request) -> Response:
+        """Server facts, wiki 3.2."""
+        page = self._pages(request).create(json_object(await request.body()))
+        return self._shown(request, page, POST_DEFAULT)
+
+    async def replace(self, request: Request) -> Response:
+        """Written interface 4.3; server fact, wiki 3.2 (the body only when it is expanded)."""
+        data = json_object(await request.body())
+        page = self._pages(request).replace(request.path_params["id"], data)
+        return self._shown(request, page, GET_DEFAULT)
+
+    async def delete(self, request: Request) -> Response:
+        """To the trash; with `status=trashed` for good."""
+        self._pages(request).trash(request.path_params["id"], _statuses(request))
+        return Response(status_code=204)
+
+    async def history(self, request: Request) -> Response:
+        """Who wrote the page, and its newest version."""
+        page = self._pages(request).get(request.path_params["id"])
+        return JSONResponse(self._views(request).history(page, whole=True))
+
+    async def properties(self, request: Request) -> Response:
+        """Server fact, wiki 3.3: POST creates, 409 where the property is there already."""
+        pages, views = self._pages(request), self._views(request)
+        page = pages.get(request.path_params["id"])
+        if request.method == "POST":
+            key = details.create_property(pages, page, await request.body())
+            return JSONResponse(views.property(page, key))
+        return JSONResponse(listing([views.property(page, key) for key in page["properties"]]))
+
+    async def property(self, request: Request) -> Response:
+        """Server fact, wiki 3.3: 404 means none; PUT needs the next version."""
+        pages, key = self._pages(request), request.path_params["key"]
+        page = pages.get(request.path_params["id"])
+        if request.method == "DELETE":
+            details.delete_property(pages, page, key)
+            return Response(status_code=204)
+        if request.method == "PUT":
+            details.replace_property(pages, page, key, await request.body())
+        details.find_property(page, key)
+        return JSONResponse(self._views(request).property(page, key))
+
+    async def labels(self, request: Request) -> Response:
+        """GET, POST `[{prefix, name}]`, DELETE `?name=`."""
+        pages = self._pages(request)
+        page = pages.get(request.path_params["id"])
+        if request.method == "DELETE":
+            details.remove_label(pages, page, request.query_params.get("name", ""))
+            return Response(status_code=204)
+        if request.method == "POST":
+            details.add_labels(pages, page, await request.body())
+        return JSONResponse(listing([label(name) for name in page["labels"]]))
+
+    async def label(self, request: Request) -> Response:
+        """DELETE of one label by its path."""
+        pages = self._pages(request)
+        page = pages.get(request.path_params["id"])
+        details.remove_label(pages, page, request.path_params["name"])
+        return Response(status_code=204)
+
+
+def _seeded(page: dict[str, Any]) -> dict[str, Any]:
+    version = {"number": page.get("version", 1), "when": _CREATED, "by": "admin"}
+    parent = page.get("parent")
+    properties = {
+        key: {"value": value, "version": 1} for key, value in page.get("properties", {}).items()
+    }
+    return {
+        "type": "page",
+        "status": "current",
+        "body": "",
+        "labels": [],
+        **page,
+        "id": str(page["id"]),
+        "parent": None if parent is None else str(parent),
+        "version": {**version, "message": "", "minorEdit": False},
+        "created": {"when": _CREATED, "by": "admin"},
+        "properties": properties,
+    }
+
+
+def _expand(request: Request) -> list[str]:
+    values = request.query_params.getlist("expand")
+    return [part.strip() for value in values for part in value.split(",") if part.strip()]
+
+
+def _statuses(request: Request) -> list[str]:
+    values = request.query_params.getlist("status")
+    return [part for value in values for part in value.split(",") if part] or ["current"]
+
+
+def _integer(request: Request, name: str, default: int) -> int:
+    value = request.query_params.get(name, "")
+    if value == "":
+        return default
+    if not value.isdigit():
+        raise bad_request(f"{name} is not a number: {value}")
+    return int(value)

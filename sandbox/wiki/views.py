@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pages as the wiki shows them (written interface 2.3; server facts, wiki 3.1 and 3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+from sandbox.wiki.pages import Pages
+
+Json = dict[str, Any]
+
+GET_DEFAULT = ("space", "history", "version")
+POST_DEFAULT = ("body.storage", "ancestors", *GET_DEFAULT)
+_EXPANDABLE = ("ancestors", "body", "children", "container", "descendants", "history", "metadata")
+_EXPANDABLE_REST = ("operations", "restrictions", "space", "version")
+
+
+def written_page(page: Json) -> Json:
+    """Written interface 2.3, and nothing else."""
+    return {
+        "id": page["id"],
+        "type": page["type"],
+        "title": page["title"],
+        "space": {"key": page["space"]},
+        "body": {"storage": {"value": page["body"], "representation": "storage"}},
+        "version": {"number": page["version"]["number"]},
+    }
+
+
+def user(name: str) -> Json:
+    return {
+        "type": "known",
+        "username": name,
+        "userKey": f"key-{name}",
+        "displayName": name.capitalize(),
+    }
+
+
+class Views:
+    """Shows pages; `base` is the wiki's address."""
+
+    def __init__(self, pages: Pages, base: str) -> None:
+        self.pages = pages
+        self.base = base
+
+    def page(self, page: Json, expand: Sequence[str]) -> Json:
+        """Only what is expanded; the rest is listed under `_expandable`."""
+        asked = set(expand)
+        shown = self._short(page)
+        if "space" in asked:
+            shown["space"] = self._space(page["space"])
+        if "version" in asked:
+            shown["version"] = self._version(page)
+        if any(name.startswith("history") for name in asked):
+            shown["history"] = self.history(page, whole="history.lastUpdated" in asked)
+        if "ancestors" in asked:
+            shown["ancestors"] = [self._short(above) for above in self.pages.ancestors(page)]
+        if "body.storage" in asked:
+            storage = {"value": page["body"], "representation": "storage", "_expandable": {}}
+            shown["body"] = {"storage": storage, "_expandable": {"view": "", "editor": ""}}
+        metadata = self._metadata(page, asked)
+        if metadata:
+            shown["metadata"] = metadata
+        rest = [name for name in (*_EXPANDABLE, *_EXPANDABLE_REST) if name not in shown]
+        shown["_expandable"] = dict.fromkeys(rest, "")
+        return shown
+
+    def _short(self, page: Json) -> Json:
+        title = quote_plus(page["title"])
+        return {
+            "id": page["id"],
+            "type": page["type"],
+            "status": page["status"],
+            "title": page["title"],
+            "extensions": {"position": "none"},
+            "_links": {
+                "webui": f"/display/{quote(page['space'])}/{title}",
+                "self": f"{self.base}/rest/api/content/{page['id']}",
+                "base": self.base,
+                "context": "/wiki",
+            },
+        }
+
+    def _space(self, key: str) -> Json:
+        space = self.pages.store.get("wiki.space", key) or {}
+        return {
+            "id": space["id"],
+            "key": key,
+            "name": space["name"],
+            "type": "global",
+            "_links": {"self": f"{self.base}/rest/api/space/{quote(key)}"},
+        }
+
+    def _version(self, page: Json) -> Json:
+        version = page["version"]
+        return {**version, "by": user(version["by"]), "hidden": False}
+
+    def history(self, page: Json, *, whole: bool) -> Json:
+        """Who made the page, and with `whole` its newest version."""
+        shown: Json = {
+            "latest": page["status"] != "historical",
+            "createdBy": user(page["created"]["by"]),
+            "createdDate": page["created"]["when"],
+        }
+        if whole:
+            shown["lastUpdated"] = self._version(page)
+        return shown
+
+    def _metadata(self, page: Json, asked: set[str]) -> Json:
+        metadata: Json = {}
+        if "metadata.labels" in asked:
+            metadata["labels"] = listing([label(name) for name in page["labels"]])
+        wanted = {name.split(".")[2] for name in asked if name.startswith("metadata.properties.")}
+        if wanted:
+            metadata["properties"] = {
+                key: self.property(page, key) for key in sorted(wanted) if key in page["properties"]
+            }
+        return metadata
+
+    def property(self, page: Json, key: str) -> Json:
+        """Server fact, wiki 3.3: a property has a version of its own."""
+        found = page["properties"][key]
+        address = f"{self.base}/rest/api/content/{page['id']}/property/{quote(key, safe='')}"
+        return {
+            "id": f"{page['id']}-{key}",
+            "key": key,
+            "value": found["value"],
+            "version": {"number": found["version"], "minorEdit": False, "message": ""},
+            "_links": {"self": address},
+        }
+
+
+def label(name: str) -> Json:
+    return {"prefix": "global", "name": name, "id": name, "label": name}
+
+
+def listing(results: list[Json]) -> Json:
+    """A list that fits on one page."""
+    size = len(results)
+    return {"results": results, "start": 0, "limit": 200, "size": size, "_links": {}}

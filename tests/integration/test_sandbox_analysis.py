@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The sandbox's code analysis server, asked by plain requests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import requests
+
+from sandbox.client import Sandbox
+
+LTOKEN = "0123456789abcdef" * 4
+READER = ("reader", "fedcba9876543210" * 4)
+OUTSIDER = ("outsider", "aaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbccccccccccccccccdddddddddddddddd")
+
+
+class Api:
+    """The one address of the server, with the actions as calls."""
+
+    def __init__(self, sandbox: Sandbox, user: str = "analyst", ltoken: str = LTOKEN) -> None:
+        self.address = f"{sandbox.urls['analysis']}/review/api"
+        self.login = {"user": user, "ltoken": ltoken}
+
+    def post(self, action: str, **parameters: str) -> requests.Response:
+        form = {**self.login, "action": action, **parameters}
+        return requests.post(self.address, data=form, allow_redirects=False, timeout=10)
+
+    def read(self, action: str, **parameters: str) -> list[dict[str, Any]]:
+        answer = self.post(action, **parameters)
+        assert answer.status_code == 200, answer.text
+        return [json.loads(line) for line in answer.text.splitlines()]
+
+    def change(self, action: str, **parameters: str) -> None:
+        answer = self.post(action, **parameters)
+        assert (answer.status_code, answer.content) == (200, b""), answer.text
+
+    def refused(self, action: str, **parameters: str) -> tuple[int, str]:
+        """Status and message of the error object, which agrees with the HTTP status."""
+        answer = self.post(action, **parameters)
+        found = answer.json()
+        assert set(found) == {"status", "message"}
+        assert found["status"] == answer.status_code
+        return found["status"], found["message"]
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Sandbox]:
+    with Sandbox.start(flavour="real") as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def sandbox(shared: Sandbox) -> Iterator[Sandbox]:
+    yield shared
+    shared.reset()
+
+
+@pytest.fixture
+def api(sandbox: Sandbox) -> Api:
+    return Api(sandbox)
+
+
+@pytest.fixture(params=["real", "written"])
+def either(request: pytest.FixtureRequest, sandbox: Sandbox) -> Api:
+    """The server in each of its flavours."""
+    sandbox.settings("analysis", flavour=request.param)
+    return Api(sandbox)
+
+
+def _enabled(role: dict[str, Any]) -> set[str]:
+    return {entry["name"] for entry in role["permissions"] if entry["enabled"]}
+
+
+def test_roles_are_created_changed_and_deleted(either: Api) -> None:
+    transitions = "Analyze,Fix;Any,Ignore"
+    either.change(
+        "create_role",
+        name="Release",
+        create_project="true",
+        allowed_status_transitions=transitions,
+    )
+    [role] = either.read("roles", search="+Release")
+    assert _enabled(role) == {"Create project"}
+    assert len(role["permissions"]) == 14
+    assert role["readonly"] is False
+    assert role["statusPermissions"] == [
+        {"from": "Analyze", "to": "Fix"},
+        {"from": "Any", "to": "Ignore"},
+    ]
+    # only what is given changes
+    either.change("update_role_permissions", name="Release", manage_roles="true")
+    [role] = either.read("roles", search="+Release")
+    assert _enabled(role) == {"Create project", "Manage roles"}
+    assert len(role["statusPermissions"]) == 2
+    either.change(
+        "update_role_permissions",
+        name="Release",
+        create_project="false",
+        allowed_status_transitions="",
+    )
+    [role] = either.read("roles", search="+Release")
+    assert (_enabled(role), role["statusPermissions"]) == ({"Manage roles"}, [])
+    either.change("delete_role", name="Release")
+    assert either.read("roles", search="+Release") == []
+
+
+def test_search_of_roles(api: Api) -> None:
+    def names(search: str) -> list[str]:
+        return [role["name"] for role in api.read("roles", search=search)]
+
+    assert names("developer") == ["Developer", "Developer guest"]
+    assert names("+Developer") == ["Developer"]
+    assert names("+Developers") == []
+    assert len(api.read("roles")) == 4
+
+
+def test_refusals(api: Api) -> None:
+    assert api.refused("create_role", name="Developer") == (400, "Role Developer already exists")
+    assert api.refused("delete_role", name="Nobody")[0] == 404
+    assert api.refused("delete_role", name="Projects root")[0] == 403
+    assert api.refused("update_role_permissions", name="Projects root")[0] == 403
+    assert api.refused("create_role", name="X", create_project="yes")[0] == 400
+    assert api.refused("create_role", name="X", allowed_status_transitions="Fix")[0] == 400
+    assert api.refused("create_role")[1] == "Missing required parameter: name"
+    assert api.refused("no_such_action")[0] == 400
+    assert api.refused("modules", project="nowhere")[0] == 404
+    assert api.refused("users", limit="many")[0] == 400
+
+
+@pytest.mark.parametrize(
+    ("action", "parameters"),
+    [
+        ("create_role", {"name": "R", "manage_users": "true"}),
+        ("groups", {"list_users": "true"}),
+        ("update_group", {"name": "developers", "remove_all": "true"}),
+        ("create_module", {"project": "toolchain", "name": "m", "paths": "a", "tags": "x"}),
+    ],
+)
+def test_only_real_servers_know_more_parameters(
+    sandbox: Sandbox, api: Api, action: str, parameters: dict[str, str]
+) -> None:
+    assert api.post(action, **parameters).status_code == 200
+    sandbox.settings("analysis", flavour="written")
+    assert api.refused(action, **parameters)[1].startswith("Unknown parameter: ")
+
+
+def test_login(sandbox: Sandbox) -> None:
+    assert Api(sandbox, ltoken="wrong").refused("version")[0] == 401
+    assert Api(sandbox, user="nobody").refused("version")[0] == 401
+    assert Api(sandbox, *OUTSIDER).refused("version")[0] == 403
+    reader = Api(sandbox, *READER)
+    assert reader.read("projects")
+    assert reader.refused("delete_role", name="Developer")[0] == 403
+    sandbox.settings("analysis", access_control=False)
+    assert Api(sandbox, user="anyone", ltoken="").read("version")
+
+
+def test_get_is_the_reference_page(api: Api) -> None:
+    answer = requests.get(api.address, timeout=10)
+    assert answer.status_code == 200
+    assert answer.headers["Content-Type"].startswith("text/html")
+
+
+def test_modules_are_created_changed_renamed_and_deleted(either: Api) -> None:
+    def module(name: str) -> dict[str, Any] | None:
+        found = [one for one in either.read("modules", project="toolchain") if one["name"] == name]
+        return found[0] if found else None
+
+    either.change(
+        "create_module", project="toolchain", name="docs", allow_all="true", paths="**/docs/*,*.md"
+    )
+    assert module("docs") == {"name": "docs", "paths": ["**/docs/*", "*.md"], "allowAll": True}
+    duplicate = {"project": "toolchain", "name": "docs", "paths": "x"}
+    assert either.refused("create_module", **duplicate)[0] == 400
+    either.change("update_module", project="toolchain", name="docs", new_name="guides")
+    assert module("docs") is None
+    assert module("guides") == {"name": "guides", "paths": ["**/docs/*", "*.md"], "allowAll": True}
+    clash = {"project": "toolchain", "name": "guides", "new_name": "core"}
+    assert either.refused("update_module", **clash)[0] == 400
+    either.change("update_module", project="toolchain", name="guides", paths="", allow_all="false")
+    assert module("guides") == {"name": "guides", "paths": [], "allowAll": False}
+    either.change("delete_module", project="toolchain", name="guides")
+    assert module("guides") is None
+    assert either.refused("delete_module", project="toolchain", name="guides")[0] == 404
+
+
+def test_older_servers_show_less_of_modules(sandbox: Sandbox, api: Api) -> None:
+    tagged = api.read("modules", project="toolchain")[1]
+    assert (tagged["name"], tagged["allowAll"], tagged["tags"]) == ("ui, web", False, ["front"])
+    sandbox.settings("analysis", modules_show_allow_all=False)
+    assert set(api.read("modules", project="toolchain")[0]) == {"name", "paths"}
+
+
+def test_real_servers_require_paths_and_know_escapes(sandbox: Sandbox, api: Api) -> None:
+    form = {"project": "toolchain", "name": "m"}
+    assert api.refused("create_module", **form)[0] == 400
+    api.change("create_module", **form, paths=r"a\,b,c\\d")
+    assert api.read("modules", project="toolchain")[1]["paths"] == ["a,b", r"c\d"]
+    sandbox.settings("analysis", flavour="written")
+    api.change("create_module", project="toolchain", name="n")
+    api.change("update_module", project="toolchain", name="n", paths=r"a\,b")
+    assert api.read("modules", project="toolchain")[2]["paths"] == ["a\\", "b"]
+
+
+def test_answers_are_lines(sandbox: Sandbox, api: Api) -> None:
+    plain = api.post("projects").text
+    assert plain.endswith("\n")
+    sandbox.settings("analysis", line_end="\r\n", blank_lines=True, trailing_newline=False)
+    varied = api.post("projects").text
+    assert varied.split("\r\n\r\n") == plain.splitlines()
+    sandbox.settings("analysis", error_status_200=True)
+    wrong = api.post("delete_role", name="Nobody")
+    assert (wrong.status_code, wrong.json()["status"]) == (200, 404)
+    assert api.post("roles", search="+Nobody").content == b""
+
+
+def test_builds_and_projects(api: Api) -> None:
+    builds = api.read("builds", project="toolchain")
+    assert [build["name"] for build in builds] == ["build_10", "build_2", "build_1"]
+    assert builds[2] == {"id": 1, "name": "build_1", "date": 1767225600000, "keepit": True}
+    projects = {project["name"]: project for project in api.read("projects")}
+    assert projects["legacy"]["id"] == "legacy_2019"
+    assert "tags" not in projects["legacy"]
+    assert api.read("version") == [{"majorVersion": "24", "minorVersion": "2"}]
+    views = api.read("views", project="toolchain")
+    assert [view["name"] for view in views] == ["*default*", "critical", "new issues"]
+    assert len(api.read("defect_types", project="toolchain")) == 3
+
+
+def test_users_and_groups(api: Api) -> None:
+    api.change("create_user", name="dave", password="secret")
+    assert api.refused("create_user", name="dave")[0] == 400
+    api.change("create_group", name="ops", users=r"dave,Carol\, QA")
+    [group] = api.read("groups", search="op*", list_users="true")
+    assert group["users"] == ["dave", "Carol, QA"]
+    assert "users" not in api.read("groups", search="ops")[0]
+    api.change("update_group", name="ops", users="alice")
+    assert api.read("groups", search="ops", list_users="true")[0]["users"] == ["alice"]
+    api.change("update_group", name="ops", users="")
+    assert api.read("groups", search="ops", list_users="true")[0]["users"] == ["alice"]
+    api.change("update_group", name="ops", remove_all="true")
+    assert api.read("groups", search="ops", list_users="true")[0]["users"] == []
+    assert api.refused("update_group", name="everyone", users="alice")[0] == 403
+    assert api.refused("update_group", name="ops", users="nobody")[0] == 404
+    assert [user["name"] for user in api.read("users", limit="2")] == ["Carol, QA", "alice"]
+    assert api.read("users", search="ali*")[0]["groups"] == [
+        {"name": "developers", "readonly": False}
+    ]
+    api.change("delete_user", name="alice")
+    assert api.read("groups", search="developers", list_users="true")[0]["users"] == ["bob"]
+    api.change("delete_group", name="ops")
+    assert api.read("groups", search="ops") == []
+
+
+def test_the_written_flavour_always_lists_members(sandbox: Sandbox, api: Api) -> None:
+    sandbox.settings("analysis", flavour="written")
+    assert api.read("groups", search="developers")[0]["users"] == ["alice", "bob"]
+    api.change("update_group", name="developers", users="")
+    assert api.read("groups", search="developers")[0]["users"] == []
+
+
+def test_role_assignments_take_the_project_id(sandbox: Sandbox, api: Api) -> None:
+    form = {"name": "Developer", "account": "bob"}
+    assert api.refused("update_role_assignment", **form, project="legacy")[0] == 404
+    api.change("update_role_assignment", **form, project="legacy_2019")
+    [role] = api.read("role_assignments", search="+Developer")
+    expected = {"name": "bob", "projectId": "legacy_2019", "group": False}
+    assert expected in role["assignments"]
+    assert api.refused("update_role_assignment", **form, project="legacy_2019")[0] == 400
+    sandbox.settings("analysis", flavour="written")
+    api.change("update_role_assignment", **form, project="legacy", remove="true")
+    assert expected not in api.read("role_assignments", search="+Developer")[0]["assignments"]
+    assert api.refused("update_role_assignment", name="Developer", account="zoe")[0] == 404
+
+
+def test_search_of_issues(api: Api) -> None:
+    def found(**parameters: str) -> list[Any]:
+        return [issue.get("id") for issue in api.read("search", project="toolchain", **parameters)]
+
+    assert found() == [101, 102, 103]
+    assert found(query="build:build_1") == [101, 102]
+    assert found(query="build:+build_1") == [101]
+    assert found(query="build:+'build_10' state:New") == [102]
+    assert found(query="state:New,Fixed") == [102, 103]
+    assert found(query="file:größe") == [103]
+    assert found(query="severity:1 owner:alice") == [102]
+    assert found(view="new issues") == [102]
+    assert found(query="grouping:off null") == [102]
+    records = api.read("search", project="toolchain", query="nope:1", limit="2", summary="true")
+    summary = records[-1]["summary"]
+    assert (len(records), summary["total"], summary["limit"]) == (3, 3, 2)
+    assert summary["warnings"] == ["Unknown keyword: nope"]
+    text = api.post("search", project="toolchain").text
+    assert r"problemid\u003d101" in text
+    assert records[0]["url"].endswith("problemid=101")
+
+
+def test_reads_are_no_writes(sandbox: Sandbox, api: Api) -> None:
+    mark = sandbox.mark()
+    api.read("roles")
+    api.read("search", project="toolchain")
+    api.change("delete_role", name="Developer guest")
+    logged = sandbox.requests("analysis", since=mark)
+    assert [entry["write"] for entry in logged] == [False, False, True]
+    assert all(LTOKEN not in json.dumps(entry) for entry in logged)

@@ -1,0 +1,378 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Framework of the sandbox: store, log, faults, control interface, process."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import requests
+
+from sandbox.client import Sandbox
+from sandbox.faults import Faults
+from sandbox.log import mask, mask_headers
+from sandbox.store import Blob, Store
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+ROOT = Path(__file__).parents[3]
+LOGIN = ("deployer", "deployer-password")
+FILE = "/generic-staging-local/a.txt"
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Sandbox]:
+    with Sandbox.start(flavour="real") as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def sandbox(running: Sandbox) -> Sandbox:
+    running.reset()
+    return running
+
+
+@pytest.fixture
+def session() -> Iterator[requests.Session]:
+    with requests.Session() as session:
+        session.trust_env = False
+        session.auth = LOGIN
+        yield session
+
+
+# --- store ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["memory", "file"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    store = Store(None if request.param == "memory" else str(tmp_path / "state.db"))
+    yield store
+    store.close()
+
+
+def test_documents_are_kept_by_kind_and_key(store: Store) -> None:
+    store.put("a.x", "p/1", {"n": 1})
+    store.put("a.x", "p/2", {"n": 2})
+    store.put("a.x", "q", {"n": 3})
+    store.put("a.y", "p/1", {"n": 4})
+    assert store.get("a.x", "p/1") == {"n": 1}
+    assert store.get("a.x", "p/3") is None
+    assert store.keys("a.x") == ["p/1", "p/2", "q"]
+    assert store.items("a.x", "p/") == [("p/1", {"n": 1}), ("p/2", {"n": 2})]
+    store.put("a.x", "p/1", {"n": 5})
+    assert store.get("a.x", "p/1") == {"n": 5}
+    assert store.delete("a.x", "p/1")
+    assert not store.delete("a.x", "p/1")
+    assert store.get("a.y", "p/1") == {"n": 4}
+
+
+def test_what_is_read_is_a_copy(store: Store) -> None:
+    store.put("a.x", "1", {"list": []})
+    first = store.get("a.x", "1")
+    assert first is not None
+    first["list"].append("changed")
+    assert store.get("a.x", "1") == {"list": []}
+
+
+def test_transaction_is_all_or_nothing(store: Store) -> None:
+    def fail() -> None:
+        with store.transaction():
+            store.put("a.x", "1", {})
+            with store.transaction():
+                store.put("a.x", "2", {})
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert store.keys("a.x") == []
+
+
+def test_clear_forgets_everything(store: Store) -> None:
+    blob = store.blobs.put(b"content")
+    store.put("a.x", "1", {})
+    store.next_id("n")
+    store.clear()
+    assert store.is_empty()
+    assert not store.blobs.path(blob.sha256).exists()
+    assert store.next_id("n") == 1
+
+
+def test_state_survives_a_restart(tmp_path: Path) -> None:
+    path = str(tmp_path / "state.db")
+    first = Store(path)
+    first.put("a.x", "1", {"n": 1})
+    assert [first.next_id("n"), first.next_id("n")] == [1, 2]
+    blob = first.blobs.put(b"content")
+    first.close()
+    second = Store(path)
+    assert not second.is_empty()
+    assert second.get("a.x", "1") == {"n": 1}
+    assert second.next_id("n") == 3
+    assert second.blobs.read(blob.sha256) == b"content"
+    second.close()
+
+
+def run_stream(store: Store, chunks: AsyncIterator[bytes]) -> Blob:
+    import asyncio
+
+    return asyncio.run(store.blobs.put_stream(chunks))
+
+
+def test_stream_is_stored_like_bytes(store: Store) -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        yield b"con"
+        yield b"tent"
+
+    assert run_stream(store, chunks()) == store.blobs.put(b"content")
+    assert store.blobs.put(b"").size == 0
+
+
+def test_broken_stream_leaves_no_file(tmp_path: Path) -> None:
+    async def broken() -> AsyncIterator[bytes]:
+        yield b"con"
+        raise OSError("gone")
+
+    store = Store(str(tmp_path / "state.db"))
+    with pytest.raises(OSError, match="gone"):
+        run_stream(store, broken())
+    assert list((tmp_path / "state.db.blobs").iterdir()) == []
+    store.close()
+
+
+# --- log and faults, without a server -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("user=a&ltoken=secret&x=1", "user=a&ltoken=***&x=1"),
+        ("password=secret", "password=***"),
+        ("sourcePassword=s%26e", "sourcePassword=***"),
+        ('{"password": "se\\"cret", "name": "a"}', '{"password": "***", "name": "a"}'),
+        ("name=password", "name=password"),
+    ],
+)
+def test_secrets_are_masked(text: str, shown: str) -> None:
+    assert mask(text) == shown
+
+
+def test_credentials_in_headers_are_masked() -> None:
+    headers = [
+        (b"Authorization", b"Basic c2VjcmV0"),
+        (b"X-Vendor-Art-Api", b"s"),
+        (b"Accept", b"a"),
+    ]
+    assert mask_headers(headers) == {
+        "authorization": "Basic ***",
+        "x-vendor-art-api": "***",
+        "accept": "a",
+    }
+
+
+def test_faults_hit_in_order_and_are_used_up() -> None:
+    faults = Faults()
+    faults.add({"service": "repo", "method": "PUT", "path": "^/a", "status": 500})
+    faults.add({"service": "repo", "match": "name=x", "status": 501, "times": 2})
+    assert faults.take("ci", "PUT", "/a", "") is None
+    assert faults.take("repo", "GET", "/a", "") is None
+    hits = [faults.take("repo", "PUT", "/a", "name=x") for _ in range(4)]
+    assert [hit and hit.status for hit in hits] == [500, 501, 501, None]
+    assert faults.pending == []
+
+
+@pytest.mark.parametrize(
+    "data", [{"service": "repo", "sttaus": 1}, {}, {"service": "r", "path": "("}]
+)
+def test_wrong_faults_are_refused(data: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="fault"):
+        Faults().add(data)
+
+
+# --- a running sandbox ----------------------------------------------------------------------------
+
+
+def test_requests_are_logged_without_credentials(
+    sandbox: Sandbox, session: requests.Session
+) -> None:
+    mark = sandbox.mark()
+    session.put(sandbox.urls["repo"] + FILE, data=b"content")
+    session.get(sandbox.urls["repo"] + "/api/storage/generic-staging-local/a%2Fb?x=%7C")
+    session.post(sandbox.urls["repo"] + "/api/search/aql", data="items.find({})")
+    put, get, query = sandbox.requests("repo", since=mark)
+    assert (put["method"], put["path"], put["status"], put["write"]) == ("PUT", FILE, 201, True)
+    assert (put["body"], put["body_bytes"]) == (None, 7)
+    assert put["headers"]["authorization"] == "Basic ***"
+    assert (get["path"], get["query"]) == ("/api/storage/generic-staging-local/a%2Fb", "x=%7C")
+    assert (get["status"], get["write"], query["write"]) == (404, False, False)
+    assert put["connection"] == get["connection"] > 0
+    assert put["seq"] < get["seq"] < query["seq"] == sandbox.mark()
+    assert [entry["seq"] for entry in sandbox.requests(writes=True)] == [put["seq"]]
+    assert sandbox.requests("ci") == []
+
+
+def test_textual_body_is_logged(sandbox: Sandbox, session: requests.Session) -> None:
+    body = {"status": "x", "password": "secret"}
+    session.post(sandbox.urls["repo"] + "/api/build/promote/a/1", json=body)
+    entry = sandbox.requests()[-1]
+    assert json.loads(entry["body"]) == {"status": "x", "password": "***"}
+
+
+def test_fault_answers_instead_of_the_service(sandbox: Sandbox, session: requests.Session) -> None:
+    sandbox.fault(service="repo", status=503, headers={"Retry-After": "1"}, body={"a": 1})
+    url = sandbox.urls["repo"] + FILE
+    answer = session.put(url, data=b"x")
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+    assert answer.json() == {"a": 1}
+    assert session.get(url).status_code == 404
+    assert sandbox.pending_faults() == []
+
+
+def test_redirect_fault(sandbox: Sandbox, session: requests.Session) -> None:
+    sandbox.fault(service="repo", redirect="http://127.0.0.1:1/elsewhere")
+    answer = session.get(sandbox.urls["repo"] + FILE, allow_redirects=False)
+    assert (answer.status_code, answer.headers["Location"]) == (302, "http://127.0.0.1:1/elsewhere")
+
+
+@pytest.mark.parametrize(("after", "status"), [(False, 404), (True, 200)])
+def test_cut_connection(
+    sandbox: Sandbox, session: requests.Session, after: bool, status: int
+) -> None:
+    url = sandbox.urls["repo"] + FILE
+    sandbox.fault(service="repo", method="PUT", cut=True, after=after)
+    with pytest.raises(requests.exceptions.ConnectionError):
+        session.put(url, data=b"x")
+    assert session.get(url).status_code == status
+    assert sandbox.requests("repo")[0]["status"] is None
+
+
+def test_lost_answer_with_another_status(sandbox: Sandbox, session: requests.Session) -> None:
+    url = sandbox.urls["repo"] + FILE
+    sandbox.fault(service="repo", method="PUT", status=502, body="bad gateway", after=True)
+    assert session.put(url, data=b"x").text == "bad gateway"
+    assert session.get(url).content == b"x"
+
+
+def test_truncated_answer(sandbox: Sandbox, session: requests.Session) -> None:
+    url = sandbox.urls["repo"] + FILE
+    session.put(url, data=b"0123456789")
+    sandbox.fault(service="repo", method="GET", truncate=4)
+    answer = session.get(url, stream=True)
+    assert (answer.status_code, answer.headers["Content-Length"]) == (200, "10")
+    with pytest.raises(requests.exceptions.ChunkedEncodingError):
+        _ = answer.content
+    assert session.get(url).content == b"0123456789"
+
+
+def test_delay_only_slows_down(sandbox: Sandbox, session: requests.Session) -> None:
+    sandbox.fault(service="repo", delay=0.05)
+    assert session.get(sandbox.urls["repo"] + "/api/repositories").status_code == 200
+    sandbox.fault(service="repo", delay=1, match="never")
+    sandbox.clear_faults()
+    assert sandbox.pending_faults() == []
+
+
+def test_fault_matches_a_form(sandbox: Sandbox, session: requests.Session) -> None:
+    sandbox.fault(service="repo", match=r"^name=a b$|(?m:^name=a b$)", status=418)
+    url = sandbox.urls["repo"] + "/api/search/aql"
+    assert session.post(url, data={"name": "a c"}).status_code != 418
+    assert session.post(url, data={"name": "a b"}).status_code == 418
+
+
+def test_control_refuses_what_it_does_not_know(sandbox: Sandbox) -> None:
+    with pytest.raises(RuntimeError, match="no setting nope"):
+        sandbox.settings("repo", nope=1)
+    with pytest.raises(RuntimeError, match="unknown service"):
+        sandbox.settings("nope", flavour="real")
+    with pytest.raises(RuntimeError, match="unknown"):
+        sandbox.seed({"nope": {}})
+    with pytest.raises(RuntimeError, match="unknown fault fields: nope"):
+        sandbox.fault(service="repo", nope=1)
+
+
+def test_reset_restores_the_seed(sandbox: Sandbox, session: requests.Session) -> None:
+    url = sandbox.urls["repo"] + FILE
+    session.put(url, data=b"x")
+    sandbox.settings("repo", flavour="written", delay_ms=1)
+    sandbox.seed({"repo": {"credentials": {"users": {"extra": {"password": "p"}}}}})
+    assert session.get(url, auth=("extra", "p")).status_code == 200
+    sandbox.reset()
+    assert sandbox.settings("repo")["flavour"] == "real"
+    assert session.get(url, auth=("extra", "p")).status_code == 401
+    assert session.get(url).status_code == 404
+
+
+def test_answer_leaves_in_one_segment(sandbox: Sandbox) -> None:
+    request = b"GET /repo/api/repositories HTTP/1.1\r\nHost: x\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", sandbox.port), timeout=10) as connection:
+        for _ in range(5):
+            connection.sendall(request)
+            answer = connection.recv(65536)
+            head, _, body = answer.partition(b"\r\n\r\n")
+            length = re.search(rb"content-length: (\d+)", head)
+            assert length is not None
+            assert len(body) == int(length[1]) > 0
+
+
+def test_expect_continue(sandbox: Sandbox) -> None:
+    head = (
+        "PUT /repo/generic-staging-local/a.txt HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n"
+        "Authorization: Bearer repo-token-1234567890\r\nExpect: 100-continue\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", sandbox.port), timeout=10) as connection:
+        connection.sendall(head.encode())
+        assert connection.recv(65536).startswith(b"HTTP/1.1 100 ")
+        connection.sendall(b"x")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 201 ")
+
+
+# --- the process ----------------------------------------------------------------------------------
+
+
+def test_database_survives_and_is_not_seeded_again(
+    tmp_path: Path, session: requests.Session
+) -> None:
+    database = str(tmp_path / "state.db")
+    seed = {"repo": {"files": [{"repo": "generic-staging-local", "path": "s.txt", "content": "s"}]}}
+    with Sandbox.start(seed=seed, flavour="real", database=database) as first:
+        session.put(first.urls["repo"] + FILE, data=b"kept")
+        session.delete(first.urls["repo"] + "/generic-staging-local/s.txt")
+        first.settings("repo", link_flavour="none")
+        assert first.stop() == 0
+    with Sandbox.start(seed=seed, flavour=None, database=database) as second:
+        assert session.get(second.urls["repo"] + FILE).content == b"kept"
+        gone = session.get(second.urls["repo"] + "/generic-staging-local/s.txt")
+        assert gone.status_code == 404
+        settings = second.settings("repo")
+        assert (settings["flavour"], settings["link_flavour"]) == ("real", "none")
+
+
+def test_addresses_are_printed_and_an_interrupt_ends_it_cleanly(tmp_path: Path) -> None:
+    ready = tmp_path / "ready.json"
+    command = [sys.executable, "-m", "sandbox", "--flavour", "repo=written", "--ready-file"]
+    process = subprocess.Popen([*command, str(ready)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    lines = [process.stdout.readline().split() for _ in range(6)]
+    process.send_signal(signal.SIGINT)
+    assert process.wait(10) == 0
+    process.stdout.close()
+    names = ["repo", "tracker", "wiki", "ci", "analysis", "control"]
+    assert [line[0] for line in lines] == names
+    data = json.loads(ready.read_text())
+    assert data["urls"] == {name: url for name, url in lines if name != "control"}
+    assert data["pid"] == process.pid
+    assert data["control"].endswith("/_sandbox")
+    assert not os.path.exists(f"{ready}.partial")
+
+
+def test_wrong_flavour_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="not a flavour: wild"):
+        Sandbox.start(flavour="wild")
