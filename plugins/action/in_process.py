@@ -32,7 +32,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress i
 
 # Imported here because the process that forks the workers loads this plugin: no worker then pays for the import.
 with contextlib.suppress(ImportError):
-    import requests  # noqa: F401
+    import requests  # noqa: F401 # pylint: disable=unused-import
 
 _PROFILE = "legacy"
 _HERE = ("localhost", "127.0.0.1", "::1")

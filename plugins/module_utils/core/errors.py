@@ -78,6 +78,9 @@ class ToolchainError(Exception):
         self.unanswered = unanswered
         self.result: dict[str, Any] = dict(result or {})
 
+    def __str__(self) -> str:
+        return self.message
+
     def as_dict(self) -> dict[str, Any]:
         """The C(error) return value: C(kind), C(status), C(method), C(url), C(detail)."""
         return {

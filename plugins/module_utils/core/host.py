@@ -34,8 +34,7 @@ def run(
     operation: Callable[[Task], Operation],
     **constraints: Any,
 ) -> None:
-    """Run a module: read its options, plan, apply what the plan says (never in check mode), and
-    exit.
+    """Run a module: read its options, plan, apply what the plan says (not in check mode), exit.
 
     :param options: argument spec of the module without the connection options
     :param operation: makes the operation from the task; raises C(invalid) for options that
@@ -49,12 +48,12 @@ def run(
         error = invalid(missing_required_lib("requests"))
         module.fail_json(error.message, error=error.as_dict(), exception=REQUESTS_MISSING)
     try:
-        task = Task(
-            module.params, resolve(service, module.params.get), module.warn, module.check_mode
-        )
+        connection = resolve(service, module.params.get)
     except ToolchainError as error:
         module.fail_json(error.message, error=error.as_dict())
-    module.no_log_values.update(secret.reveal() for secret in task.connection.secrets)
+    hide = module.no_log_values.add
+    task = Task(module.params, connection, module.warn, module.check_mode, hide=hide)
+    module.no_log_values.update(secret.reveal() for secret in connection.secrets)
     module.no_log_values.update(secrets_of_url(module.params.get("url") or ""))
     try:
         values = _values(operation(task), module.check_mode, module._diff)

@@ -28,6 +28,8 @@ class Task:
     warn: Callable[[str], None]
     read_only: bool
     accounting: Accounting = field(default_factory=Accounting)
+    #: Keeps a secret that only the server tells (a password parameter) out of all output.
+    hide: Callable[[str], None] = field(default=lambda text: None)
 
     def transport(
         self,

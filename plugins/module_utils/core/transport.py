@@ -91,6 +91,11 @@ class Transport:
         self._longest_wait = float(connection.settings["retry_max_wait"])
         self._crumb = Crumb(self._fetch_crumb, self._kept.memory) if crumbs else None
 
+    @property
+    def memory(self) -> dict[str, Any]:
+        """What is known of this server as long as its kept-alive session lives; empty at first."""
+        return self._kept.memory
+
     def forget_login(self) -> None:
         """Drop cookies and crumb, as after a restart of the server."""
         self._kept.session.cookies.clear()

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PYTHON=... names another interpreter than the first Python 3.11 to 3.13 on PATH.
+
+# Ansible refuses to start with an encoding other than UTF-8.
+export LC_ALL := C.UTF-8
+export PYTHON
+
+VENV_PYTHON := .venv/bin/python
+
+.PHONY: help demo sandbox test lint unit bench lock clean
+
+help:
+	@echo 'make demo      run the release twice against the sandbox'
+	@echo 'make sandbox   keep the sandbox running for playbooks of your own'
+	@echo 'make test      everything that a change has to pass'
+	@echo 'make lint      the static checks alone'
+	@echo 'make unit      the unit tests alone'
+	@echo 'make bench     wall time and number of requests'
+	@echo 'make lock      write requirements-dev.txt anew (needs uv)'
+	@echo 'make clean     remove what these commands made'
+
+demo:
+	@tools/setup demo
+	@$(VENV_PYTHON) -m tools.demo
+
+sandbox:
+	@tools/setup demo
+	@$(VENV_PYTHON) -m sandbox
+
+test:
+	@tools/setup dev
+	@$(VENV_PYTHON) -m tools.check
+
+lint:
+	@tools/setup dev
+	@$(VENV_PYTHON) -m tools.check static
+
+unit:
+	@tools/setup dev
+	@$(VENV_PYTHON) -m tools.check unit
+
+bench:
+	@tools/setup dev
+	@$(VENV_PYTHON) -m tests.benchmarks
+
+lock:
+	uv pip compile --universal --python-version 3.11 --upgrade --quiet --no-header \
+		--no-emit-index-url --no-emit-find-links \
+		requirements-dev.in --output-file requirements-dev.txt
+
+clean:
+	rm -rf .venv .ansible .hypothesis .mypy_cache .pytest_cache .ruff_cache dist
+	rm -rf collections tests/output
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

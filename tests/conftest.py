@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Sandboxes that the tests share: one process per flavour, started when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from sandbox.client import Sandbox
+
+#: Gives the sandbox of a flavour, in the state of the seeds.
+Fresh = Callable[[str], Sandbox]
+
+
+@pytest.fixture(scope="session")
+def fresh() -> Iterator[Fresh]:
+    """`fresh("real")`: the running sandbox of that flavour, reset."""
+    started: dict[str, Sandbox] = {}
+
+    def reset(flavour: str) -> Sandbox:
+        if flavour not in started:
+            started[flavour] = Sandbox.start(flavour=flavour)
+        started[flavour].reset()
+        return started[flavour]
+
+    yield reset
+    for sandbox in started.values():
+        sandbox.stop()

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import answers
+
+ROLE = {"name": "developers", "readonly": False}
+# Members of a record; the search of real servers has both `status` and `message`.
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+RECORDS = st.lists(st.dictionaries(TEXTS, TEXTS | st.integers() | st.none(), max_size=5))
+
+
+def read(body: bytes) -> list[dict[str, Any]]:
+    return list(answers.records(body.split(b"\n")))
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b"", []),
+        (b"\n\r\n\n", []),
+        (b'{"name": "a"}', [{"name": "a"}]),
+        (b'{"name": "a"}\n', [{"name": "a"}]),
+        (b'{"name": "a"}\r\n\r\n{"name": "b"}\r\n', [{"name": "a"}, {"name": "b"}]),
+        (b'\xef\xbb\xbf{"name": "a"}\n{"name": "b"}', [{"name": "a"}, {"name": "b"}]),
+        (
+            b'{\n  "rows": [\n    {"id": 1}\n  ],\n\n  "data": [[2]]\n}\n',
+            [{"rows": [{"id": 1}], "data": [[2]]}],
+        ),
+        (b'{"url": "a\\u003db"}\n', [{"url": "a=b"}]),
+        ('{"name": "größe\u2028\u0085"}\n'.encode(), [{"name": "größe\u2028\u0085"}]),
+    ],
+)
+def test_records_are_read_however_their_lines_end(body: bytes, expected: list[Any]) -> None:
+    assert read(body) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b'{"name": "a"}\n{"name": "b', "cut"),
+        (b'{"name": "a', "cut"),
+        (b'{\n  "rows": [\n', "cut"),
+        (b'{"name": "a"}\nnonsense\n{"name": "b"}\n', "not JSON"),
+        (b'{"name": "a"}\n{"name": \n{"name": "b"}\n', "not JSON"),
+        (b"<html><body>Reference</body></html>", "not JSON"),
+        (b"[1, 2]\n", "not a JSON object"),
+        (b'"text"\n', "not a JSON object"),
+        (b"null\n", "not JSON"),
+        (b'{"name": "\xff"}\n', "cut"),
+    ],
+)
+def test_what_is_not_an_answer_is_refused(body: bytes, words: str) -> None:
+    with pytest.raises(answers.Unreadable, match=words):
+        read(body)
+
+
+def test_records_come_as_their_lines_do() -> None:
+    def lines() -> Any:
+        yield b'{"id": 1}'
+        raise ConnectionError("the rest never came")
+
+    reading = answers.records(lines())
+    assert next(reading) == {"id": 1}
+
+
+@given(RECORDS, st.sampled_from(["\n", "\r\n", "\n\n", "\r\n \r\n"]), st.booleans())
+def test_any_records_survive_any_line_ends(
+    records: list[dict[str, Any]], end: str, trailing: bool
+) -> None:
+    body = end.join(json.dumps(record, ensure_ascii=False) for record in records)
+    assert read((body + (end if trailing else "")).encode()) == records
+
+
+@given(RECORDS.filter(bool), st.integers(1, 10))
+def test_a_cut_last_line_is_never_taken_for_an_answer(
+    records: list[dict[str, Any]], missing: int
+) -> None:
+    body = "\n".join(json.dumps(record) for record in records)
+    last = len(json.dumps(records[-1]))
+    cut = body[: -min(missing, last - 1)]
+    with pytest.raises(answers.Unreadable, match="cut"):
+        read(cut.encode())
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        ({"status": 400, "message": "bad"}, answers.Refusal(400, "bad")),
+        ({"message": "bad", "status": 500}, answers.Refusal(500, "bad")),
+        ({"status": 403}, answers.Refusal(403, "")),
+        ({"status": "Analyze", "message": "an issue"}, None),
+        ({"status": 1, "message": "an issue", "id": 7}, None),
+        ({"status": True, "message": "a flag"}, None),
+        ({"message": "no status"}, None),
+        (ROLE, None),
+    ],
+)
+def test_an_error_object_is_told_from_a_record(
+    record: dict[str, Any], expected: answers.Refusal | None
+) -> None:
+    assert answers.refusal_of(record) == expected

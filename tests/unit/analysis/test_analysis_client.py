@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qs
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import client
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.client import Call, Client
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from tests.unit.analysis.server import LTOKEN, lines, refusal, sent, task_for
+from tests.unit.stub import Reply, Stub
+
+
+def ask(stub: Stub, call: Call, *, read_only: bool = False) -> list[dict[str, object]]:
+    task, _ = task_for(stub, read_only=read_only)
+    return Client(task).ask("doing it", call)
+
+
+def failure(reply: Reply, action: str = "roles") -> ToolchainError:
+    with Stub(reply) as stub, pytest.raises(ToolchainError) as caught:
+        ask(stub, Call(action, {"name": "x"}))
+    assert LTOKEN not in str(caught.value)
+    return caught.value
+
+
+def test_the_table_has_the_43_actions_each_as_a_read_or_a_write() -> None:
+    assert len(client.READING) + len(client.WRITING) == len(client.ACTIONS) == 43
+    writing = re.compile(r"(create|update|delete|import)_(?!status$)|update_status$")
+    assert {name for name in client.ACTIONS if writing.match(name)} == client.WRITING
+
+
+def test_a_form_is_sent_with_its_charset_and_every_character_encoded() -> None:
+    parameters = {
+        "search": "+C++ & größe=50%",
+        "limit": 7,
+        "summary": True,
+        "group": False,
+        "view": None,
+        "empty": "",
+        "paths": ["**/a,b/*", "back\\slash", "plain"],
+        "users": [],
+    }
+    with Stub(Reply()) as stub:
+        ask(stub, Call("search", parameters))
+    (seen,) = stub.seen
+    assert seen.headers["Content-Type"] == "application/x-www-form-urlencoded;charset=UTF-8"
+    assert b"search=%2BC%2B%2B%20%26%20gr%C3%B6%C3%9Fe%3D50%25" in seen.body
+    assert sent(stub) == [
+        {
+            "action": "search",
+            "search": "+C++ & größe=50%",
+            "limit": "7",
+            "summary": "true",
+            "group": "false",
+            "empty": "",
+            "paths": r"**/a\,b/*,back\\slash,plain",
+            "users": "",
+        }
+    ]
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1))
+def test_a_comma_list_can_be_taken_apart_again(values: list[str]) -> None:
+    parts = re.findall(r"(?:[^\\,]|\\.)+", client.comma_list(values), re.S)
+    assert [re.sub(r"\\(.)", r"\1", part, flags=re.S) for part in parts] == values
+
+
+def test_a_read_is_sent_in_check_mode_and_a_write_is_not() -> None:
+    with Stub(lines({"name": "a"})) as stub:
+        assert ask(stub, Call("roles"), read_only=True) == [{"name": "a"}]
+        for action in sorted(client.WRITING):
+            with pytest.raises(ToolchainError, match="check mode"):
+                ask(stub, Call(action), read_only=True)
+    assert len(stub.seen) == 1
+
+
+def test_an_action_that_is_not_in_the_table_is_a_write() -> None:
+    with Stub() as stub, pytest.raises(ToolchainError, match="check mode"):
+        ask(stub, Call("version_of_another_day"), read_only=True)
+
+
+@pytest.mark.parametrize("status", [200, 204])
+def test_a_write_is_answered_with_nothing(status: int) -> None:
+    with Stub(Reply(status)) as stub:
+        assert ask(stub, Call("delete_role", {"name": "a"})) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "kind"),
+    [
+        (400, "Role a already exists", "conflict"),
+        (409, "Role a is there", "conflict"),
+        (500, "Duplicate entry", "conflict"),
+        (400, "Project p does not exist", "not_found"),
+        (400, "No such issue", "not_found"),
+        (404, "Module m", "not_found"),
+        (400, "Unknown action: x", "rejected"),
+        (400, "Missing required parameter: paths", "rejected"),
+        (401, "User authentication failed. Please run kwauth", "auth"),
+        (400, "Invalid token", "auth"),
+        (403, "Role a is read-only", "permission"),
+        (400, "You do not have permission to do this", "permission"),
+        (429, "Slow down", "rate_limited"),
+        (500, "Project p not found in cache", "server"),
+        (0, "strange", "rejected"),
+    ],
+)
+@pytest.mark.parametrize("same_status", [True, False])
+def test_the_kind_of_an_error_object(
+    status: int, message: str, kind: str, same_status: bool
+) -> None:
+    error = failure(refusal(status, message, answered=status if same_status and status else 200))
+    assert (error.kind, error.status, error.detail) == (kind, status, message)
+    assert str(error).startswith(f"doing it: the server answered {status}: {message}")
+
+
+def test_an_error_object_may_come_after_records() -> None:
+    reply = Reply(body='{"name": "a"}\n{"status": 500, "message": "lost the database"}\n')
+    assert failure(reply).kind == "server"
+
+
+def test_a_refused_login_says_what_to_check() -> None:
+    assert "check username and ltoken" in str(failure(refusal(401, "User authentication failed")))
+
+
+def test_a_write_that_was_refused_with_status_200_is_not_counted_as_done() -> None:
+    with Stub(refusal(400, "Role a already exists", answered=200)) as stub:
+        task, _ = task_for(stub)
+        with pytest.raises(ToolchainError) as caught:
+            Client(task).ask("creating the role 'a'", Call("create_role", {"name": "a"}))
+    assert task.failure(caught.value)["changed"] is False
+    assert task.accounting.writes == 1
+
+
+def test_search_records_with_status_and_message_are_no_errors() -> None:
+    issue = {"id": 1, "status": "Analyze", "message": "Null pointer"}
+    with Stub(lines(issue, {"summary": {"total": 1}})) as stub:
+        assert ask(stub, Call("search")) == [issue, {"summary": {"total": 1}}]
+
+
+@pytest.mark.parametrize("status", [200, 302, 401, 403, 404, 500, 502])
+def test_html_is_one_sentence_that_names_the_address(status: int) -> None:
+    page = "<!DOCTYPE html><html><head><title>Web API Reference</title></head><p>x</p></html>"
+    error = failure(Reply(status, page, {"Content-Type": "text/html"}))
+    kinds = {200: "protocol", 302: "protocol", 401: "auth", 403: "permission", 404: "not_found"}
+    assert error.kind == kinds.get(status, "server")
+    assert error.status == status
+    assert error.url is not None
+    assert error.url.endswith("/base/review/api")
+    assert "<" not in str(error)
+    if status in (200, 404):
+        assert f"{error.url}" in str(error)
+        assert "check url" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (Reply(body='{"name": "a"}\n{"na'), "cut"),
+        (Reply(body="Hello"), "not JSON"),
+        (Reply(status=201, body="[]"), "answered 201"),
+    ],
+)
+def test_an_answer_that_is_none_is_a_protocol_error(reply: Reply, words: str) -> None:
+    error = failure(reply)
+    assert error.kind == "protocol"
+    assert words in str(error)
+
+
+def test_a_body_that_breaks_off_is_a_network_error() -> None:
+    error = failure(Reply(body='{"name": "a"}\n{"name": "b"}\n', truncate=14))
+    assert error.kind == "network"
+
+
+def test_parameters_of_real_servers_are_left_out_once_they_were_refused() -> None:
+    call = Call("groups", {"search": "*"}, {"list_users": True})
+    group = {"name": "developers"}
+    with Stub(refusal(400, "Unknown parameter: list_users"), lines(group), lines(group)) as stub:
+        assert ask(stub, call) == [group]
+        assert ask(stub, call) == [group]
+    assert [form.get("list_users") for form in sent(stub)] == ["true", None, None]
+
+
+def test_parameters_of_real_servers_stay_where_they_are_known() -> None:
+    call = Call("update_group", {"name": "a"}, {"remove_all": True})
+    with Stub(Reply(), Reply()) as stub:
+        task, _ = task_for(stub)
+        server = Client(task)
+        server.ask("updating", call)
+        server.ask("updating", call)
+    assert [form["remove_all"] for form in sent(stub)] == ["true", "true"]
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 500])
+def test_another_refusal_than_400_says_nothing_about_parameters(status: int) -> None:
+    with Stub(refusal(status, "no")) as stub, pytest.raises(ToolchainError):
+        ask(stub, Call("groups", {}, {"list_users": True}))
+    assert len(stub.seen) == 1
+
+
+def test_a_refusal_without_the_parameters_is_the_one_that_is_told() -> None:
+    replies = (refusal(400, "Unknown parameter: remove_all"), refusal(400, "No such group"))
+    with Stub(*replies) as stub, pytest.raises(ToolchainError, match="No such group"):
+        ask(stub, Call("update_group", {"name": "a"}, {"remove_all": True}))
+
+
+def test_the_login_goes_in_the_body_alone() -> None:
+    with Stub(Reply()) as stub:
+        ask(stub, Call("version"))
+    (seen,) = stub.seen
+    assert LTOKEN not in seen.target + str(seen.headers)
+    assert parse_qs(seen.body.decode())["ltoken"] == [LTOKEN]

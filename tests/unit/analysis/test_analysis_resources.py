@@ -1,0 +1,489 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import (
+    module,
+    permissions,
+    role,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resource import (
+    ResourceOperation,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
+from tests.unit.analysis.server import lines, refusal, sent, task_for
+from tests.unit.stub import Reply, Stub
+
+ROLE = {
+    "name": "developers",
+    "readonly": False,
+    "permissions": [
+        {"name": "Create project", "enabled": False},
+        {"name": "Assign roles", "enabled": False},
+        {"name": "Web API access", "enabled": True},
+        {"name": "Brew coffee", "enabled": False},
+    ],
+    "statusPermissions": [{"from": "Any", "to": "Analyze"}, {"from": "Analyze", "to": "Fix"}],
+}
+MODULE = {"name": "core", "allowAll": True, "paths": ["**/a/*", "**/b/*"]}
+
+
+def role_with(**changes: Any) -> dict[str, Any]:
+    """The role with other permissions (by their shown names) or another member."""
+    shown = changes.pop("permissions", {})
+    permissions = [
+        {**entry, "enabled": shown.get(entry["name"], entry["enabled"])}
+        for entry in ROLE["permissions"]  # type: ignore[attr-defined]
+    ]
+    return {**ROLE, "permissions": permissions, **changes}
+
+
+def run(
+    operation: type[role.RoleOperation] | type[module.ModuleOperation],
+    stub: Stub,
+    **params: Any,
+) -> tuple[Plan, Mapping[str, Any], list[str]]:
+    """Plan and, if something changes, apply; the plan, the return values, the warnings."""
+    task, warnings = task_for(stub, **params)
+    doing: ResourceOperation = operation(task)
+    plan = doing.plan()
+    values = {**plan.result, **(doing.apply(plan) if plan.changed else {})}
+    return plan, values, warnings
+
+
+def manage_role(*replies: Reply, **params: Any) -> tuple[Plan, Mapping[str, Any], list[Any]]:
+    """Run `analysis_role` against these answers; the plan, the return values, the forms sent."""
+    with Stub(*replies) as stub:
+        plan, values, _ = run(role.RoleOperation, stub, **{"name": "developers", **params})
+        assert stub.replies == []
+    return plan, values, sent(stub)
+
+
+def manage_module(*replies: Reply, **params: Any) -> tuple[Plan, Mapping[str, Any], list[Any]]:
+    options = {"project": "p", "name": "core", **params}
+    with Stub(*replies) as stub:
+        plan, values, _ = run(module.ModuleOperation, stub, **options)
+        assert stub.replies == []
+    return plan, values, sent(stub)
+
+
+def refused(manage: Any, *replies: Reply, **params: Any) -> ToolchainError:
+    with pytest.raises(ToolchainError) as caught:
+        manage(*replies, **params)
+    return caught.value
+
+
+# Roles
+
+
+def test_an_unchanged_role_costs_one_request() -> None:
+    plan, values, forms = manage_role(
+        lines({**ROLE, "name": "developers of old"}, ROLE),
+        permissions={"webapi_access": True, "Assign roles": False, "brew_coffee": False},
+        create_project=False,
+        manage_roles=False,
+        allowed_status_transitions=[
+            {"from": "Analyze", "to": "Fix"},
+            {"from": "Any", "to": "Analyze"},
+        ],
+    )
+    assert not plan.changed
+    assert forms == [{"action": "roles", "search": "developers"}]
+    assert values["role"]["permissions"]["webapi_access"] is True
+    assert values["role"]["readonly"] is False
+
+
+def test_what_is_not_given_is_not_managed() -> None:
+    plan, _, _ = manage_role(lines(ROLE), permissions={})
+    assert not plan.changed
+
+
+@pytest.mark.parametrize("name", ["C++ & größe, 50%", "a+b"])
+def test_any_name_is_searched_for(name: str) -> None:
+    _, _, forms = manage_role(lines({**ROLE, "name": name}), name=name)
+    assert forms == [{"action": "roles", "search": name}]
+
+
+def test_a_name_that_begins_with_the_sign_for_exact_is_looked_up_in_the_whole_list() -> None:
+    plan, _, forms = manage_role(lines(ROLE, {**ROLE, "name": "+1"}), name="+1")
+    assert not plan.changed
+    assert forms == [{"action": "roles"}]
+
+
+def test_a_role_is_created_with_everything_that_was_given() -> None:
+    created = role_with(permissions={"Create project": True})
+    plan, values, forms = manage_role(
+        lines({**ROLE, "name": "Developers"}),
+        Reply(),
+        lines(created),
+        create_project=True,
+        permissions={"Manage Users": False},
+        allowed_status_transitions=[
+            {"from": "Any", "to": "Analyze"},
+            {"from": "Analyze", "to": "Fix"},
+        ],
+    )
+    assert plan.action == "create"
+    assert plan.before == {}
+    assert plan.after["permissions"] == {"create_project": True, "manage_users": False}
+    assert forms[1] == {
+        "action": "create_role",
+        "name": "developers",
+        "create_project": "true",
+        "manage_users": "false",
+        "allowed_status_transitions": "Any,Analyze;Analyze,Fix",
+    }
+    assert values["role"]["permissions"]["create_project"] is True
+
+
+def test_only_what_differs_is_updated() -> None:
+    plan, _, forms = manage_role(
+        lines(ROLE),
+        Reply(),
+        lines(role_with(permissions={"Assign roles": True})),
+        permissions={"assign_role": True, "webapi_access": True, "manage_users": False},
+        allowed_status_transitions=ROLE["statusPermissions"],
+    )
+    assert plan.action == "update"
+    assert [change.field for change in plan.changes] == ["permissions"]
+    assert forms[1] == {
+        "action": "update_role_permissions",
+        "name": "developers",
+        "assign_role": "true",
+    }
+    assert plan.before["permissions"]["assign_role"] is False
+    assert plan.after["permissions"]["assign_role"] is True
+
+
+def test_a_permission_that_only_the_server_knows_is_sent_under_its_name() -> None:
+    _, _, forms = manage_role(
+        lines(ROLE),
+        Reply(),
+        lines(role_with(permissions={"Brew coffee": True})),
+        permissions={"Brew Coffee": True},
+    )
+    assert forms[1]["brew_coffee"] == "true"
+
+
+def test_an_empty_list_empties() -> None:
+    _, values, forms = manage_role(
+        lines(ROLE),
+        Reply(),
+        lines(role_with(statusPermissions=[])),
+        allowed_status_transitions=[],
+    )
+    assert forms[1]["allowed_status_transitions"] == ""
+    assert values["role"]["allowed_status_transitions"] == []
+
+
+def test_a_list_that_a_server_leaves_out_when_empty_counts_as_empty() -> None:
+    shown = {name: value for name, value in ROLE.items() if name != "statusPermissions"}
+    plan, _, _ = manage_role(lines(shown), allowed_status_transitions=[])
+    assert not plan.changed
+
+
+def test_a_role_is_deleted_and_its_absence_costs_one_request() -> None:
+    plan, values, forms = manage_role(lines(ROLE), Reply(), lines(), state="absent")
+    assert plan.action == "delete"
+    assert plan.before["name"] == "developers"
+    assert plan.after == {}
+    assert forms[1] == {"action": "delete_role", "name": "developers"}
+    assert "role" not in values
+    plan, _, forms = manage_role(lines(), state="absent")
+    assert not plan.changed
+    assert len(forms) == 1
+
+
+@pytest.mark.parametrize(
+    ("after", "params", "words"),
+    [
+        (ROLE, {"permissions": {"Assign roles": True}}, "did not keep permissions.assign_role"),
+        (
+            role_with(permissions={"Assign roles": True}),
+            {"permissions": {"assign_role": True}, "allowed_status_transitions": []},
+            "did not keep allowed_status_transitions",
+        ),
+        (ROLE, {"state": "absent"}, "still there"),
+        ({"name": "other"}, {"create_project": True}, "does not show"),
+    ],
+)
+def test_what_the_server_did_not_keep_is_named(
+    after: dict[str, Any], params: dict[str, Any], words: str
+) -> None:
+    error = refused(manage_role, lines(ROLE), Reply(), lines(after), **params)
+    if after["name"] == "other":
+        error = refused(manage_role, lines(), Reply(), lines(), **params)
+    assert error.kind == "rejected"
+    assert words in str(error)
+
+
+def test_a_server_that_shows_no_permissions_is_asked_for_nothing_and_said_so() -> None:
+    shown = {"name": "developers"}
+    with Stub(lines(shown)) as stub:
+        plan, values, warnings = run(
+            role.RoleOperation, stub, name="developers", create_project=True
+        )
+    assert not plan.changed
+    assert values == {"role": shown}
+    assert len(warnings) == 1
+    assert "does not show permissions of the role 'developers'" in warnings[0]
+
+
+@pytest.mark.parametrize("params", [{"create_project": True}, {"state": "absent"}])
+def test_a_read_only_role_is_refused_before_the_write(params: dict[str, Any]) -> None:
+    error = refused(manage_role, lines({**ROLE, "readonly": True}), **params)
+    assert error.kind == "permission"
+    assert "the role 'developers': it is read-only" in str(error)
+
+
+def test_a_read_only_role_that_is_as_wanted_is_fine() -> None:
+    plan, _, _ = manage_role(lines({**ROLE, "readonly": True}), create_project=False)
+    assert not plan.changed
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_permission_that_nobody_knows_is_refused_with_those_that_there_are(there: bool) -> None:
+    replies = [lines(ROLE)] if there else [lines()]
+    error = refused(manage_role, *replies, permissions={"create_projects": False})
+    assert error.kind == "invalid"
+    assert "no permission 'create_projects'" in str(error)
+    assert "create_project," in str(error)
+    assert ("brew_coffee" in str(error)) is there
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        (
+            {"create_project": True, "permissions": {"Create project": False}},
+            "'create_project' is given twice",
+        ),
+        ({"permissions": {"assign_role": True, "Assign roles": "no"}}, "is given twice"),
+        ({"permissions": {"assign_role": "perhaps"}}, "must be true or false"),
+        ({"allowed_status_transitions": [{"from": "A,B", "to": "C"}]}, "'A,B'"),
+        ({"allowed_status_transitions": [{"from": "A", "to": "B;C"}]}, "'B;C'"),
+        ({"allowed_status_transitions": [{"from": "", "to": "B"}]}, "''"),
+    ],
+)
+def test_options_that_cannot_be_are_refused_before_the_first_request(
+    params: dict[str, Any], words: str
+) -> None:
+    error = refused(manage_role, **params)
+    assert error.kind == "invalid"
+    assert words in str(error)
+
+
+def test_the_same_permission_twice_is_fine_where_both_agree() -> None:
+    plan, _, _ = manage_role(
+        lines(ROLE), create_project=False, permissions={"Create project": "false"}
+    )
+    assert not plan.changed
+
+
+@pytest.mark.parametrize(("name", "shown"), sorted(permissions.NAMES.items()))
+def test_every_permission_has_two_names(name: str, shown: str) -> None:
+    assert permissions.parameter(shown) == permissions.parameter(shown.upper()) == name
+    assert permissions.parameter(name) == permissions.parameter(name.replace("_", " ")) == name
+
+
+def test_a_name_that_was_taken_meanwhile_is_a_conflict() -> None:
+    error = refused(
+        manage_role, lines(), refusal(400, "Role developers already exists"), create_project=True
+    )
+    assert error.kind == "conflict"
+
+
+def test_a_record_of_another_shape_is_a_protocol_error() -> None:
+    error = refused(manage_role, lines({"name": "developers", "permissions": ["Create project"]}))
+    assert error.kind == "protocol"
+
+
+def test_check_mode_plans_the_same_and_sends_no_write() -> None:
+    with Stub(lines(ROLE), lines(ROLE)) as stub:
+        task, _ = task_for(stub, read_only=True, name="developers", create_project=True)
+        predicted = role.RoleOperation(task).plan()
+        task, _ = task_for(stub, name="developers", create_project=True)
+        assert role.RoleOperation(task).plan() == predicted
+        task, _ = task_for(stub, read_only=True, name="developers", create_project=True)
+        operation = role.RoleOperation(task)
+        with pytest.raises(ToolchainError, match="check mode"):
+            operation.apply(predicted)
+    assert [form["action"] for form in sent(stub)] == ["roles", "roles"]
+
+
+# Lost answers
+
+
+def test_a_write_whose_answer_got_lost_is_looked_up_and_not_sent_again() -> None:
+    _, values, forms = manage_role(
+        lines(ROLE),
+        Reply(cut=True),
+        lines(role_with(permissions={"Create project": True})),
+        create_project=True,
+    )
+    assert [form["action"] for form in forms] == ["roles", "update_role_permissions", "roles"]
+    assert values["role"]["permissions"]["create_project"] is True
+
+
+@pytest.mark.parametrize("readable", [True, False])
+def test_a_lost_write_that_cannot_be_found_fails_with_what_was_lost(readable: bool) -> None:
+    back = lines(ROLE) if readable else refusal(500, "no")
+    error = refused(manage_role, lines(ROLE), Reply(cut=True), back, create_project=True)
+    assert error.kind == "network"
+    assert "updating the role 'developers'" in str(error)
+
+
+# Modules
+
+
+def test_an_unchanged_module_costs_one_request() -> None:
+    plan, values, forms = manage_module(
+        lines({"name": "other"}, MODULE), allow_all=True, paths=["**/b/*", "**/a/*"]
+    )
+    assert not plan.changed
+    assert forms == [{"action": "modules", "project": "p"}]
+    assert values["module"] == {
+        "project": "p",
+        "name": "core",
+        "allow_all": True,
+        "paths": ["**/a/*", "**/b/*"],
+    }
+
+
+def test_a_module_is_created_updated_and_deleted() -> None:
+    plan, values, forms = manage_module(
+        lines(), Reply(), lines(MODULE), allow_all=True, paths=["**/a/*", "**/b/*"]
+    )
+    assert plan.action == "create"
+    assert forms[1] == {
+        "action": "create_module",
+        "project": "p",
+        "name": "core",
+        "allow_all": "true",
+        "paths": "**/a/*,**/b/*",
+    }
+    plan, values, forms = manage_module(
+        lines(MODULE), Reply(), lines({**MODULE, "paths": ["x"]}), allow_all=True, paths=["x"]
+    )
+    assert forms[1] == {"action": "update_module", "project": "p", "name": "core", "paths": "x"}
+    assert values["module"]["paths"] == ["x"]
+    plan, values, forms = manage_module(lines(MODULE), Reply(), lines(), state="absent")
+    assert plan.action == "delete"
+    assert forms[1] == {"action": "delete_module", "project": "p", "name": "core"}
+    assert "module" not in values
+
+
+def test_a_new_module_needs_paths() -> None:
+    error = refused(manage_module, lines(), allow_all=True)
+    assert error.kind == "invalid"
+    assert "needs paths" in str(error)
+
+
+def test_a_module_is_renamed_together_with_what_else_differs() -> None:
+    plan, values, forms = manage_module(
+        lines(MODULE),
+        Reply(),
+        lines({**MODULE, "name": "kernel", "allowAll": False}),
+        new_name="kernel",
+        allow_all=False,
+    )
+    assert plan.before["name"] == "core"
+    assert plan.after["name"] == "kernel"
+    assert forms[1] == {
+        "action": "update_module",
+        "project": "p",
+        "name": "core",
+        "new_name": "kernel",
+        "allow_all": "false",
+    }
+    assert values["module"]["name"] == "kernel"
+
+
+def test_a_module_that_has_its_new_name_already_is_unchanged() -> None:
+    plan, values, forms = manage_module(lines({**MODULE, "name": "kernel"}), new_name="kernel")
+    assert not plan.changed
+    assert len(forms) == 1
+    assert values["module"]["name"] == "kernel"
+
+
+def test_a_renamed_module_is_still_managed_under_its_new_name() -> None:
+    renamed = {**MODULE, "name": "kernel"}
+    _, _, forms = manage_module(
+        lines(renamed), Reply(), lines({**renamed, "paths": ["x"]}), new_name="kernel", paths=["x"]
+    )
+    assert forms[1] == {"action": "update_module", "project": "p", "name": "kernel", "paths": "x"}
+
+
+def test_a_module_that_is_nowhere_is_created_under_its_new_name() -> None:
+    renamed = {**MODULE, "name": "kernel", "paths": ["x"]}
+    _, _, forms = manage_module(lines(), Reply(), lines(renamed), new_name="kernel", paths=["x"])
+    assert forms[1] == {"action": "create_module", "project": "p", "name": "kernel", "paths": "x"}
+
+
+def test_the_old_and_the_new_name_in_use_is_a_conflict() -> None:
+    error = refused(manage_module, lines(MODULE, {**MODULE, "name": "kernel"}), new_name="kernel")
+    assert error.kind == "conflict"
+    assert "'kernel'" in str(error)
+
+
+def test_the_same_old_and_new_name_is_no_rename() -> None:
+    plan, _, _ = manage_module(lines(MODULE), new_name="core")
+    assert not plan.changed
+
+
+def test_new_name_contradicts_absent() -> None:
+    assert refused(manage_module, state="absent", new_name="x").kind == "invalid"
+
+
+def test_a_server_that_hides_allow_all_is_never_written_for_it_alone() -> None:
+    shown = {"name": "core", "paths": ["a"]}
+    with Stub(lines(shown)) as stub:
+        plan, _, warnings = run(
+            module.ModuleOperation, stub, project="p", name="core", allow_all=True, paths=["a"]
+        )
+    assert not plan.changed
+    assert "does not show allow_all of the module 'core'" in warnings[0]
+
+
+def test_what_a_server_hides_goes_along_with_another_change() -> None:
+    plan, _, forms = manage_module(
+        lines({"name": "core", "paths": ["a"]}),
+        Reply(),
+        lines({"name": "core", "paths": ["b"]}),
+        allow_all=True,
+        paths=["b"],
+    )
+    assert forms[1]["allow_all"] == "true"
+    assert plan.after == {"project": "p", "name": "core", "paths": ["b"], "allow_all": True}
+
+
+def test_paths_with_commas_and_backslashes_are_escaped() -> None:
+    paths = [r"**\generated\{a,b}"]
+    _, _, forms = manage_module(
+        lines(), Reply(), lines({"name": "core", "paths": paths}), paths=paths
+    )
+    assert forms[1]["paths"] == r"**\\generated\\{a\,b}"
+
+
+def test_a_path_that_the_server_takes_apart_is_named() -> None:
+    error = refused(
+        manage_module,
+        lines(MODULE),
+        Reply(),
+        lines({**MODULE, "paths": ["a\\", "b"]}),
+        paths=["a,b"],
+    )
+    assert error.kind == "rejected"
+    assert "did not keep paths" in str(error)
+
+
+def test_a_project_that_is_not_there_fails_by_its_name() -> None:
+    error = refused(manage_module, refusal(400, "Project p does not exist"), state="absent")
+    assert error.kind == "not_found"
+    assert "Project p does not exist" in json.dumps(str(error))

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The environment of whoever runs the tests must not decide them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No proxies, no certificates, no connection of this user, and an empty home."""
+    for name in list(os.environ):
+        if name.startswith(("TOOLCHAIN_", "KLOCWORK_")) or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+    for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NETRC"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A real HTTP server in a thread that answers as a test tells it and remembers what it saw."""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, ClassVar
+from urllib.parse import parse_qs, urlsplit
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.auth import Anonymous, Login
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.options import Connection
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.transport import Transport
+
+SETTINGS = {"timeout": 5, "retries": 3, "retry_max_wait": 60, "validate_certs": True}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A request as it arrived; `connection` numbers the TCP connections from 1."""
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+    body: bytes
+    connection: int
+
+    @property
+    def path(self) -> str:
+        return urlsplit(self.target).path
+
+    @property
+    def form(self) -> dict[str, str]:
+        """The fields of a form, each once."""
+        fields = parse_qs(self.body.decode("ascii"), keep_blank_values=True, strict_parsing=True)
+        assert all(len(values) == 1 for values in fields.values()), fields
+        return {name: values[0] for name, values in fields.items()}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """`truncate`: send only so many bytes of the body, then close; `cut`: close without an answer.
+
+    `hold`: answer only when the server is closed.
+    """
+
+    status: int = 200
+    body: bytes | str | Mapping[str, Any] = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    truncate: int | None = None
+    cut: bool = False
+    hold: bool = False
+
+    @property
+    def payload(self) -> bytes:
+        if isinstance(self.body, bytes):
+            return self.body
+        text = self.body if isinstance(self.body, str) else json.dumps(self.body)
+        return text.encode()
+
+
+class Stub:
+    """Answers with `replies` one after the other, then (or always) as `answer` says.
+
+    A context manager; `url` is the base address, with a context path.
+    """
+
+    def __init__(
+        self,
+        *replies: Reply,
+        answer: Callable[[Seen], Reply] | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self.replies = list(replies)
+        self.answer = answer
+        self.seen: list[Seen] = []
+        self.connections = 0
+        self.closing = threading.Event()
+        self._lock = threading.Lock()
+        self._server = _Server(self, tls)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        self._thread.start()
+        scheme = "http" if tls is None else "https"
+        self.url = f"{scheme}://127.0.0.1:{self._server.server_address[1]}/base"
+
+    def reply_to(self, seen: Seen) -> Reply:
+        with self._lock:
+            self.seen.append(seen)
+            if self.replies:
+                return self.replies.pop(0)
+        assert self.answer is not None, f"one request too many: {seen.method} {seen.target}"
+        return self.answer(seen)
+
+    def connected(self) -> int:
+        with self._lock:
+            self.connections += 1
+            return self.connections
+
+    def close(self) -> None:
+        self.closing.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def __enter__(self) -> Stub:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 64
+
+    def __init__(self, stub: Stub, tls: ssl.SSLContext | None) -> None:
+        self.stub, self._tls = stub, tls
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        connection, address = super().get_request()
+        if self._tls is not None:
+            connection = self._tls.wrap_socket(
+                connection, server_side=True, do_handshake_on_connect=False
+            )
+        return connection, address
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away, or refuses a certificate, is part of the tests."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+    number: int
+    METHODS: ClassVar[tuple[str, ...]] = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+
+    def setup(self) -> None:
+        super().setup()
+        self.number = self.server.stub.connected()
+
+    def _handle(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        seen = Seen(self.command, self.path, dict(self.headers), body, self.number)
+        reply = self.server.stub.reply_to(seen)
+        if reply.hold:
+            self.server.stub.closing.wait(30)
+        if reply.cut or reply.hold:
+            self.close_connection = True
+            return
+        payload = reply.payload
+        headers = {"Content-Length": str(len(payload)), **reply.headers}
+        head = f"HTTP/1.1 {reply.status} Stub\r\n"
+        head += "".join(f"{name}: {value}\r\n" for name, value in headers.items()) + "\r\n"
+        sent = b"" if self.command == "HEAD" else payload[: reply.truncate]
+        self.wfile.write(head.encode("latin-1") + sent)
+        self.close_connection = reply.truncate is not None
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is inherited
+        """Nothing on the terminal."""
+
+
+for _method in _Handler.METHODS:
+    setattr(_Handler, f"do_{_method}", _Handler._handle)
+
+
+class Waits(list[float]):
+    """In place of `sleep`: remembers how long it was to be."""
+
+    def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+
+
+def connection_to(url: str, service: str = "repo", **fields: Any) -> Connection:
+    """A connection; `settings` are put over :data:`SETTINGS`."""
+    settings = {**SETTINGS, **fields.pop("settings", {})}
+    return Connection(service=service, url=url, settings=settings, **fields)
+
+
+def transport_to(
+    url: str,
+    *,
+    login: Login | None = None,
+    read_only: bool = False,
+    sleep: Callable[[float], None] | None = None,
+    connections: int = 10,
+    crumbs: bool = False,
+    **settings: Any,
+) -> Transport:
+    """A transport without a way to log in, and without waiting, unless told otherwise."""
+    return Transport(
+        connection_to(url, settings=settings),
+        login or Anonymous(),
+        read_only=read_only,
+        sleep=Waits() if sleep is None else sleep,
+        connections=connections,
+        crumbs=crumbs,
+    )

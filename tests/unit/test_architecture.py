@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The rooms of the house: who may import whom, and how large a piece may be.
+
+Every test reads the directories, so that a file that is added is judged without being listed.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PLUGINS = "ansible_collections.delivery.toolchain.plugins"
+SERVICES = ("repo", "tracker", "wiki", "ci", "analysis")
+DOCUMENTATION = {"DOCUMENTATION", "EXAMPLES", "RETURN"}
+# `requests` brings urllib3 along; the rest is optional and named in an error where it is missing.
+LIBRARIES = {"ansible", "cryptography", "oauthlib", "requests", "requests_oauthlib", "urllib3"}
+
+CORE = f"{PLUGINS}.module_utils.core"
+
+
+def python_files(*folders: str) -> Iterator[Path]:
+    for folder in folders:
+        yield from sorted((ROOT / folder).rglob("*.py"))
+
+
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def shown(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def dotted(path: Path) -> str:
+    """The name under which a file is imported: plugins as part of the collection."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    name = ".".join(part for part in parts if part != "__init__")
+    return f"ansible_collections.delivery.toolchain.{name}" if parts[0] == "plugins" else name
+
+
+def imports(path: Path) -> set[str]:
+    """Every module that a file imports, anywhere in it, by its absolute name."""
+    package = dotted(path).split(".")
+    if path.stem != "__init__":
+        package = package[:-1]
+    names = set()
+    for node in ast.walk(parse(path)):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            origin = ".".join([*base, *([node.module] if node.module else [])])
+            names.update(f"{origin}.{alias.name}" for alias in node.names)
+    return names
+
+
+def inside(name: str, *rooms: str) -> bool:
+    return any(name == room or name.startswith(f"{room}.") for room in rooms)
+
+
+def own_imports(path: Path) -> set[str]:
+    """The imports of a file that stay in this repository."""
+    return {
+        name
+        for name in imports(path)
+        if inside(name, "ansible_collections", "plugins", "sandbox", "tests", "tools")
+    }
+
+
+def strangers(folder: str, *allowed: str) -> list[str]:
+    """The imports in a folder that lead to a room of the repository that is not allowed."""
+    return [
+        f"{shown(path)} imports {name}"
+        for path in python_files(folder)
+        for name in sorted(own_imports(path))
+        if not inside(name, *allowed)
+    ]
+
+
+def service_of(path: Path) -> str:
+    """The service of a module: the room of module_utils, besides the core, that it imports."""
+    prefix = f"{PLUGINS}.module_utils."
+    rooms = {name.removeprefix(prefix).split(".")[0] for name in own_imports(path)}
+    services = sorted(rooms.intersection(SERVICES))
+    assert len(services) == 1, f"{shown(path)} imports the services {services}"
+    return services[0]
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(parse(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    assert node.end_lineno is not None
+    return node.end_lineno - node.lineno + 1
+
+
+def code_of(path: Path) -> list[str]:
+    """The lines of a module that are neither documentation nor blank nor a comment."""
+    documentation: set[int] = set()
+    for node in parse(path).body:
+        if isinstance(node, ast.Assign) and any(
+            isinstance(target, ast.Name) and target.id in DOCUMENTATION for target in node.targets
+        ):
+            assert node.end_lineno is not None
+            documentation.update(range(node.lineno, node.end_lineno + 1))
+    lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+    return [
+        line
+        for number, line in lines
+        if number not in documentation and line.strip() and not line.strip().startswith("#")
+    ]
+
+
+def test_the_folders_are_where_these_tests_look() -> None:
+    for folder in ("plugins/modules", "plugins/module_utils/core", "sandbox", "tools"):
+        assert list(python_files(folder)), folder
+    rooms = {path.name for path in (ROOT / "plugins/module_utils").iterdir() if path.is_dir()}
+    assert rooms - {"__pycache__"} == {"core", *SERVICES}
+
+
+def test_the_core_imports_nothing_of_the_services() -> None:
+    assert strangers("plugins/module_utils/core", CORE) == []
+
+
+def test_a_service_imports_the_core_and_never_another_service() -> None:
+    assert [
+        each
+        for service in SERVICES
+        for each in strangers(
+            f"plugins/module_utils/{service}", CORE, f"{PLUGINS}.module_utils.{service}"
+        )
+    ] == []
+
+
+def test_module_utils_import_nothing_of_ansible_but_its_module_utils() -> None:
+    assert [
+        f"{shown(path)} imports {name}"
+        for path in python_files("plugins/module_utils")
+        for name in sorted(imports(path))
+        if inside(name, "ansible") and not inside(name, "ansible.module_utils")
+    ] == []
+
+
+def test_a_module_imports_the_host_and_its_own_service() -> None:
+    found = []
+    for path in python_files("plugins/modules"):
+        allowed = (f"{CORE}.host", f"{PLUGINS}.module_utils.{service_of(path)}")
+        found += [
+            f"{shown(path)} imports {name}"
+            for name in sorted(own_imports(path))
+            if not inside(name, *allowed)
+        ]
+    assert found == []
+
+
+def test_the_action_plugin_imports_progress_alone() -> None:
+    assert strangers("plugins/action", f"{CORE}.progress") == []
+
+
+def test_other_plugins_stay_in_the_collection_and_fragments_import_nothing() -> None:
+    assert strangers("plugins", PLUGINS) == []
+    assert strangers("plugins/doc_fragments") == []
+
+
+def test_plugins_need_no_library_but_those_that_the_requirements_name() -> None:
+    # What runs on the controller alone may use what Ansible itself needs there.
+    controller = {"action", "callback", "doc_fragments", "filter", "lookup"}
+    allowed = {*sys.stdlib_module_names, *LIBRARIES, "ansible_collections"}
+    assert [
+        f"{shown(path)} imports {name}"
+        for path in python_files("plugins")
+        for name in sorted(imports(path))
+        if name.split(".")[0] not in allowed
+        and not (path.parent.name in controller and inside(name, "yaml"))
+    ] == []
+
+
+def test_the_sandbox_never_imports_the_collection_or_ansible() -> None:
+    assert strangers("sandbox", "sandbox") == []
+    assert [
+        f"{shown(path)} imports {name}"
+        for path in python_files("sandbox")
+        for name in sorted(imports(path))
+        if inside(name, "ansible")
+    ] == []
+
+
+def test_tools_import_the_sandbox_at_most() -> None:
+    assert strangers("tools", "tools", "sandbox") == []
+
+
+def test_a_module_is_short_and_its_main_shorter() -> None:
+    found = []
+    for path in python_files("plugins/modules"):
+        count = len(code_of(path))
+        if count > 60:
+            found.append(f"{shown(path)}: {count} lines of code")
+        mains = [node for node in functions(path) if node.name == "main"]
+        assert len(mains) == 1, shown(path)
+        if length(mains[0]) > 12:
+            found.append(f"{shown(path)}: main() has {length(mains[0])} lines")
+    assert found == []
+
+
+def test_functions_have_at_most_40_lines() -> None:
+    assert [
+        f"{shown(path)}:{node.lineno} {node.name}: {length(node)} lines"
+        for path in python_files("plugins", "sandbox", "tools")
+        for node in functions(path)
+        if length(node) > 40
+    ] == []
+
+
+def test_files_in_module_utils_have_at_most_400_lines() -> None:
+    sizes = {
+        shown(path): len(path.read_text(encoding="utf-8").splitlines())
+        for path in python_files("plugins/module_utils")
+    }
+    assert {path: size for path, size in sizes.items() if size > 400} == {}
+
+
+def test_a_module_declares_and_does_not_decide() -> None:
+    words = re.compile(
+        r"check_mode|\bchanged\s*=|[\"']changed[\"']|\b(requests|urllib\w*|http|open_url|fetch_url)\b"
+    )
+    assert [
+        f"{shown(path)}: {line.strip()}"
+        for path in python_files("plugins/modules")
+        for line in code_of(path)
+        if words.search(line)
+    ] == []
+
+
+def test_only_the_host_exits_or_fails() -> None:
+    assert [
+        f"{shown(path)}:{node.lineno}"
+        for path in python_files("plugins")
+        if shown(path) != "plugins/module_utils/core/host.py"
+        for node in ast.walk(parse(path))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in {"exit_json", "fail_json"}
+    ] == []
+
+
+def test_every_file_names_its_licence() -> None:
+    found = []
+    for path in python_files("plugins", "sandbox", "tests", "tools"):
+        head = path.read_text(encoding="utf-8").splitlines()[:6]
+        if not any("SPDX-License-Identifier: GPL-3.0-or-later" in line for line in head):
+            found.append(shown(path))
+    assert found == []

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where two files of the repository have to agree, they do.
+
+Modules are read from the directory, so that one that is added without its entry in the metadata,
+its fragment or its contract case is found.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import importlib
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import options
+
+ROOT = Path(__file__).resolve().parents[2]
+COLLECTION = "ansible_collections.delivery.toolchain"
+NAME = "delivery.toolchain"
+# What the archive of the collection is made of; all else in the root is on the list of exceptions.
+CONTENT = {
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE",
+    "README.md",
+    "bindep.txt",
+    "changelogs",
+    "docs",
+    "extensions",
+    "galaxy.yml",
+    "meta",
+    "playbooks",
+    "plugins",
+    "requirements.txt",
+    "roles",
+}
+
+
+def load(path: str) -> Any:
+    return yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
+
+
+def names(folder: str, pattern: str = "*.py") -> set[str]:
+    found = {path.stem for path in (ROOT / folder).glob(pattern)}
+    return found - {"__init__"}
+
+
+MODULES = names("plugins/modules")
+RUNTIME = load("meta/runtime.yml")
+GROUPS: dict[str, list[str]] = RUNTIME["action_groups"]
+
+
+def documentation(kind: str, name: str) -> dict[str, Any]:
+    module = importlib.import_module(f"{COLLECTION}.plugins.{kind}.{name}")
+    loaded = yaml.safe_load(module.DOCUMENTATION)
+    assert isinstance(loaded, dict), name
+    return loaded
+
+
+def fragment(section: str) -> dict[str, Any]:
+    """The options of a section of the connection fragment."""
+    module = importlib.import_module(f"{COLLECTION}.plugins.doc_fragments.connection")
+    text = getattr(module.ModuleDocFragment, section.upper())
+    loaded = yaml.safe_load(text)["options"]
+    assert isinstance(loaded, dict), section
+    return loaded
+
+
+def environment_names(text: str) -> set[str]:
+    return set(re.findall(r"\bTOOLCHAIN_[A-Z0-9_]*[A-Z0-9]\b", text))
+
+
+def test_there_is_a_group_for_every_service() -> None:
+    assert sorted(GROUPS) == sorted(options.SERVICES)
+
+
+def test_every_module_is_in_exactly_one_group() -> None:
+    assert sorted(name for group in GROUPS.values() for name in group) == sorted(MODULES)
+
+
+def test_every_module_is_routed_to_the_in_process_action() -> None:
+    assert RUNTIME["plugin_routing"] == {
+        "modules": {module: {"action_plugin": f"{NAME}.in_process"} for module in MODULES}
+    }
+    assert (ROOT / "plugins/action/in_process.py").is_file()
+
+
+def test_a_module_takes_options_and_attributes_from_the_fragments_of_its_group() -> None:
+    for service, modules in GROUPS.items():
+        for module in modules:
+            used = documentation("modules", module)["extends_documentation_fragment"]
+            for kind in ("connection", "attributes"):
+                services = [each for each in options.SERVICES if f"{NAME}.{kind}.{each}" in used]
+                assert services == [service], f"{module}: {kind}"
+
+
+def test_a_fragment_documents_every_connection_option_and_no_other() -> None:
+    for service in options.SERVICES:
+        spec = options.argument_spec(service)
+        assert sorted(fragment(service)) == sorted(spec), service
+        assert sorted(fragment(f"{service}_plugin")) == sorted(spec), service
+
+
+def test_a_fragment_names_the_environment_of_every_connection_option() -> None:
+    for service in options.SERVICES:
+        for name, option in fragment(service).items():
+            text = str(option["description"])
+            if name in options.credential_options(service):
+                prefix = options.environment_name(service, "")
+                assert f"C({prefix}) and the name in capitals" in text, f"{service}: {name}"
+            else:
+                expected = {options.environment_name(service, name)}
+                assert environment_names(text) == expected, f"{service}: {name}"
+
+
+def test_lookups_read_the_environment_of_settings_and_leave_credentials_to_the_connection() -> None:
+    for service in options.SERVICES:
+        environment = {
+            name: [each["name"] for each in option.get("env", [])]
+            for name, option in fragment(f"{service}_plugin").items()
+        }
+        settings = options.settings_options(service)
+        assert environment == {
+            name: [options.environment_name(service, name)] if name in settings else []
+            for name in options.argument_spec(service)
+        }, service
+
+
+def test_a_lookup_has_the_connection_options_of_one_service() -> None:
+    for lookup in sorted(names("plugins/lookup")):
+        used = documentation("lookup", lookup)["extends_documentation_fragment"]
+        fragments = [f"{NAME}.connection.{service}_plugin" for service in options.SERVICES]
+        assert len([each for each in fragments if each in used]) == 1, lookup
+
+
+def test_every_module_has_a_contract_case_and_no_case_is_left_over() -> None:
+    assert names("tests/contract/cases", "*.yml") == MODULES
+
+
+def test_the_readme_names_every_module_in_the_row_of_its_group() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for service, modules in GROUPS.items():
+        (row,) = [line for line in readme.splitlines() if f"| `{NAME}.{service}` |" in line]
+        assert sorted(re.findall(r"`(\w+)`", row)) == sorted(modules)
+
+
+def test_the_first_requirement_of_ansible_agrees_everywhere() -> None:
+    assert RUNTIME["requires_ansible"] == ">=2.19.0"
+    assert "ansible-core 2.19 or newer" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert load("tests/config.yml")["modules"]["python_requires"] == ">=3.10"
+
+
+def test_the_execution_environment_names_files_that_exist() -> None:
+    dependencies = load("meta/execution-environment.yml")["dependencies"]
+    for path in dependencies.values():
+        assert (ROOT / path).is_file(), path
+
+
+def test_the_archive_holds_the_collection_and_nothing_else() -> None:
+    ignored = load("galaxy.yml")["build_ignore"]
+    # What Ansible itself leaves out of every archive.
+    ignored += [".git*"]
+    left = {
+        path.name
+        for path in ROOT.iterdir()
+        if not any(fnmatch.fnmatch(path.name, pattern) for pattern in ignored)
+    }
+    assert left - CONTENT - {"__pycache__"} == set()
+
+
+def test_no_sanity_test_is_ignored() -> None:
+    for path in (ROOT / "tests" / "sanity").glob("ignore-*.txt"):
+        assert path.read_text(encoding="utf-8") == "", path.name
+
+
+def locked() -> dict[str, list[str]]:
+    """The lock file: package to its lines, which differ by environment marker."""
+    lines: dict[str, list[str]] = {}
+    for line in (ROOT / "requirements-dev.txt").read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith((" ", "#")):
+            lines.setdefault(re.split(r"[=<>;\[ ]", line)[0], []).append(line)
+    return lines
+
+
+def test_the_lock_pins_every_package_to_one_version() -> None:
+    for package, lines in locked().items():
+        for line in lines:
+            assert re.fullmatch(r"[a-z0-9-]+==[0-9a-z.]+( ; .+)?", line), line
+        assert len(lines) == 1 or all(" ; " in line for line in lines), package
+
+
+def test_the_lock_holds_everything_that_is_asked_for_by_name() -> None:
+    asked = set()
+    for name in ("requirements.txt", "requirements-demo.in", "requirements-dev.in"):
+        for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
+            if line and not line.startswith(("#", "-r ")):
+                asked.add(re.split(r"[=<>;\[ ]", line)[0].lower())
+    assert asked - set(locked()) == set()
+
+
+def test_the_lock_names_no_host_and_no_folder() -> None:
+    text = (ROOT / "requirements-dev.txt").read_text(encoding="utf-8")
+    assert re.findall(r"://|--(?:extra-)?index|--find-links|file:|^/", text, re.MULTILINE) == []

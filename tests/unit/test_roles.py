@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the files of a role say must agree: README, argument specs, defaults, module options."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tools import role_readme
+
+ROLES = sorted(
+    path.parent.parent for path in role_readme.ROOT.glob("roles/*/meta/argument_specs.yml")
+)
+FREE_FORM = {"parameters", "properties"}
+MODULE_OF_LIST = {
+    "ci_build_jobs": "ci_job_build",
+    "release_promote_builds": "build_promote",
+    "release_promote_images": "docker_promote",
+}
+
+
+def load(file: Path) -> Any:
+    return yaml.safe_load(file.read_text(encoding="utf-8"))
+
+
+def options_of(role: Path) -> dict[str, Any]:
+    options: dict[str, Any] = load(role / "meta/argument_specs.yml")["argument_specs"]["main"][
+        "options"
+    ]
+    return options
+
+
+def test_every_role_has_argument_specs() -> None:
+    folders = {path for path in (role_readme.ROOT / "roles").iterdir() if path.is_dir()}
+    assert folders == set(ROLES)
+    assert len(ROLES) >= 4
+
+
+@pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
+def test_readme_is_written_from_the_specs(role: Path) -> None:
+    assert (role / "README.md").read_text(encoding="utf-8") == role_readme.readme(role)
+
+
+@pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
+def test_defaults_and_specs_agree_in_keys_and_values(role: Path) -> None:
+    specified = {
+        name: option["default"] for name, option in options_of(role).items() if "default" in option
+    }
+    assert load(role / "defaults/main.yml") == specified
+
+
+@pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
+def test_every_option_is_typed_and_every_dict_has_suboptions(role: Path) -> None:
+    def check(options: dict[str, Any], prefix: str) -> None:
+        for name, option in options.items():
+            assert option.get("type"), f"{prefix}{name} has no type"
+            assert option.get("description"), f"{prefix}{name} has no description"
+            is_dict = option["type"] == "dict" or option.get("elements") == "dict"
+            if is_dict and name.removeprefix(f"{role.name}_") not in FREE_FORM:
+                assert option.get("options"), f"{prefix}{name} has no sub-options"
+            check(option.get("options", {}), f"{prefix}{name}.")
+
+    check(options_of(role), "")
+
+
+@pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
+def test_entries_of_lists_are_options_of_the_module(role: Path) -> None:
+    for name, option in options_of(role).items():
+        if name not in MODULE_OF_LIST:
+            continue
+        module = importlib.import_module(
+            f"ansible_collections.delivery.toolchain.plugins.modules.{MODULE_OF_LIST[name]}"
+        )
+        for entry, suboption in option["options"].items():
+            expected = module.OPTIONS[entry]
+            assert suboption["type"] == expected.get("type", "str"), entry
+            assert suboption.get("choices") == expected.get("choices"), entry
+
+
+@pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
+def test_tasks_use_only_modules_of_the_collection_and_facts(role: Path) -> None:
+    for task in load(role / "tasks/main.yml"):
+        actions = [key for key in task if "." in key]
+        assert actions, task
+        for action in actions:
+            allowed = (
+                "delivery.toolchain.",
+                "ansible.builtin.set_fact",
+                "ansible.builtin.include_tasks",
+            )
+            assert action.startswith(allowed), action

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The main job on real input: build and install this collection as a user would, and release it
+twice.
+
+The release runs against the sandbox. What it leaves behind (the state of the five servers, the
+output of both runs)
+stays in a temporary folder that is named in the end; the sandbox itself is stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sandbox.client import Sandbox
+
+ROOT = Path(__file__).resolve().parent.parent
+_RECAP = re.compile(r"^localhost\s*:\s*(?P<counts>.*)$", re.MULTILINE)
+
+
+class DemoError(Exception):
+    """The demo did not do what it promises."""
+
+
+def main() -> int:
+    folder = Path(tempfile.mkdtemp(prefix="toolchain-demo-"))
+    try:
+        show(folder)
+    except (DemoError, OSError) as error:
+        print(f"\nThe demo failed: {error}\nWhat it wrote is in {folder}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def show(folder: Path) -> None:
+    """Build, install, release, release again."""
+    print("1. Build and install the collection, offline", flush=True)
+    archive = build_and_install(folder)
+    documentation = zip_documentation(folder / "documentation.zip")
+    database = folder / "sandbox.db"
+    with Sandbox.start(database=str(database), flavour="real") as sandbox:
+        print("2. The sandbox plays the five servers")
+        for service, url in sandbox.urls.items():
+            print(f"   {service:<9} {url}", flush=True)
+        variables = folder / "demo.json"
+        demo = {
+            "version": yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))["version"],
+            "urls": sandbox.urls,
+            "archive": str(archive),
+            "documentation": str(documentation),
+        }
+        variables.write_text(json.dumps({"demo": demo}), encoding="utf-8")
+        print("3. Release: build, publish, promote, enforce, announce", flush=True)
+        first = release(folder, variables, "first")
+        print(f"   {summary(first)}")
+        print("4. Release again: nothing is left to do", flush=True)
+        mark = sandbox.mark()
+        second = release(folder, variables, "second")
+        writes = sandbox.requests(writes=True, since=mark)
+        print(f"   {summary(second)}, {len(writes)} requests that write")
+        if second["changed"] != 0 or writes:
+            raise DemoError(f"the second run changed something: {second}, {writes}")
+    print(
+        f"\nWhere to look:\n"
+        f"   output of both runs   {folder}/first.log, {folder}/second.log\n"
+        f"   the five servers      python -m sandbox --database {database}\n"
+        f"   the variables         tools/demo.yml, the playbook playbooks/release.yml"
+    )
+
+
+def build_and_install(folder: Path) -> Path:
+    """The archive that `ansible-galaxy` builds, installed below C(folder/collections)."""
+    run(
+        folder,
+        "ansible-galaxy",
+        "collection",
+        "build",
+        "--output-path",
+        str(folder / "dist"),
+        str(ROOT),
+    )
+    (archive,) = (folder / "dist").glob("*.tar.gz")
+    target = str(folder / "collections")
+    run(folder, "ansible-galaxy", "collection", "install", "--offline", "-p", target, str(archive))
+    return archive
+
+
+def zip_documentation(target: Path) -> Path:
+    """The documentation of the collection as an archive."""
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(
+            [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("roles/*/README.md")]
+        ):
+            archive.write(file, file.relative_to(ROOT))
+    return target
+
+
+def release(folder: Path, variables: Path, name: str) -> dict[str, int]:
+    """Run the playbook; the counts of its recap."""
+    vars_ = ["-e", f"@{ROOT / 'tools' / 'demo.yml'}", "-e", f"@{variables}"]
+    log = folder / f"{name}.log"
+    output = run(folder, "ansible-playbook", "delivery.toolchain.release", *vars_, log=log)
+    recap = _RECAP.search(output)
+    if recap is None:
+        raise DemoError(f"the playbook gave no recap, see {log}")
+    pairs = (pair.split("=") for pair in recap.group("counts").split())
+    return {key: int(count) for key, count in pairs}
+
+
+def summary(counts: dict[str, int]) -> str:
+    return f"ok={counts['ok']} changed={counts['changed']} failed={counts['failed']}"
+
+
+def run(folder: Path, *command: str, log: Path | None = None) -> str:
+    """Run a program of this environment; its output, which an error shows."""
+    environment: dict[str, Any] = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "ANSIBLE_COLLECTIONS_PATH": str(folder / "collections"),
+        "ANSIBLE_HOME": str(folder / "ansible"),
+        "ANSIBLE_LOCALHOST_WARNING": "false",
+        "ANSIBLE_INVENTORY_UNPARSED_WARNING": "false",
+        "ANSIBLE_NOCOLOR": "true",
+    }
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    output = done.stdout + done.stderr
+    if log is not None:
+        log.write_text(output, encoding="utf-8")
+    if done.returncode != 0:
+        raise DemoError(f"{' '.join(command[:3])} ended with {done.returncode}:\n{output}")
+    return output
+
+
+if __name__ == "__main__":
+    sys.exit(main())

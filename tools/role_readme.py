@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Write the README of each role from its argument specs: `python -m tools.role_readme [--check]`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+_MARKUP = re.compile(r"\b([A-Z])\(([^)]*)\)")
+
+
+def readme(role: Path) -> str:
+    """The README of a role, as its argument specs have it."""
+    specs = yaml.safe_load((role / "meta" / "argument_specs.yml").read_text(encoding="utf-8"))
+    lines: list[str] = []
+    for entry_point, spec in specs["argument_specs"].items():
+        title = f"delivery.toolchain.{role.name}"
+        lines += [f"# {title}" if entry_point == "main" else f"# {title}: {entry_point}", ""]
+        lines += [f"{spec['short_description']}.", ""]
+        lines += [f"{_markdown(text)}\n" for text in _texts(spec["description"])]
+        lines += ["| Option | Type | Default | Meaning |", "|---|---|---|---|"]
+        lines += list(_rows(spec["options"], ""))
+        lines.append("")
+    lines.append(
+        "This file is written from `meta/argument_specs.yml` by `python -m tools.role_readme`."
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _rows(options: Mapping[str, Mapping[str, Any]], prefix: str) -> Iterator[str]:
+    for name, option in options.items():
+        kind = option["type"] + (f" of {option['elements']}" if "elements" in option else "")
+        default = "**required**" if option.get("required") else _default(option.get("default"))
+        meaning = " ".join(_texts(option["description"]))
+        if "choices" in option:
+            meaning += f" One of {', '.join(f'`{choice}`' for choice in option['choices'])}."
+        yield f"| `{prefix}{name}` | {kind} | {default} | {_markdown(meaning)} |"
+        inner = f"{prefix}{name}[]." if option["type"] == "list" else f"{prefix}{name}."
+        yield from _rows(option.get("options", {}), inner)
+
+
+def _default(value: Any) -> str:
+    if value is None:
+        return ""
+    text = yaml.safe_dump(value, default_flow_style=True, width=10_000).removesuffix("...\n")
+    return f"`{text.strip()}`"
+
+
+def _texts(description: str | list[str]) -> list[str]:
+    return [description] if isinstance(description, str) else description
+
+
+def _markdown(text: str) -> str:
+    return _MARKUP.sub(lambda found: f"`{found.group(2)}`", text).replace("|", "\\|")
+
+
+def main(arguments: list[str]) -> int:
+    """Write the files; with `--check` say which are not as they would be written."""
+    stale = 0
+    for specs in sorted(ROOT.glob("roles/*/meta/argument_specs.yml")):
+        file, text = specs.parent.parent / "README.md", readme(specs.parent.parent)
+        if file.exists() and file.read_text(encoding="utf-8") == text:
+            continue
+        stale += 1
+        if "--check" in arguments:
+            print(f"{file.relative_to(ROOT)} is stale: run python -m tools.role_readme")
+        else:
+            file.write_text(text, encoding="utf-8")
+    return 1 if stale and "--check" in arguments else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run ansible-test sanity on the collection in the current folder, with the running Python.
+
+ansible-test passes neither pip's environment variables nor those of a proxy on to the pip that
+it calls, and it fetches that pip from a host of its own. Both come from a home of its own here:
+pip from `ensurepip`, the settings from a pip.conf.
+"""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+GET_PIP = """\
+import subprocess, sys
+subprocess.check_call([sys.executable, "-m", "ensurepip", "--upgrade", "--default-pip"])
+options = [each for each in sys.argv[1:] if each not in ("--no-setuptools", "--no-wheel")]
+sys.exit(subprocess.call([sys.executable, "-m", "pip", "install", *options]))
+"""
+# The names by which ansible-core 2.19 and 2.20 to 2.21 look for it.
+GET_PIP_NAMES = ("get_pip_24_2.py", "get_pip_25_2.py")
+
+
+def _pip(*arguments: str) -> str:
+    command = [sys.executable, "-m", "pip", *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def _pip_settings() -> dict[str, str]:
+    """What pip uses now: its files, its environment variables, its cache and the proxy."""
+    settings = {"cache-dir": _pip("cache", "dir").strip(), "quiet": "1"}
+    proxy = os.environ.get("HTTPS_PROXY") or os.environ.get("https_proxy")
+    if proxy:
+        settings["proxy"] = proxy
+    for line in _pip("config", "list").splitlines():
+        key, value = line.split("=", 1)
+        section, name = key.rsplit(".", 1)
+        if section in ("global", "install", ":env:"):
+            settings[name] = ast.literal_eval(value)
+    return settings
+
+
+def _make_home(home: Path) -> None:
+    cache = home / ".ansible" / "test" / "cache"
+    cache.mkdir(parents=True)
+    for name in GET_PIP_NAMES:
+        (cache / name).write_text(GET_PIP)
+    config = configparser.RawConfigParser()
+    config["global"] = _pip_settings()
+    path = home / ".config" / "pip" / "pip.conf"
+    path.parent.mkdir(parents=True)
+    with path.open("w") as stream:
+        config.write(stream)
+
+
+def _search_path() -> str:
+    """PATH without the shims of pyenv, which stand for interpreters that may not be there."""
+    folders = [str(Path(sys.executable).parent), *os.environ["PATH"].split(os.pathsep)]
+    return os.pathsep.join(folder for folder in folders if Path(folder).name != "shims")
+
+
+def main() -> int:
+    """Return the exit status of ansible-test."""
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    program = str(Path(sys.executable).parent / "ansible-test")
+    command = [sys.executable, program, "sanity", "--local", "--python", version, "--color", "no"]
+    with tempfile.TemporaryDirectory(prefix="toolchain-sanity-") as home:
+        _make_home(Path(home))
+        environment = {**os.environ, "HOME": home, "PATH": _search_path()}
+        return subprocess.run(command, check=False, env=environment).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

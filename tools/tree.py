@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Put the checkout where Ansible's tools look for a collection.
+
+They want it below `ansible_collections/delivery/toolchain`, wherever the checkout itself lies.
+A link is enough for pytest, mypy and playbooks; ansible-test resolves links and needs a copy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+COLLECTION = Path("ansible_collections", "delivery", "toolchain")
+
+
+def link_tree(destination: Path) -> Path:
+    """Make `destination` a collections path that shows the checkout itself; returns the link."""
+    link = destination / COLLECTION
+    link.parent.mkdir(parents=True)
+    link.symlink_to(ROOT, target_is_directory=True)
+    return link
+
+
+def copy_tree(destination: Path) -> Path:
+    """Make `destination` a collections path that holds a copy; returns the copied root.
+
+    Taken along is what git tracks or would track, with changes that are not committed.
+    """
+    copy = destination / COLLECTION
+    for name in _sources():
+        source = ROOT / name
+        if source.is_symlink() or source.exists():
+            target = copy / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target, follow_symlinks=False)
+    return copy
+
+
+def environment(collections: Path) -> dict[str, str]:
+    """The variables with which Python and Ansible find the collection and its repository."""
+    return {
+        "ANSIBLE_COLLECTIONS_PATH": str(collections),
+        "PYTHONPATH": os.pathsep.join([str(collections), str(collections / COLLECTION)]),
+    }
+
+
+def _sources() -> list[str]:
+    # In a container the checkout often belongs to somebody else, which git refuses by default.
+    command = ["git", "-c", "safe.directory=*", "-C", str(ROOT), "ls-files"]
+    listed = subprocess.run(
+        [*command, "-z", "--cached", "--others", "--exclude-standard"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return [name for name in listed.stdout.split("\0") if name]
+
+
+def main() -> None:
+    """Print the root of a new tree, for tools that are run by hand."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("destination", type=Path, help="a folder that becomes a collections path")
+    parser.add_argument("--link", action="store_true", help="a link instead of a copy")
+    options = parser.parse_args()
+    make = link_tree if options.link else copy_tree
+    print(make(options.destination.resolve()))
+
+
+if __name__ == "__main__":
+    main()
