@@ -46,10 +46,10 @@ def log_in(context: Context, request: Request) -> Login | None:
     `anonymous_permissions`.
     """
     credentials = context.credentials("ci")
-    kind, _, coded = request.headers.get("authorization", "").partition(" ")
+    kind, _space, coded = request.headers.get("authorization", "").partition(" ")
     if kind.lower() != "basic":
         return Login(None, frozenset(credentials.get("anonymous_permissions") or []))
-    name, _, secret = _decoded(coded).partition(":")
+    name, _colon, secret = _decoded(coded).partition(":")
     user: dict[str, Any] = (credentials.get("users") or {}).get(name) or {}
     permissions = frozenset(user.get("permissions") or [])
     if secret in (user.get("api_tokens") or []):

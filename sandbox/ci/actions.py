@@ -176,7 +176,7 @@ def _pipeline_only(call: Call, how: str, words: str) -> Response:
 
 
 def _console_text(call: Call) -> Response:
-    data, _ = builds.console(call.world.context, call.found_build)
+    data, _more = builds.console(call.world.context, call.found_build)
     return Response(data, 200, None, "text/plain;charset=utf-8")
 
 

@@ -20,7 +20,7 @@ def put(context: Context, data: dict[str, Any]) -> None:
     given = data.get("parameters") or {}
     form = {name: [builds.as_text(value)] for name, value in given.items()}
     values = parameters.from_form(job["parameters"], form)
-    for _ in range(int(data.get("repeat", 1))):
+    for _build in range(int(data.get("repeat", 1))):
         number = jobs.take_number(context, data["job"], data.get("number"))
         end = context.now_ms() - int(float(data.get("age_seconds", 3600)) * 1000)
         build = {

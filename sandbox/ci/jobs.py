@@ -14,15 +14,17 @@ from sandbox.context import Context
 JOBS, NUMBERS = "ci.job", "ci.number"
 
 FREESTYLE, PIPELINE, FOLDER, MULTIBRANCH = "freestyle", "pipeline", "folder", "multibranch"
+_WORKFLOW_PACKAGE = "org.jenkinsci.plugins"
+_FOLDER_PACKAGE = "com.cloudbees.hudson.plugins"
 CLASSES = {
     FREESTYLE: "hudson.model.FreeStyleProject",
-    PIPELINE: "org.jenkinsci.plugins.workflow.job.WorkflowJob",
-    FOLDER: "com.cloudbees.hudson.plugins.folder.Folder",
-    MULTIBRANCH: "org.jenkinsci.plugins.workflow.multibranch.WorkflowMultiBranchProject",
+    PIPELINE: f"{_WORKFLOW_PACKAGE}.workflow.job.WorkflowJob",
+    FOLDER: f"{_FOLDER_PACKAGE}.folder.Folder",
+    MULTIBRANCH: f"{_WORKFLOW_PACKAGE}.workflow.multibranch.WorkflowMultiBranchProject",
 }
 BUILD_CLASSES = {
     FREESTYLE: "hudson.model.FreeStyleBuild",
-    PIPELINE: "org.jenkinsci.plugins.workflow.job.WorkflowRun",
+    PIPELINE: f"{_WORKFLOW_PACKAGE}.workflow.job.WorkflowRun",
 }
 CONTAINERS = (FOLDER, MULTIBRANCH)
 

@@ -9,7 +9,8 @@ from typing import Any
 from sandbox.ci.builds import as_text
 from sandbox.ci.exports import Exported, constants
 
-_MULTI = "com.cwctravel.hudson.plugins.extended_choice_parameter.ExtendedChoiceParameter"
+_MULTI_PACKAGE = "com.cwctravel.hudson.plugins"
+_MULTI = f"{_MULTI_PACKAGE}.extended_choice_parameter.ExtendedChoiceParameter"
 DEFINITION_CLASSES = {
     "string": "hudson.model.StringParameterDefinition",
     "text": "hudson.model.TextParameterDefinition",

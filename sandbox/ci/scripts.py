@@ -31,7 +31,8 @@ from typing import Any
 from sandbox.ci import groovy
 
 WRAPPED = re.compile(r"^[ \t]*// toolchain-wrapper v1[ \t]*$", re.MULTILINE)
-PAYLOAD = re.compile(r"\bpayload\s*=\s*['\"]([A-Za-z0-9+/=]*)['\"]")
+# a long payload is written in pieces: `payload = '...'`, then `payload += '...'`
+PAYLOAD = re.compile(r"\bpayload\s*\+?=\s*['\"]([A-Za-z0-9+/=]*)['\"]")
 MARKER = re.compile(r"\bmarker\s*=\s*['\"]([0-9A-Fa-f]+)['\"]")
 TRAILER = re.compile(r"\n\s*(print(?:ln)?\s*\(?\s*(\"[^\"$]*\"|'[^']*')\s*\)?)\s*\Z")
 UNKNOWN = (
@@ -62,11 +63,11 @@ class Outcome:
 
 def wrapped_call(script: str) -> tuple[Call, str] | None:
     """The script inside the wrapper, and the marker; None when there is no readable wrapper."""
-    payload, marker = PAYLOAD.search(script), MARKER.search(script)
-    if WRAPPED.search(script) is None or payload is None or marker is None:
+    pieces, marker = PAYLOAD.findall(script), MARKER.search(script)
+    if WRAPPED.search(script) is None or not pieces or marker is None:
         return None
     try:
-        data = json.loads(base64.b64decode(payload[1], validate=True))
+        data = json.loads(base64.b64decode("".join(pieces), validate=True))
     except (binascii.Error, ValueError):
         return None
     if not isinstance(data, dict) or not isinstance(data.get("script"), str):

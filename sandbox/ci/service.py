@@ -202,8 +202,8 @@ class CiService(Service):
         if call.job is not None:
             return views.job_view(call.world, call.job) if target == [] else None
         if target == ["pluginManager"]:
-            stored = self.context.store.items(PLUGINS)
-            return views.plugins_view([{**views.PLUGIN, **plugin} for _, plugin in stored])
+            stored = self.context.store.values(PLUGINS)
+            return views.plugins_view([{**views.PLUGIN, **plugin} for plugin in stored])
         return self._unlisted(call, target) if self._has(False) else None
 
     def _unlisted(self, call: Call, target: list[str]) -> Exported | None:

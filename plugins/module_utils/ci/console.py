@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The end of a build's console log, read piece by piece as it grows."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from ..core.errors import ToolchainError
+from ..core.transport import Transport
+
+_BLOCK = 1 << 16
+#: Longest line that is kept, in bytes: a log without line breaks must not fill the memory.
+_LONGEST_LINE = 1 << 16
+
+
+class Console:
+    """The last C(keep) lines of the log of the build at C(path).
+
+    Server facts: C(progressiveText) names the next offset in C(X-Text-Size); offsets count bytes of
+    the raw log; an offset beyond the end starts again at 0.
+    """
+
+    def __init__(self, server: Transport, path: str, keep: int) -> None:
+        self._server, self._path = server, path
+        self._lines: deque[bytes] = deque(maxlen=max(1, keep))
+        self._keep, self._rest, self._offset = keep, b"", 0
+        self.trouble: ToolchainError | None = None
+
+    @property
+    def wanted(self) -> bool:
+        return self._keep > 0
+
+    def read(self) -> None:
+        """Take what was written since the last time; why it cannot be read stays in C(trouble)."""
+        try:
+            self._continue()
+        except ToolchainError as error:
+            self.trouble = error
+        else:
+            self.trouble = None
+
+    def read_to_end(self) -> None:
+        """Take the rest of a finished build's log, as a whole where it cannot be had in pieces."""
+        self.read()
+        if self.trouble is not None and self.trouble.status == 404:
+            self._start_again()
+            try:
+                self._take_from("consoleText", {})
+            except ToolchainError as error:
+                self.trouble = error
+            else:
+                self.trouble = None
+
+    def lines(self) -> list[str]:
+        found = [*self._lines, self._rest] if self._rest else list(self._lines)
+        last = found[-self._keep :] if self._keep > 0 else []
+        return [line.decode("utf-8", errors="replace").rstrip("\r") for line in last]
+
+    def last_words(self) -> str:
+        """The last line that says something but the result, C("") where there is none."""
+        lines = (line.strip() for line in reversed(self.lines()))
+        return next((line for line in lines if line and not line.startswith("Finished: ")), "")
+
+    def _continue(self) -> None:
+        self._take_from("logText/progressiveText", {"start": self._offset})
+
+    def _take_from(self, name: str, query: dict[str, int]) -> None:
+        path, before = f"{self._path}/{name}", (self._lines.copy(), self._rest)
+        try:
+            self._stream(path, query)
+        except ToolchainError:
+            self._lines, self._rest = before  # the offset has not moved: the part is read again
+            raise
+
+    def _stream(self, path: str, query: dict[str, int]) -> None:
+        with self._server.stream("reading the console log", path, query=query) as response:
+            size = response.headers.get("X-Text-Size", "")
+            following = int(size) if size.isdigit() else 0
+            if self._offset == 0 or following < self._offset:
+                self._start_again()
+            for block in response.iter_content(_BLOCK):
+                self._take(block)
+            self._offset = following
+
+    def _start_again(self) -> None:
+        self._lines.clear()
+        self._rest, self._offset = b"", 0
+
+    def _take(self, block: bytes) -> None:
+        *whole, rest = (self._rest + block).split(b"\n")
+        self._lines.extend(whole)
+        self._rest = rest[-_LONGEST_LINE:]

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Build parameters: what the job defines, what is sent, and what builds are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..core.errors import ToolchainError, invalid
+from ..core.secret import MASK
+
+#: What C(tree) asks of a job's definitions.
+DEFINITION_FIELDS = "property[parameterDefinitions[name,type,choices,defaultParameterValue[value]]]"
+# Server fact: these take one value; a repeated form field is a 500.
+_SINGLE = ("String", "Text", "Choice", "Boolean", "Password")
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A parameter of a job; C(default) is C(None) where the server does not show one."""
+
+    name: str
+    kind: str
+    default: str | None
+    choices: tuple[str, ...] | None
+
+    def is_a(self, *kinds: str) -> bool:
+        return self.kind in {f"{kind}ParameterDefinition" for kind in kinds}
+
+
+@dataclass
+class Wanted:
+    """The parameters of the build that is wanted.
+
+    :param form: fields to send, in the order of the task
+    :param expected: value of each parameter as a build would show it, defaults filled in
+    :param incomparable: names whose values the server does not show
+    :param shown: values for people: C(expected) with secrets masked
+    :param secrets: values that must not be shown
+    :param whole: C(expected) is all that is known of the job's parameters: a build that has others
+        is another one
+    """
+
+    form: list[tuple[str, str]] = field(default_factory=list)
+    expected: dict[str, str] = field(default_factory=dict)
+    incomparable: list[str] = field(default_factory=list)
+    shown: dict[str, str] = field(default_factory=dict)
+    secrets: list[str] = field(default_factory=list)
+    whole: bool = False
+
+
+def text(value: object) -> str:
+    """A value as a build shows it, as text: booleans in lower case, lists joined by commas."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return ",".join(text(one) for one in value)
+    return str(value)
+
+
+def definitions_of(job: Mapping[str, Any]) -> tuple[Definition, ...] | None:
+    """The parameters of a job, C(None) where the server does not tell whether it has any."""
+    properties = job.get("property")
+    if not isinstance(properties, list):
+        return None
+    found: list[Definition] = []
+    for holder in properties:
+        for entry in (holder or {}).get("parameterDefinitions") or []:
+            default = entry.get("defaultParameterValue") or {}
+            choices = entry.get("choices")
+            found.append(
+                Definition(
+                    str(entry.get("name")),
+                    str(entry.get("type") or ""),
+                    text(default["value"]) if "value" in default else None,
+                    tuple(map(str, choices)) if isinstance(choices, list) else None,
+                )
+            )
+    return tuple(found)
+
+
+def wanted(
+    given: Mapping[str, Any],
+    definitions: Sequence[Definition] | None,
+    list_style: str,
+    job_name: str,
+) -> Wanted:
+    """What is sent and expected for the parameters that a task gives.
+
+    Raises C(rejected) for what the server would drop without a word (a parameter that the job does
+    not have) or answer with an exception (a choice that is none), before anything is sent.
+    """
+    values = {name: value for name, value in given.items() if value is not None}
+    _refuse_nested(values)
+    if definitions is None:
+        return _undefined(values, list_style)
+    _refuse_unknown(values, definitions, job_name)
+    result = Wanted()
+    for definition in definitions:
+        name = definition.name
+        if name in values:
+            value = _accepted(definition, values[name], list_style, job_name)
+            result.form += _fields(name, value, list_style)
+        _expect(result, definition, text(value) if name in values else definition.default)
+    return result
+
+
+def _expect(result: Wanted, definition: Definition, value: str | None) -> None:
+    if definition.is_a("Password"):
+        result.secrets += [given for name, given in result.form if name == definition.name]
+        result.shown[definition.name] = MASK
+        result.incomparable.append(definition.name)
+    elif value is None:
+        result.incomparable.append(definition.name)
+    else:
+        result.expected[definition.name] = result.shown[definition.name] = value
+
+
+def _undefined(values: Mapping[str, Any], list_style: str) -> Wanted:
+    form = [pair for name, value in values.items() for pair in _fields(name, value, list_style)]
+    expected = {name: text(value) for name, value in values.items()}
+    return Wanted(form, expected, shown=dict(expected), whole=True)
+
+
+def _fields(name: str, value: object, list_style: str) -> list[tuple[str, str]]:
+    """Form fields of one parameter; an empty list empties it."""
+    if isinstance(value, (list, tuple)) and list_style == "repeat" and value:
+        return [(name, text(one)) for one in value]
+    return [(name, text(value))]
+
+
+def _refuse_nested(values: Mapping[str, Any]) -> None:
+    for name, value in values.items():
+        nested = value if isinstance(value, list) else [value]
+        if any(isinstance(one, (dict, list)) for one in nested):
+            raise invalid(
+                f"the parameter '{name}' is neither a text, number or boolean nor a list of them"
+            )
+
+
+def _refuse_unknown(
+    values: Mapping[str, Any], definitions: Sequence[Definition], job_name: str
+) -> None:
+    known = [definition.name for definition in definitions]
+    unknown = sorted(set(values) - set(known))
+    if not unknown:
+        return
+    has = f"it has {', '.join(known)}" if known else "it has none"
+    raise _rejected(job_name, f"the job has no parameter {', '.join(unknown)}: {has}")
+
+
+def _accepted(definition: Definition, value: object, list_style: str, job_name: str) -> object:
+    """The value as the server takes it; C(rejected) where it takes it for something else."""
+    name = definition.name
+    if isinstance(value, list):
+        if list_style == "repeat" and len(value) > 1 and definition.is_a(*_SINGLE):
+            raise _rejected(
+                job_name, f"the parameter '{name}' takes one value: set list_style to comma"
+            )
+        value = value if list_style == "repeat" and len(value) > 1 else text(value)
+    if definition.is_a("Boolean"):
+        value = text(value).lower()
+        if value not in ("true", "false"):
+            raise _rejected(job_name, f"the parameter '{name}' is a boolean: give true or false")
+    if definition.is_a("Choice") and definition.choices and text(value) not in definition.choices:
+        allowed = ", ".join(definition.choices)
+        raise _rejected(job_name, f"the parameter '{name}' is one of {allowed}")
+    return value
+
+
+def _rejected(job_name: str, reason: str) -> ToolchainError:
+    return ToolchainError("rejected", f"building the job '{job_name}': {reason}")
+
+
+def values_of(shown: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of a build or queue item; the value is C(None) where the server does not show it.
+
+    Server facts: C(actions) holds empty objects and may hold parameters more than once; values of
+    passwords and files are absent.
+    """
+    return {str(entry.get("name")): entry.get("value") for entry in _entries(shown)}
+
+
+def displayed(shown: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of a build for people: a password is masked."""
+    return {
+        str(entry.get("name")): MASK
+        if "Password" in str(entry.get("_class"))
+        else entry.get("value")
+        for entry in _entries(shown)
+    }
+
+
+def _entries(shown: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for action in shown.get("actions") or []:
+        yield from (action or {}).get("parameters") or []
+
+
+def equal(sought: Wanted, shown: Mapping[str, Any]) -> bool:
+    """Whether a build or queue item has the wanted parameters.
+
+    A build that lacks one altogether ran without it and is another build; one whose value the
+    server does not show cannot be compared and counts as equal.
+    """
+    values = values_of(shown)
+    if sought.whole and set(values) != set(sought.expected):
+        return False
+    return all(
+        name in values and (values[name] is None or text(values[name]) == value)
+        for name, value in sought.expected.items()
+    )

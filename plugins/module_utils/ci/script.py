@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Running scripts on the CI server (written interface, 4.4: C(POST /scriptText))."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from ..core import errors
+from ..core.errors import ToolchainError, invalid
+from ..core.http import Answer, unreadable
+from ..core.plan import Plan, unchanged
+from ..core.task import Task
+from . import wrapper
+from .client import hide_secrets, server_of
+
+_MACHINERY = re.compile(
+    r"\s*at (java\.base/)?(org\.codehaus\.groovy|org\.apache\.groovy|groovy\.lang|sun\.reflect"
+    r"|java\.lang\.reflect|jdk\.internal)\."
+)
+_JAVA_ERROR = re.compile(r"^[\w.$]+(Exception|Error)\b", re.MULTILINE)
+_MOST_FRAMES = 8
+_NOTHING: dict[str, Any] = {"output": "", "output_lines": [], "result": None}
+
+
+class ScriptOperation:
+    """C(ci_script): an C(unless) script that only reads decides whether the script is sent."""
+
+    def __init__(self, task: Task) -> None:
+        params = task.params
+        self._script = params["script"] if params["src"] is None else _text_of(params["src"])
+        self._unless: str | None = params["unless"]
+        self._arguments: Mapping[str, Any] = params["arguments"] or {}
+        hide_secrets(task, self._arguments)
+        self._changed_when = _pattern(params["changed_when_output"])
+        self._server = server_of(task)
+
+    def plan(self) -> Plan:
+        if self._unless is not None:
+            what = "running the unless script"
+            if _says_true(self._run(what, self._unless, only_reads=True)):
+                return unchanged(_NOTHING)
+        return Plan("", self._script, "run", result=_NOTHING)
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        ended = self._run("running the script", self._script, only_reads=False)
+        values = {**_printed(ended), "result": _decoded(ended.result)}
+        if self._changed_when is None:
+            return values
+        return {**values, "changed": self._changed_when.search(ended.output) is not None}
+
+    def _run(self, what: str, script: str, *, only_reads: bool) -> wrapper.Ended:
+        """Send a script and wait for its end; C(failed) where it throws."""
+        marker = secrets.token_hex(16)
+        program = wrapper.wrapped(script, self._arguments, marker, only_reads=only_reads)
+        answer = self._server.send(
+            what, "POST", "scriptText", reads=only_reads, expect=(200,), form={"script": program}
+        )
+        ended = wrapper.ended(answer.text, marker)
+        if ended is None:
+            raise _unfinished(answer)
+        if ended.exception is not None:
+            raise _thrown(answer, ended, ended.exception)
+        return ended
+
+
+def _text_of(src: str) -> str:
+    try:
+        with open(src, encoding="utf-8") as file:
+            return file.read()
+    except OSError as error:
+        raise invalid(f"the script {src} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise invalid(f"the script {os.path.basename(src)} is not UTF-8 text") from None
+
+
+def _pattern(given: str | None) -> re.Pattern[str] | None:
+    if given is None:
+        return None
+    try:
+        return re.compile(given, re.MULTILINE)
+    except re.error as error:
+        raise invalid(f"changed_when_output is not a regular expression: {error}") from None
+
+
+def _printed(ended: wrapper.Ended) -> dict[str, Any]:
+    return {"output": ended.output, "output_lines": ended.output.splitlines()}
+
+
+def _says_true(ended: wrapper.Ended) -> bool:
+    """Whether the script's value, or the last line that it printed, is C(true)."""
+    lines = ended.output.rstrip().splitlines()
+    value = ended.result is True or ended.result == "true"
+    return value or (bool(lines) and lines[-1].strip() == "true")
+
+
+def _decoded(result: Any) -> Any:
+    """A text that is a JSON object or array as what it stands for."""
+    if not isinstance(result, str) or not result.lstrip().startswith(("{", "[")):
+        return result
+    try:
+        return json.loads(result)
+    except ValueError:
+        return result
+
+
+def _unfinished(answer: Answer) -> ToolchainError:
+    """The error for an answer that does not tell the end of the script."""
+    text = answer.text
+    if errors.looks_like_html(text):
+        return unreadable(answer, "the script's output")
+    said = errors.shorten(text)
+    if _JAVA_ERROR.search(text):
+        return answer.error("failed", f"the server could not run the script: {said}", said)
+    return answer.error(
+        "protocol",
+        "the answer does not tell how the script ended: it was cut, or the script ended the server,"
+        " or url is not a CI server",
+        said,
+    )
+
+
+def _thrown(answer: Answer, ended: wrapper.Ended, exception: str) -> ToolchainError:
+    where = "" if ended.line is None else f" (line {ended.line})"
+    error = answer.error(
+        "failed",
+        f"the script threw {errors.shorten(exception)}{where}",
+        cut_trace(ended.trace, ended.line),
+    )
+    error.result.update(_printed(ended), result=None)
+    return error
+
+
+def cut_trace(trace: str, line: int | None) -> str:
+    """A stack trace down to the script's own line, without the frames of the language itself."""
+    lines = trace.rstrip().splitlines()
+    first = next((n for n, text in enumerate(lines) if text.startswith("\tat ")), len(lines))
+    head, frames = lines[:first], lines[first:]
+    own = f".groovy:{line})"
+    last = next((n for n, frame in enumerate(frames) if own in frame), None)
+    if last is None:
+        return "\n".join(head)[: errors.WORDS_LIMIT]
+    shown = [frame for frame in frames[: last + 1] if not _MACHINERY.match(frame)]
+    below = "\n".join(shown[-_MOST_FRAMES:])[-errors.WORDS_LIMIT // 2 :]
+    return "\n".join(head)[: errors.WORDS_LIMIT // 2] + "\n" + below

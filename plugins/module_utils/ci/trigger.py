@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Starting a build, once: what the server answers, and what is done when its answer is lost.
+
+Server facts: 201 with the address of a queue item; 303 when the build was folded into an item that
+waits with the same parameters; 302 to the job when nothing was queued; the address is made from
+what the server takes for its own, so that only the number in it counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from ..core.errors import ToolchainError
+from ..core.http import Answer, is_login_page
+from ..core.transport import Transport
+from . import parameters
+from .address import Job
+from .builds import State, queued_items, read_job
+from .waiting import Pace, TimeUp
+
+_ITEM = re.compile(r"/queue/item/(\d+)/?$")
+#: A proxy says that the server behind it did not answer: the trigger may have arrived.
+_LOST_BEHIND_PROXY = (502, 504)
+#: How often, and how long at most (seconds), a build is looked for whose answer was lost.
+_LOOKS = 5
+_LOOKING = 30.0
+
+
+@dataclass(frozen=True)
+class Triggered:
+    """Where the build is: a queue item, or a number when it was found among the builds."""
+
+    item: int | None
+    number: int | None = None
+    folded: bool = False
+
+
+class Trigger:
+    """One build of C(job) with the wanted parameters.
+
+    :param state: the job as it was read before
+    :param user: who logs in: a build that names another user as its cause is not ours
+    """
+
+    def __init__(
+        self,
+        server: Transport,
+        job: Job,
+        state: State,
+        wanted: parameters.Wanted,
+        user: str | None,
+    ) -> None:
+        self._server, self._job, self._state = server, job, state
+        self._wanted, self._user = wanted, user
+        self._what = f"building the job '{job.name}'"
+
+    def send(self, delay: int | None, pace: Callable[[float], Pace]) -> Triggered:
+        """Start the build.
+
+        :param delay: quiet period in seconds, C(None) for the job's own
+        :param pace: makes the pauses of a search for a lost answer, given its longest duration
+        """
+        try:
+            answer = self._post(delay)
+        except ToolchainError as error:
+            if error.unanswered or error.status in _LOST_BEHIND_PROXY:
+                return self._found_or(error, pace(_LOOKING))
+            raise _refusal(error) from None
+        location = answer.headers.get("Location", "")
+        found = _ITEM.search(urlsplit(location).path)
+        if found is not None:
+            return Triggered(int(found[1]), folded=answer.status in (302, 303))
+        if answer.status == 302:
+            raise self._refused(answer, location)
+        unnamed = answer.error("protocol", "the server did not name the queue item of the build")
+        return self._found_or(unnamed, pace(_LOOKING))
+
+    def _post(self, delay: int | None) -> Answer:
+        """Server fact: C(build) refuses a job with parameters, C(buildWithParameters) one without;
+        the latter fills in defaults.
+        """
+        definitions = self._state.definitions
+        plain = not definitions and not self._wanted.form
+        return self._server.write(
+            self._what,
+            "POST",
+            f"{self._job.path}/{'build' if plain else 'buildWithParameters'}",
+            query={} if delay is None else {"delay": f"{delay}sec"},
+            form=self._wanted.form,
+            expect=(200, 201, 302, 303),
+        )
+
+    def _refused(self, answer: Answer, location: str) -> ToolchainError:
+        if is_login_page(urljoin(answer.url, location)):
+            return _refusal(self._server.failure(answer))
+        return _refusal(
+            answer.error(
+                "rejected",
+                "the server queued nothing (it answered 302 with the job's page): an extension of"
+                " the server refuses builds of this job, or the same build waits already",
+            )
+        )
+
+    def _found_or(self, error: ToolchainError, pace: Pace) -> Triggered:
+        """Look for our own build in the queue and among the new builds; never send again."""
+        answered = 0
+        while answered < _LOOKS:
+            state = self._look()
+            found = None if state is None else self._own(state)
+            if found is not None:
+                return found
+            answered += int(state is not None)
+            try:
+                pace.pause(self._what)
+            except TimeUp:
+                break
+        raise _worded(error, "no build of it was found, and it is not sent again")
+
+    def _look(self) -> State | None:
+        """The job now, C(None) where the server does not show it."""
+        try:
+            return read_job(self._server, self._what, self._job, lookback=50)
+        except ToolchainError:
+            return None
+
+    def _own(self, state: State) -> Triggered | None:
+        before, first = self._state.newest_queue_id, self._state.next_number
+        for build in reversed(state.builds):
+            queue_id, number = build.get("queueId"), int(build["number"])
+            later = not isinstance(queue_id, int) or queue_id > before
+            if later and number >= (first or 0) and self._is_ours(build):
+                return Triggered(queue_id, number)
+        for item in queued_items(self._server, self._what, self._job, state):
+            if int(item.get("id") or 0) > before and self._is_ours(item):
+                return Triggered(int(item["id"]))
+        return None
+
+    def _is_ours(self, shown: Mapping[str, Any]) -> bool:
+        users = {
+            str(cause["userId"]).casefold()
+            for action in shown.get("actions") or []
+            for cause in (action or {}).get("causes") or []
+            if (cause or {}).get("userId")
+        }
+        mine = self._user is None or not users or self._user.casefold() in users
+        return mine and parameters.equal(self._wanted, shown)
+
+
+def _worded(error: ToolchainError, addition: str) -> ToolchainError:
+    """The same error with more words."""
+    return ToolchainError(
+        error.kind,
+        f"{error.message}; {addition}",
+        status=error.status,
+        method=error.method,
+        url=error.url,
+        detail=error.detail,
+        unanswered=error.unanswered,
+        result=error.result,
+    )
+
+
+def _refusal(error: ToolchainError) -> ToolchainError:
+    """The error of a trigger that surely started nothing.
+
+    Server fact: a parameter value that is not allowed is a 500 without words.
+    """
+    error.result["changed"] = False
+    if error.status != 500:
+        return error
+    return _worded(error, "it does so over values that a parameter does not take, among others")

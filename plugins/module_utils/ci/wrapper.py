@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The program that carries a user's script to the CI server and tells how the script ended.
+
+Server fact: C(scriptText) answers 200 with a stack trace as text when a script throws, so that only
+a line with a random marker proves that a script came to its end, and how.
+"""
+
+from __future__ import annotations
+
+import binascii
+import json
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+#: File name of the user's script in stack traces and messages of the compiler.
+SCRIPT_NAME = "ci_script.groovy"
+#: A Java string constant holds at most 65,535 bytes.
+_PIECE = 60_000
+
+_PROGRAM = r"""// toolchain-wrapper v1
+import groovy.json.JsonOutput
+import groovy.json.JsonSlurper
+import org.codehaus.groovy.ast.ClassCodeVisitorSupport
+import org.codehaus.groovy.ast.ClassHelper
+import org.codehaus.groovy.ast.ClassNode
+import org.codehaus.groovy.ast.expr.ClassExpression
+import org.codehaus.groovy.ast.expr.MethodCallExpression
+import org.codehaus.groovy.classgen.GeneratorContext
+import org.codehaus.groovy.control.CompilePhase
+import org.codehaus.groovy.control.CompilerConfiguration
+import org.codehaus.groovy.control.MultipleCompilationErrorsException
+import org.codehaus.groovy.control.SourceUnit
+import org.codehaus.groovy.control.customizers.CompilationCustomizer
+import org.codehaus.groovy.control.customizers.ImportCustomizer
+import org.codehaus.groovy.control.messages.SyntaxErrorMessage
+
+// An Error, so that a script that catches exceptions does not go on as if it had ended.
+class SystemExitRefused extends Error {
+    SystemExitRefused(Object status) {
+        super('System.exit(' + status + ') would end the CI server: not carried out')
+    }
+
+    static void exit(Object status) {
+        throw new SystemExitRefused(status)
+    }
+}
+
+class SystemExitCalls extends ClassCodeVisitorSupport {
+    final SourceUnit source
+
+    SystemExitCalls(SourceUnit source) {
+        this.source = source
+    }
+
+    protected SourceUnit getSourceUnit() {
+        source
+    }
+
+    void visitMethodCallExpression(MethodCallExpression call) {
+        def receiver = call.objectExpression
+        def known = receiver instanceof ClassExpression
+        if (known && receiver.type.name == 'java.lang.System' && call.methodAsString == 'exit') {
+            call.objectExpression = new ClassExpression(ClassHelper.make(SystemExitRefused))
+        }
+        super.visitMethodCallExpression(call)
+    }
+}
+
+class SystemExitCustomizer extends CompilationCustomizer {
+    SystemExitCustomizer() {
+        super(CompilePhase.CANONICALIZATION)
+    }
+
+    void call(SourceUnit source, GeneratorContext context, ClassNode node) {
+        new SystemExitCalls(source).visitClass(node)
+    }
+}
+
+def marker = '@MARKER@'
+@PAYLOAD@
+
+// What JSON has stays as it is, everything else becomes its text.
+def plain
+plain = { value, path ->
+    if (value == null || value instanceof Boolean) {
+        return value
+    }
+    if (value instanceof Number) {
+        return value.toString() in ['NaN', 'Infinity', '-Infinity'] ? value.toString() : value
+    }
+    if (path.size() > 100 || path.any { it.is(value) }) {
+        return '...'
+    }
+    def below = path + [value]
+    if (value instanceof Map) {
+        def copy = new LinkedHashMap()
+        value.each { entry -> copy[String.valueOf(entry.key)] = plain(entry.value, below) }
+        return copy
+    }
+    if (value instanceof Collection || value.getClass().isArray()) {
+        return value.collect { entry -> plain(entry, below) }
+    }
+    String.valueOf(value)
+}
+
+def lineOf = { Throwable thrown ->
+    if (thrown instanceof MultipleCompilationErrorsException) {
+        def wrong = thrown.errorCollector.errors.find { it instanceof SyntaxErrorMessage }
+        return wrong == null ? null : wrong.cause.line
+    }
+    def frame = thrown.stackTrace.find { it.fileName == '@NAME@' && it.lineNumber > 0 }
+    frame == null ? null : frame.lineNumber
+}
+
+def printed = new StringWriter()
+def writer = new PrintWriter(printed, true)
+def word = 'OK'
+def answer
+try {
+    def call = new JsonSlurper().parseText(new String(payload.decodeBase64(), 'UTF-8'))
+    def names = new Binding()
+    names.setVariable('args', plain(call.args, []))
+    names.setVariable('check_mode', call.check_mode)
+    names.setVariable('out', writer)
+    def configuration = new CompilerConfiguration()
+    configuration.addCompilationCustomizers(
+        // the packages that the script console imports
+        new ImportCustomizer().addStarImports('jenkins', 'jenkins.model', 'hudson', 'hudson.model'),
+        new SystemExitCustomizer()
+    )
+    def shell = new GroovyShell(getClass().classLoader, names, configuration)
+    def value = shell.evaluate(call.script.toString(), '@NAME@')
+    answer = [result: plain(value, []), text: value == null ? null : String.valueOf(value)]
+} catch (Throwable thrown) {
+    word = 'FAIL'
+    def trace = new StringWriter()
+    thrown.printStackTrace(new PrintWriter(trace, true))
+    answer = [
+        exception: thrown.toString(), trace: trace.toString().take(50000), line: lineOf(thrown)
+    ]
+}
+writer.flush()
+def text = printed.toString()
+out.print(text)
+out.print(text.isEmpty() || text.endsWith('\n') ? '' : '\n')
+def told = JsonOutput.toJson(answer).getBytes('UTF-8').encodeBase64().toString()
+out.print(marker + ':' + word + ':' + told + '\n')
+out.flush()
+return null
+"""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a script ended.
+
+    :param output: what it printed, without the line break at the end
+    :param result: its value where JSON has it, else the value's text
+    :param exception: C(class: message) of what it threw, C(None) where it came to its end
+    :param trace: the stack trace of that
+    :param line: the line of the script that threw, where it is known
+    """
+
+    output: str
+    result: Any = None
+    exception: str | None = None
+    trace: str = ""
+    line: int | None = None
+
+
+def wrapped(script: str, arguments: Mapping[str, Any], marker: str, *, only_reads: bool) -> str:
+    """The program for C(scriptText).
+
+    :param arguments: what the script finds as C(args); handed in as data, never as source
+    :param marker: hexadecimal digits that nobody else knows
+    :param only_reads: what the script finds as C(check_mode)
+    """
+    call = {"script": script, "args": dict(arguments), "check_mode": only_reads}
+    payload = b64encode(json.dumps(call, ensure_ascii=False).encode("utf-8")).decode("ascii")
+    pieces = [payload[start : start + _PIECE] for start in range(0, len(payload), _PIECE)]
+    lines = [f"def payload = '{pieces[0]}'", *(f"payload += '{piece}'" for piece in pieces[1:])]
+    program = _PROGRAM.replace("@MARKER@", marker).replace("@NAME@", SCRIPT_NAME)
+    return program.replace("@PAYLOAD@", "\n".join(lines))
+
+
+def ended(text: str, marker: str) -> Ended | None:
+    """Read the answer of C(scriptText); C(None) where the script's end is not told in it."""
+    found = re.search(rf"^{marker}:(OK|FAIL):([A-Za-z0-9+/=]*)\r?\n?\Z", text, re.MULTILINE)
+    if found is None:
+        return None
+    try:
+        told = json.loads(b64decode(found[2], validate=True))
+    except (binascii.Error, ValueError):
+        return None
+    output = re.sub(r"\r?\n\Z", "", text[: found.start()])
+    if found[1] == "OK":
+        result = told.get("result")
+        return Ended(output, told.get("text") if result is None else result)
+    return Ended(
+        output, None, str(told.get("exception")), str(told.get("trace") or ""), told.get("line")
+    )

@@ -1,0 +1,210 @@
+#!/usr/bin/python
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: ci_job_build
+short_description: Build a job of the CI server and wait for the result
+version_added: 0.1.0
+description:
+  - Starts one build of a job, follows it from the queue to its end, and fails when the build fails.
+  - A build is started by one request that is never sent again. When its answer is lost, the build is looked for in the queue and
+    among the builds.
+  - The server may be restarted while a build is waited for; the waiting goes on until O(wait_timeout).
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.ci
+  - delivery.toolchain.attributes
+  - delivery.toolchain.attributes.ci
+attributes:
+  idempotent:
+    description: With O(trigger=unless_successful) a second run starts no build; otherwise each run does.
+    support: partial
+options:
+  job:
+    description:
+      - The job, as C(folder/job), as a list of names (one for each level; a branch name with a slash is one of them), or as its URL.
+      - A URL must be on the server.
+    type: raw
+    required: true
+  parameters:
+    description:
+      - Parameters of the build. Those that are left out have the job's defaults.
+      - A list is sent as O(list_style) says. A boolean is sent as V(true) or V(false).
+      - A parameter that the job does not have, a choice that is none of its choices, and parameters for a job that takes none are
+        refused before a build is started.
+    type: dict
+  list_style:
+    description:
+      - How a list is sent. V(repeat) sends the parameter once for each value, V(comma) sends the values joined by commas.
+      - The server's own parameter types (string, text, choice, boolean, password) take one value only, and need V(comma).
+    type: str
+    choices: [repeat, comma]
+    default: repeat
+  trigger:
+    description:
+      - V(always) starts a build.
+      - V(unless_successful) starts none when one of the newest O(lookback) builds has finished with an accepted result and equal
+        parameters. A running or queued build with equal parameters is waited for in place of a new one, in check mode too.
+      - Values of password parameters cannot be compared; a warning names them.
+    type: str
+    choices: [always, unless_successful]
+    default: always
+  lookback:
+    description: How many of the newest builds O(trigger=unless_successful) looks at.
+    type: int
+    default: 50
+  wait:
+    description: Whether to wait until the build has finished.
+    type: bool
+    default: true
+  wait_timeout:
+    description: Seconds to wait for the build. After that the task fails and names the build or the queue item, which goes on.
+    type: float
+    default: 3600
+  poll_interval:
+    description: Longest time between two looks at the build, in seconds. The first looks come faster, from half a second on.
+    type: float
+    default: 5
+  accept:
+    description: Results that count as success.
+    type: list
+    elements: str
+    choices: [SUCCESS, UNSTABLE, FAILURE, NOT_BUILT, ABORTED]
+    default: [SUCCESS]
+  console_lines:
+    description: How many of the last lines of the console log to return; V(0) does not read the log.
+    type: int
+    default: 20
+  delay:
+    description: Quiet period in seconds, in which the build stays in the queue. Where it is not given, that of the job.
+    type: int
+notes:
+  - A running build that is waited for in place of a new one is not a change. A build that the server folded into a waiting one
+    with the same parameters is.
+seealso:
+  - module: delivery.toolchain.ci_script
+"""
+
+EXAMPLES = r"""
+- name: Build version 1.2.0 once
+  delivery.toolchain.ci_job_build:
+    job: delivery/toolchain
+    parameters:
+      VERSION: 1.2.0
+      PUBLISH: true
+      CHANNEL: beta
+    trigger: unless_successful
+  register: release
+
+- name: Build a branch whose name has a slash
+  delivery.toolchain.ci_job_build:
+    job: [delivery, service, feature/x]
+    parameters:
+      TARGET: staging
+
+- name: Start a build and go on
+  delivery.toolchain.ci_job_build:
+    job: no-parameters
+    wait: false
+
+- name: A build with failed tests is good enough
+  delivery.toolchain.ci_job_build:
+    job: unstable
+    accept: [SUCCESS, UNSTABLE]
+    console_lines: 5
+"""
+
+RETURN = r"""
+build:
+  description: The build. What is not known yet is null.
+  returned: always, except when the build could not be started
+  type: dict
+  contains:
+    number:
+      description: Its number.
+      type: int
+    url:
+      description: Its address.
+      type: str
+    result:
+      description: Its result, null while it runs.
+      type: str
+    duration:
+      description: How long it took, in seconds.
+      type: float
+    timestamp:
+      description: When it began, in ISO 8601 and UTC.
+      type: str
+    parameters:
+      description: Its parameters as the server shows them; passwords are masked.
+      type: dict
+    queue_id:
+      description: The queue item that it came from.
+      type: int
+  sample:
+    number: 7
+    url: https://ci.example.com/job/delivery/job/toolchain/7/
+    result: SUCCESS
+    duration: 72.4
+    timestamp: "2026-03-01T09:30:00.000Z"
+    parameters: {VERSION: 1.2.0, PUBLISH: true, CHANNEL: beta}
+    queue_id: 14
+queue_id:
+  description: The queue item of the build.
+  returned: always, except when the build could not be started
+  type: int
+  sample: 14
+console:
+  description: The last lines of the console log, at most O(console_lines); empty where the build is not waited for.
+  returned: always, except when the build could not be started
+  type: list
+  elements: str
+  sample: ["Running the tests", "Finished: SUCCESS"]
+joined:
+  description: Whether the build was there already, running or waiting in the queue.
+  returned: always, except when the build could not be started
+  type: bool
+  sample: false
+http:
+  description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  returned: always
+  type: dict
+error:
+  description:
+    - What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
+    - C(kind) is V(failed) for a build that ended badly, and V(timeout) when O(wait_timeout) is over.
+  returned: on failure
+  type: dict
+"""
+
+from typing import Any
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci import job_build
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+
+RESULTS = ["SUCCESS", "UNSTABLE", "FAILURE", "NOT_BUILT", "ABORTED"]
+OPTIONS: dict[str, dict[str, Any]] = {
+    "job": {"type": "raw", "required": True},
+    "parameters": {"type": "dict"},
+    "list_style": {"type": "str", "choices": ["repeat", "comma"], "default": "repeat"},
+    "trigger": {"type": "str", "choices": ["always", "unless_successful"], "default": "always"},
+    "lookback": {"type": "int", "default": 50},
+    "wait": {"type": "bool", "default": True},
+    "wait_timeout": {"type": "float", "default": 3600},
+    "poll_interval": {"type": "float", "default": 5},
+    "accept": {"type": "list", "elements": "str", "choices": RESULTS, "default": ["SUCCESS"]},
+    "console_lines": {"type": "int", "default": 20},
+    "delay": {"type": "int"},
+}
+
+
+def main() -> None:
+    host.run("ci", OPTIONS, job_build.JobBuild)
+
+
+if __name__ == "__main__":
+    main()

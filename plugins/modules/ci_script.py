@@ -1,0 +1,148 @@
+#!/usr/bin/python
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: ci_script
+short_description: Run a Groovy script on the CI server
+version_added: 0.1.0
+description:
+  - Runs a script in the script console of the CI server, and fails when the script fails.
+  - The server itself answers with success and a stack trace as text when a script throws. The script is therefore
+    evaluated by a small program around it, whose last line tells by a random marker how the script ended. This holds for
+    scripts that do not compile, too.
+  - The script may have imports and classes, use C(return), and finds the packages that the script console imports.
+  - A script that needs to be run only sometimes has an O(unless) script as its companion.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.ci
+  - delivery.toolchain.attributes
+  - delivery.toolchain.attributes.ci
+attributes:
+  idempotent:
+    description: With O(unless) a second run changes nothing; without it, and without O(changed_when_output), every run is a change.
+    support: partial
+options:
+  script:
+    description:
+      - The script. Exactly one of O(script) and O(src) is needed.
+      - It finds O(arguments) as C(args), C(check_mode) as V(false), and prints to C(out).
+    type: str
+  src:
+    description: A UTF-8 file with the script, on the machine where the module runs.
+    type: path
+  unless:
+    description:
+      - A script that runs first, in check mode too. When its value, or the last line that it prints, is V(true), there is nothing
+        to do, and the task is unchanged.
+      - It must change nothing on the server. It finds O(arguments) as C(args), and C(check_mode) as V(true).
+    type: str
+  arguments:
+    description:
+      - What the scripts find as C(args), with the types of JSON. It is handed over as data, so that nothing needs to be quoted.
+    type: dict
+  changed_when_output:
+    description:
+      - A regular expression. The task is changed when it is found in what the script prints; C(^) and C($) match at each line.
+      - Check mode cannot know the output and says changed.
+      - Where it is not given, a script that was run is a change.
+    type: str
+notes:
+  - In check mode the script is not sent; only O(unless) is.
+  - The account needs the permission to administer the server.
+  - A script that runs longer than the O(timeout) of a request needs a longer one.
+  - A call of C(System.exit) that is spelled out in the script fails the task in place of ending the server.
+    A call in disguise (C(Runtime), a static import, reflection) is not caught and ends the server.
+seealso:
+  - module: delivery.toolchain.ci_job_build
+"""
+
+EXAMPLES = r"""
+- name: Set the address of the administrator where it differs
+  delivery.toolchain.ci_script:
+    unless: |
+      import jenkins.model.JenkinsLocationConfiguration
+      JenkinsLocationConfiguration.get().adminAddress == args.address
+    script: |
+      import jenkins.model.JenkinsLocationConfiguration
+      def configuration = JenkinsLocationConfiguration.get()
+      configuration.setAdminAddress(args.address)
+      configuration.save()
+      println 'administrator address set'
+    arguments:
+      address: admins@example.com
+
+- name: List the plugins; this changes nothing
+  delivery.toolchain.ci_script:
+    script: |
+      Jenkins.get().pluginManager.plugins.each { println it.shortName }
+    changed_when_output: ^changed
+  register: plugins
+
+- name: Read a value
+  delivery.toolchain.ci_script:
+    script: Jenkins.get().systemMessage
+    changed_when_output: ^changed
+  register: message
+"""
+
+RETURN = r"""
+output:
+  description: What the script printed, without the line break at its end. Empty where it was not run.
+  returned: when the script was run, or was not needed
+  type: str
+  sample: administrator address set
+output_lines:
+  description: The lines of RV(output).
+  returned: when the script was run, or was not needed
+  type: list
+  elements: str
+  sample: [administrator address set]
+result:
+  description:
+    - The value of the script, as JSON has it; what JSON does not have is its text.
+    - A text that is a JSON object or array is decoded.
+  returned: when the script was run, or was not needed
+  type: raw
+  sample: {plugins: 12}
+http:
+  description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  returned: always
+  type: dict
+error:
+  description:
+    - What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
+    - C(kind) is V(failed) for a script that threw; C(detail) is the stack trace down to the script's own line.
+  returned: on failure
+  type: dict
+"""
+
+from typing import Any
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci import script
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "script": {"type": "str"},
+    "src": {"type": "path"},
+    "unless": {"type": "str"},
+    "arguments": {"type": "dict"},
+    "changed_when_output": {"type": "str"},
+}
+
+
+def main() -> None:
+    host.run(
+        "ci",
+        OPTIONS,
+        script.ScriptOperation,
+        mutually_exclusive=[("script", "src")],
+        required_one_of=[("script", "src")],
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The program around user scripts, run by a real Groovy as the script console runs it.
+
+Needs the program `groovy` (Debian: the package groovy). Without it the text of the program alone is
+judged, and a line says so.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci import wrapper
+
+MARKER = "0123456789abcdef"
+ARGUMENTS = {"name": "größe", "quotes": "'\"$\\\n", "list": [1, {"key": "value"}, None]}
+GROOVY = shutil.which("groovy")
+# As the server does it: the script console evaluates the text with `out` bound, prints the value
+# when there is one, and a stack trace when something is thrown.
+DRIVER = r"""
+import org.codehaus.groovy.control.CompilerConfiguration
+import org.codehaus.groovy.control.customizers.ImportCustomizer
+
+def folder = new File(args[0])
+folder.listFiles().findAll { it.name.endsWith('.program') }.each { file ->
+    def configuration = new CompilerConfiguration()
+    configuration.addCompilationCustomizers(new ImportCustomizer().addStarImports('hudson'))
+    def shell = new GroovyShell(getClass().classLoader, new Binding(), configuration)
+    def printed = new StringWriter()
+    def writer = new PrintWriter(printed)
+    shell.setVariable('out', writer)
+    try {
+        def value = shell.evaluate(file.getText('UTF-8'))
+        if (value != null) {
+            writer.println('Result: ' + value)
+        }
+    } catch (Throwable thrown) {
+        thrown.printStackTrace(writer)
+    }
+    writer.flush()
+    new File(folder, file.name - '.program' + '.answer').setText(printed.toString(), 'UTF-8')
+}
+"""
+MEGABYTE = "// " + "x" * 1_000_000 + "\n"
+SCRIPTS: dict[str, str] = {
+    "prints": "println 'one'\nprint args.name\n[a: 1, b: [true, null, 2.5], c: [1, 2] as int[]]",
+    "looks_like_a_trace": (
+        "println 'java.lang.IllegalStateException: no'\nprintln '\\tat a.b(c.groovy:1)'"
+    ),
+    "looks_like_the_end": "println 'fedcba9876543210:FAIL:e30='",
+    "throws": "def fail() {\n  throw new IllegalArgumentException('größe')\n}\n\nfail()",
+    "asserts": "println 'before'\nassert 1 == args.list[0] + 1",
+    "does_not_compile": "println 1\nif (",
+    "unknown_class": "println 1\nNoSuchThing.get()",
+    "returns": "if (args.name) {\n  return 'early'\n}\nprintln 'late'",
+    "exits": (
+        "println 'before'\n"
+        "try { [1].each { System.exit(3) } } catch (Exception e) { println 'swallowed' }\n"
+        "println 'after'"
+    ),
+    "exits_in_a_class": "class Ending { void run() { System.exit(0) } }\nnew Ending().run()",
+    "reads_the_environment": "System.getenv('NO_SUCH_NAME') == null",
+    "imports_and_classes": (
+        "import java.util.concurrent.atomic.AtomicInteger\n"
+        "import static java.lang.Math.max\n"
+        "enum Level { LOW }\n"
+        "class Pair { int n; int twice() { n * 2 } }\n"
+        "[new Pair(n: 4).twice(), Level.LOW, new AtomicInteger(max(3, 4)).get()]"
+    ),
+    "unicode": "println args.quotes + '漢字 😀'\n'ü😀'",
+    "arguments": "[args.list[1].key, args.list[2], check_mode, args.keySet().sort()]",
+    "megabyte": MEGABYTE + "'end'",
+    "not_json": "[Double.NaN, 10**30, 'x' as char, \"${1 + 1}\", new Date(0).time, Locale.ROOT]",
+    "contains_itself": "def list = [1]\nlist << list << list\nlist",
+    "recurses": "def again(n) { again(n + 1) }\nagain(0)",
+    "says_nothing": "def nothing = null\nnothing",
+    "json_text": "groovy.json.JsonOutput.toJson([a: 1])",
+}
+ENDS_WELL: dict[str, tuple[str, Any]] = {
+    "prints": ("one\ngröße", {"a": 1, "b": [True, None, 2.5], "c": [1, 2]}),
+    "looks_like_a_trace": ("java.lang.IllegalStateException: no\n\tat a.b(c.groovy:1)", None),
+    "looks_like_the_end": ("fedcba9876543210:FAIL:e30=", None),
+    "returns": ("", "early"),
+    "reads_the_environment": ("", True),
+    "imports_and_classes": ("", [8, "LOW", 4]),
+    "unicode": ("'\"$\\\n漢字 😀", "ü😀"),
+    "arguments": ("", ["value", None, False, ["list", "name", "quotes"]]),
+    "megabyte": ("", "end"),
+    "not_json": ("", ["NaN", 10**30, "x", "2", 0, ""]),
+    "contains_itself": ("", [1, "...", "..."]),
+    "says_nothing": ("", None),
+    "json_text": ("", '{"a":1}'),
+}
+ENDS_BADLY: dict[str, tuple[str, str, int | None]] = {
+    "throws": ("", "java.lang.IllegalArgumentException: größe", 2),
+    "asserts": ("before", "Assertion failed:", 2),
+    "does_not_compile": ("", "MultipleCompilationErrorsException", 2),
+    "unknown_class": ("1", "MissingPropertyException: No such property: NoSuchThing", 2),
+    "exits": ("before", "System.exit(3) would end the CI server", 2),
+    "exits_in_a_class": ("", "System.exit(0) would end the CI server", 1),
+    "recurses": ("", "java.lang.StackOverflowError", 1),
+}
+
+
+def program(name: str) -> str:
+    return wrapper.wrapped(SCRIPTS[name], ARGUMENTS, MARKER, only_reads=False)
+
+
+def _environment() -> dict[str, str]:
+    """Debian's `groovy` asks for JAVA_HOME where no default Java is set up."""
+    java = shutil.which("java")
+    if "JAVA_HOME" in os.environ or java is None:
+        return dict(os.environ)
+    return {**os.environ, "JAVA_HOME": str(Path(java).resolve().parents[1])}
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
+    """What the script console answers to each script; empty where there is no Groovy."""
+    if GROOVY is None:
+        return {}
+    folder = tmp_path_factory.mktemp("groovy")
+    driver = folder / "driver.groovy"
+    driver.write_text(DRIVER, encoding="utf-8")
+    for name in SCRIPTS:
+        (folder / f"{name}.program").write_text(program(name), encoding="utf-8")
+    done = subprocess.run(
+        [GROOVY, "-Dfile.encoding=UTF-8", str(driver), str(folder)],
+        env=_environment(),
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return {name: (folder / f"{name}.answer").read_text(encoding="utf-8") for name in SCRIPTS}
+
+
+def _ended(answers: Mapping[str, str], name: str) -> wrapper.Ended | None:
+    """How the script ended; None where there is no Groovy to tell, which is printed."""
+    if GROOVY is None:
+        print(f"no groovy on this machine: the script '{name}' was not run")
+        assert program(name).startswith("// toolchain-wrapper v1\n")
+        return None
+    ended = wrapper.ended(answers[name], MARKER)
+    assert ended is not None, answers[name][:2000]
+    return ended
+
+
+def test_every_script_has_an_expected_end() -> None:
+    assert ENDS_WELL.keys() | ENDS_BADLY.keys() == SCRIPTS.keys()
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_the_program_is_fit_for_the_language(name: str) -> None:
+    """Constants are short enough for Java, and nothing of the script is source."""
+    text = program(name)
+    literals = re.findall(r"'([^'\n]*)'", text)
+    assert max(map(len, literals)) <= 65_535
+    assert "@" not in text
+    assert SCRIPTS[name] not in text
+
+
+@pytest.mark.parametrize("name", ENDS_WELL)
+def test_a_script_that_ends_well(answers: Mapping[str, str], name: str) -> None:
+    ended = _ended(answers, name)
+    if ended is not None:
+        assert (ended.output, ended.result) == ENDS_WELL[name]
+        assert ended.exception is None
+
+
+@pytest.mark.parametrize("name", ENDS_BADLY)
+def test_a_script_that_ends_badly(answers: Mapping[str, str], name: str) -> None:
+    ended = _ended(answers, name)
+    if ended is not None:
+        output, exception, line = ENDS_BADLY[name]
+        assert ended.output == output
+        assert exception in str(ended.exception)
+        assert ended.line == line
+        assert ended.trace != ""

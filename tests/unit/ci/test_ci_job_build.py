@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Starting builds: once, or not at all where there is one already."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from tests.unit.ci.server import Ci, Played, build, created, definition, left, parameters
+from tests.unit.stub import Reply, Stub
+
+VERSION = definition("VERSION", "String", "0.0.0")
+PUBLISH = definition("PUBLISH", "Boolean", True)
+
+
+def play(ci: Ci, *, read_only: bool = False, **options: Any) -> tuple[dict[str, Any], Played]:
+    with Stub(answer=ci) as stub:
+        played = Played(stub, options, read_only)
+        return played.run(), played
+
+
+def failed(ci: Ci, **options: Any) -> tuple[ToolchainError, Played]:
+    with Stub(answer=ci) as stub:
+        played = Played(stub, options)
+        with pytest.raises(ToolchainError) as caught:
+            played.run()
+        return caught.value, played
+
+
+def test_a_build_without_parameters_is_started_once_and_followed() -> None:
+    values, played = play(Ci(job={"property": [{}]}))
+    (post,) = played.posts
+    assert post.target == "/base/job/folder/job/job/build"
+    assert post.body == b""
+    assert values == {
+        "changed": True,
+        "build": {
+            "number": 7,
+            "url": f"{played.stub.url}/job/folder/job/job/7/",
+            "result": "SUCCESS",
+            "duration": 1.5,
+            "timestamp": "2023-11-14T22:13:20.000Z",
+            "parameters": {},
+            "queue_id": 14,
+        },
+        "queue_id": 14,
+        "console": ["one", "two", "Finished: SUCCESS"],
+        "joined": False,
+    }
+
+
+def test_parameters_are_a_form_and_the_delay_has_its_unit() -> None:
+    ci = Ci().defines(VERSION, PUBLISH)
+    _, played = play(ci, parameters={"VERSION": "1 & 2", "PUBLISH": False}, delay=5)
+    (post,) = played.posts
+    assert post.target == "/base/job/folder/job/job/buildWithParameters?delay=5sec"
+    assert post.form == {"VERSION": "1 & 2", "PUBLISH": "false"}
+
+
+def test_a_job_with_parameters_gets_its_defaults_from_the_server() -> None:
+    _, played = play(Ci().defines(VERSION))
+    (post,) = played.posts
+    assert post.path.endswith("/buildWithParameters")
+    assert post.body == b""
+
+
+def test_check_mode_says_what_would_be_built_and_sends_nothing() -> None:
+    ci = Ci().defines(VERSION)
+    values, played = play(ci, read_only=True, parameters={"VERSION": "1"})
+    assert played.posts == []
+    assert values["changed"] is True
+    assert values["build"]["parameters"] == {"VERSION": "1"}
+    assert len(played.stub.seen) == 1
+
+
+def test_without_waiting_the_queue_item_is_returned() -> None:
+    values, played = play(Ci(), wait=False)
+    assert values["queue_id"] == values["build"]["queue_id"] == 14
+    assert values["build"]["number"] is None
+    assert played.clock.pauses == []
+
+
+def test_a_build_that_was_folded_into_a_waiting_one_is_joined_and_changed() -> None:
+    values, _ = play(Ci(trigger=created(14, status=303)))
+    assert (values["joined"], values["changed"]) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "words"),
+    [
+        (Reply(302, headers={"Location": "http://inner/ci/job/a/"}), "rejected", "queued nothing"),
+        (Reply(302, headers={"Location": "/login?from=%2F"}), "auth", "login page"),
+        (Reply(409, headers={"X-Error": "job is not buildable"}), "conflict", "not buildable"),
+        (Reply(400, headers={"X-Error": "Nothing is submitted"}), "rejected", "Nothing is subm"),
+        (
+            Reply(500, "<html><h1>Oops!</h1><p>Logging ID=ab-12</p></html>"),
+            "server",
+            "Oops!; Logging ID=ab-12.*values that a parameter does not take",
+        ),
+        (
+            Reply(403, "<html>", {"X-Required-Permission": "hudson.model.Item.Build"}),
+            "permission",
+            "lacks the permission hudson.model.Item.Build",
+        ),
+        (Reply(401), "auth", "401"),
+        (Reply(307, headers={"Location": "https://elsewhere/"}), "protocol", "redirects"),
+    ],
+)
+def test_a_refused_trigger_is_told_in_words_and_changes_nothing(
+    reply: Reply, kind: str, words: str
+) -> None:
+    error, played = failed(Ci(trigger=reply))
+    assert error.kind == kind
+    assert error.result["changed"] is False
+    assert re.search(words, error.message), error.message
+    assert len(played.posts) == 1
+
+
+def test_a_disabled_job_a_folder_and_a_missing_job_are_told_apart_before_any_write() -> None:
+    disabled, first = failed(Ci(job={"buildable": False}))
+    folder, second = failed(Ci(job={"jobs": []}))
+    with Stub(Reply(404)) as stub, pytest.raises(ToolchainError) as caught:
+        Played(stub, {}).run()
+    assert [disabled.kind, folder.kind, caught.value.kind] == ["conflict", "rejected", "not_found"]
+    assert first.posts == second.posts == []
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"wait_timeout": -1}, "wait_timeout"),
+        ({"poll_interval": 0}, "poll_interval"),
+        ({"lookback": 0}, "lookback"),
+        ({"console_lines": -1}, "console_lines"),
+        ({"delay": -1}, "delay"),
+        ({"accept": []}, "accept"),
+        ({"job": "a//b"}, "job"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_before_any_request(
+    options: dict[str, Any], words: str
+) -> None:
+    error, played = failed(Ci(), **options)
+    assert error.kind == "invalid"
+    assert words in error.message
+    assert played.stub.seen == []
+
+
+CUT = Reply(cut=True)
+LOST = [CUT, Reply(502), Reply(504), Reply(201), Reply(200)]
+
+
+@pytest.mark.parametrize("reply", LOST)
+def test_a_lost_answer_is_looked_up_among_the_builds(reply: Reply) -> None:
+    before = build(6, values={"VERSION": "1"}, user="builder")
+    others = [
+        build(9, values={"VERSION": "1"}, user="somebody"),
+        build(8, None, values={"VERSION": "2"}, user="builder"),
+    ]
+    own = build(7, None, values={"VERSION": "1"}, user="Builder")
+    ci = Ci(
+        job={"builds": [before], "nextBuildNumber": 7},
+        after={"builds": [*others, own, before]},
+        trigger=reply,
+    ).defines(VERSION)
+    values, played = play(ci, parameters={"VERSION": "1"})
+    assert (values["build"]["number"], values["changed"]) == (7, True)
+    assert len(played.posts) == 1
+
+
+def test_a_lost_answer_is_looked_up_in_the_queue() -> None:
+    item = {"id": 14, "actions": parameters({"VERSION": "1"})}
+    ci = Ci(trigger=CUT, after={"queueItem": item, "inQueue": True}).defines(VERSION)
+    values, played = play(ci, parameters={"VERSION": "1"})
+    assert (values["queue_id"], values["build"]["number"]) == (14, 7)
+    assert len(played.posts) == 1
+
+
+def test_a_lost_answer_without_a_build_is_an_error_and_never_sent_again() -> None:
+    old = {"id": 14, "actions": parameters({"VERSION": "1"})}
+    job = {"builds": [build(6, None, values={"VERSION": "1"})], "nextBuildNumber": 7}
+    ci = Ci(job={**job, "queueItem": old}, trigger=CUT).defines(VERSION)
+    error, played = failed(ci, parameters={"VERSION": "1"})
+    assert error.kind == "network"
+    assert error.unanswered
+    assert "not sent again" in error.message
+    assert len(played.posts) == 1
+    assert len(played.stub.seen) < 20
+
+
+def needed(ci: Ci, **options: Any) -> tuple[dict[str, Any], Played]:
+    return play(ci, trigger="unless_successful", **options)
+
+
+def test_a_successful_build_with_equal_parameters_is_enough() -> None:
+    twin = build(3, values={"VERSION": "1", "PUBLISH": True})
+    newer = [
+        build(6, values={"VERSION": "2", "PUBLISH": True}),
+        build(5, values={"VERSION": "1", "PUBLISH": False}),
+        build(4, "FAILURE", values={"VERSION": "1", "PUBLISH": True}),
+    ]
+    ci = Ci(job={"builds": [*newer, twin, build(2)]}).defines(VERSION, PUBLISH)
+    values, played = needed(ci, parameters={"VERSION": 1}, console_lines=2)
+    assert (values["changed"], values["joined"], values["build"]["number"]) == (False, False, 3)
+    assert values["console"] == ["two", "Finished: SUCCESS"]
+    assert played.posts == []
+    assert len(played.stub.seen) == 2
+
+
+def test_another_result_is_enough_where_it_is_accepted() -> None:
+    ci = Ci(job={"builds": [build(3, "UNSTABLE")]})
+    assert needed(ci, accept=["SUCCESS", "UNSTABLE"])[0]["changed"] is False
+    assert needed(Ci(job={"builds": [build(3, "UNSTABLE")]}))[0]["changed"] is True
+
+
+def test_a_build_that_is_still_at_work_is_waited_for_though_it_has_a_result() -> None:
+    at_work = build(7, "SUCCESS", inProgress=True)
+    ci = Ci(job={"builds": [at_work]}, running=[at_work, build(7, inProgress=False)])
+    values, played = needed(ci)
+    assert (values["changed"], values["joined"], values["build"]["number"]) == (False, True, 7)
+    assert len(played.clock.pauses) == 1
+
+
+def test_a_running_twin_is_joined_and_its_failure_is_ours() -> None:
+    ci = Ci(job={"builds": [build(7, None)]}, running=[build(7, None), build(7, "FAILURE")])
+    error, played = failed(ci, trigger="unless_successful")
+    assert error.kind == "failed"
+    assert (error.result["changed"], error.result["joined"]) == (False, True)
+    assert played.posts == []
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_queued_twin_is_joined(listed: bool) -> None:
+    twin = {
+        "id": 14,
+        "task": {"url": "http://inner/ci/job/folder/job/job/"},
+        "actions": parameters({"VERSION": "1"}),
+    }
+    other = {**twin, "id": 15, "actions": parameters({"VERSION": "2"})}
+    stranger = {**twin, "id": 16, "task": {"url": "http://inner/ci/job/job/"}}
+    queue = [stranger, other, twin] if listed else None
+    job = {"inQueue": True, "queueItem": other if listed else twin}
+    values, played = needed(Ci(job=job, queue=queue).defines(VERSION), parameters={"VERSION": "1"})
+    assert (values["changed"], values["joined"], values["queue_id"]) == (False, True, 14)
+    assert played.posts == []
+
+
+def test_a_running_twin_is_returned_as_it_is_without_waiting() -> None:
+    values, _ = needed(Ci(job={"builds": [build(7, None)]}), wait=False)
+    assert (values["changed"], values["joined"]) == (False, True)
+    assert (values["build"]["number"], values["build"]["result"]) == (7, None)
+
+
+@pytest.mark.parametrize(("lookback", "name"), [(100, "builds"), (101, "allBuilds")])
+def test_more_than_the_newest_hundred_are_asked_for_by_their_name(lookback: int, name: str) -> None:
+    _, played = needed(Ci(), lookback=lookback)
+    tree = parse_qs(urlsplit(played.stub.seen[0].target).query)["tree"][0]
+    assert f",{name}[" in tree
+    assert tree.endswith(f"{{0,{lookback}}}")
+
+
+def test_passwords_are_not_compared_and_never_shown() -> None:
+    secret = definition("KEY", "Password")
+    twin = build(3, values={"VERSION": "0.0.0", "KEY": ...})
+    ci = Ci(job={"builds": [twin]}).defines(VERSION, secret)
+    values, played = needed(ci, parameters={"KEY": "geheim"})
+    assert values["changed"] is False
+    assert values["build"]["parameters"] == {"VERSION": "0.0.0", "KEY": "***"}
+    assert "KEY" in played.warnings[0]
+    assert played.hidden == ["geheim"]
+
+
+def test_a_secret_is_masked_in_the_lines_that_are_shown() -> None:
+    ci = Ci(running=[build(7, None), build(7)], log=b"using geheim\n")
+    ci.defines(definition("KEY", "Password"))
+    _, played = play(ci, parameters={"KEY": "geheim"})
+    assert any("using ***" in line for line in played.lines)
+    assert "geheim" not in str(played.lines)
+
+
+def test_what_has_the_name_of_a_secret_is_hidden_before_the_first_request() -> None:
+    with Stub(Reply(401)) as stub:
+        played = Played(stub, {"parameters": {"API_TOKEN": "abcdef", "PIN_TOKEN": "1", "A": "xyz"}})
+        with pytest.raises(ToolchainError):
+            played.run()
+    assert played.hidden == ["abcdef"]
+
+
+def test_a_build_that_ends_badly_fails_and_tells_what_is_known() -> None:
+    log = b"compiling\nERROR: tests failed\nFinished: FAILURE\n"
+    error, _ = failed(Ci(running=[build(7, "FAILURE")], log=log))
+    assert (error.kind, error.detail) == ("failed", "ERROR: tests failed")
+    assert "#7 ended with FAILURE, accepted is SUCCESS" in error.message
+    assert (error.result["changed"], error.result["build"]["result"]) == (True, "FAILURE")
+    assert error.result["console"][-1] == "Finished: FAILURE"
+
+
+def test_an_interrupt_says_what_still_runs() -> None:
+    with Stub(answer=Ci(items=[left(None)])) as stub:
+        played = Played(stub, {})
+
+        def interrupted(seconds: float) -> None:
+            raise KeyboardInterrupt
+
+        played.clock.sleep = interrupted  # type: ignore[method-assign]
+        with pytest.raises(ToolchainError, match=r"interrupted; .*queue item 14") as caught:
+            played.run()
+    assert caught.value.result["changed"] is True

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci import parameters
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from tests.unit.ci.server import build, definition
+
+JOB = {
+    "property": [
+        None,
+        {},
+        {
+            "parameterDefinitions": [
+                definition("VERSION", "String", "0.0.0"),
+                definition("PUBLISH", "Boolean", True),
+                definition("CHANNEL", "Choice", "stable", choices=["stable", "beta"]),
+                definition("HOSTS", "ExtendedChoice", ""),
+                definition("PASSWORD", "Password"),
+                definition("FILE", "File"),
+            ]
+        },
+    ]
+}
+DEFAULTS = {"VERSION": "0.0.0", "PUBLISH": True, "CHANNEL": "stable", "HOSTS": ""}
+
+
+def wanted(given: Mapping[str, Any], style: str = "repeat", job: Any = JOB) -> parameters.Wanted:
+    return parameters.wanted(given, parameters.definitions_of(job), style, "the job")
+
+
+def test_what_is_left_out_is_not_sent_and_compared_by_its_default() -> None:
+    found = wanted({"CHANNEL": "beta", "VERSION": None})
+    assert found.form == [("CHANNEL", "beta")]
+    assert found.expected == {
+        "VERSION": "0.0.0",
+        "PUBLISH": "true",
+        "CHANNEL": "beta",
+        "HOSTS": "",
+    }
+    assert found.incomparable == ["PASSWORD", "FILE"]
+
+
+def test_a_password_is_sent_but_not_shown() -> None:
+    found = wanted({"PASSWORD": "geheim"})
+    assert found.form == [("PASSWORD", "geheim")]
+    assert found.secrets == ["geheim"]
+    assert "geheim" not in str(found.shown)
+
+
+@pytest.mark.parametrize(
+    ("given", "style", "form"),
+    [
+        ({"PUBLISH": False}, "repeat", [("PUBLISH", "false")]),
+        ({"PUBLISH": "True"}, "repeat", [("PUBLISH", "true")]),
+        ({"VERSION": 1.5}, "repeat", [("VERSION", "1.5")]),
+        ({"VERSION": True}, "repeat", [("VERSION", "true")]),
+        ({"VERSION": ""}, "repeat", [("VERSION", "")]),
+        ({"VERSION": ["1"]}, "repeat", [("VERSION", "1")]),
+        ({"VERSION": [1, 2]}, "comma", [("VERSION", "1,2")]),
+        ({"HOSTS": ["a", "b"]}, "repeat", [("HOSTS", "a"), ("HOSTS", "b")]),
+        ({"HOSTS": ["a", "b"]}, "comma", [("HOSTS", "a,b")]),
+        ({"HOSTS": []}, "repeat", [("HOSTS", "")]),
+    ],
+)
+def test_values_are_sent_as_the_server_takes_them(
+    given: dict[str, Any], style: str, form: list[tuple[str, str]]
+) -> None:
+    assert wanted(given, style).form == form
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "words"),
+    [
+        ({"VERSOIN": 1}, "rejected", "VERSOIN: it has VERSION, PUBLISH"),
+        ({"CHANNEL": "nightly"}, "rejected", "one of stable, beta"),
+        ({"PUBLISH": "yes"}, "rejected", "true or false"),
+        ({"VERSION": ["1", "2"]}, "rejected", "list_style"),
+        ({"VERSION": {"a": 1}}, "invalid", "neither a text"),
+        ({"HOSTS": [["a"]]}, "invalid", "neither a text"),
+    ],
+)
+def test_what_the_server_would_take_for_something_else_is_refused(
+    given: dict[str, Any], kind: str, words: str
+) -> None:
+    with pytest.raises(ToolchainError, match=words) as caught:
+        wanted(given)
+    assert caught.value.kind == kind
+
+
+def test_parameters_for_a_job_without_any_are_rejected() -> None:
+    with pytest.raises(ToolchainError, match="it has none") as caught:
+        wanted({"A": 1}, job={"property": []})
+    assert caught.value.kind == "rejected"
+    assert wanted({}, job={"property": []}).form == []
+
+
+def test_a_server_that_does_not_tell_parameters_is_given_what_the_task_has() -> None:
+    found = wanted({"A": [1, 2], "B": True}, job={})
+    assert found.form == [("A", "1"), ("A", "2"), ("B", "true")]
+    assert parameters.equal(found, build(1, values={"A": "1,2", "B": True}))
+    assert not parameters.equal(found, build(1, values={"A": "1,2", "B": True, "C": ""}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "equal"),
+    [
+        ({}, True),
+        ({"PUBLISH": "true"}, True),
+        ({"PUBLISH": False}, False),
+        ({"VERSION": "1"}, False),
+        ({"VERSION": ...}, True),
+        ({"PASSWORD": ..., "UNDEFINED": "x"}, True),
+        ({"HOSTS": None}, True),
+    ],
+)
+def test_builds_are_compared_as_the_server_shows_them(changes: dict[str, Any], equal: bool) -> None:
+    shown = build(1, values={**DEFAULTS, **changes})
+    assert parameters.equal(wanted({}), shown) is equal
+
+
+def test_a_build_that_ran_without_a_parameter_is_another() -> None:
+    values = {name: value for name, value in DEFAULTS.items() if name != "HOSTS"}
+    assert not parameters.equal(wanted({}), build(1, values=values))
+
+
+@given(st.dictionaries(st.text(max_size=5), st.text(max_size=5) | st.booleans() | st.integers()))
+def test_a_build_with_the_values_that_were_sent_is_equal(values: dict[str, Any]) -> None:
+    job = {
+        "property": [{"parameterDefinitions": [definition(name, "String", "") for name in values]}]
+    }
+    found = wanted(values, job=job)
+    assert parameters.equal(found, build(1, values=dict(found.form)))

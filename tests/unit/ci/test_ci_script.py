@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Running scripts: how their end is told, and what becomes of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci import wrapper
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.script import (
+    ScriptOperation,
+    cut_trace,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
+from tests.unit.stub import Reply, Seen, Stub, connection_to
+
+TRACE = (
+    "java.lang.IllegalStateException: no\n"
+    "\tat org.codehaus.groovy.reflection.CachedConstructor.invoke(CachedConstructor.java:80)\n"
+    "\tat java.base/jdk.internal.reflect.Constructor.newInstance(Constructor.java:45)\n"
+    "\tat hudson.model.Thing.check(Thing.java:7)\n"
+    "\tat ci_script.run(ci_script.groovy:2)\n"
+    "\tat groovy.lang.GroovyShell.evaluate(GroovyShell.java:574)\n"
+    "\tat hudson.util.RemotingDiagnostics$Script.call(RemotingDiagnostics.java:149)\n"
+)
+
+
+def payload_of(program: str) -> dict[str, Any]:
+    """What the program hands to the script, put together as Groovy does."""
+    pieces = re.findall(r"^(?:def payload =|payload \+=) '([A-Za-z0-9+/=]*)'$", program, re.M)
+    found: dict[str, Any] = json.loads(b64decode("".join(pieces)))
+    return found
+
+
+def marker_of(program: str) -> str:
+    found = re.search(r"^def marker = '([0-9a-f]+)'$", program, re.M)
+    assert found is not None
+    return found[1]
+
+
+def line(marker: str, word: str, told: dict[str, Any]) -> str:
+    return f"{marker}:{word}:{b64encode(json.dumps(told).encode()).decode()}\n"
+
+
+class Console:
+    """Answers each script with what `say` makes of its payload: printed text, word and data."""
+
+    def __init__(self, say: Callable[[dict[str, Any]], tuple[str, str, dict[str, Any]]]) -> None:
+        self.say = say
+        self.calls: list[dict[str, Any]] = []
+
+    def __call__(self, seen: Seen) -> Reply:
+        if seen.method == "GET":
+            return Reply(404)
+        assert seen.path == "/base/scriptText"
+        program = seen.form["script"]
+        self.calls.append(payload_of(program))
+        printed, word, told = self.say(self.calls[-1])
+        return Reply(body=printed + line(marker_of(program), word, told))
+
+
+def ok(printed: str = "", result: Any = None, text: str | None = None) -> Console:
+    return Console(lambda call: (printed, "OK", {"result": result, "text": text}))
+
+
+def run(
+    answer: Callable[[Seen], Reply], *, read_only: bool = False, **options: Any
+) -> dict[str, Any]:
+    names = ("script", "src", "unless", "arguments", "changed_when_output")
+    params = {**dict.fromkeys(names), "script": "println 1", **options}
+    with Stub(answer=answer) as stub:
+        connection = connection_to(
+            stub.url, "ci", username="u", password=Secret("t"), settings={"retries": 0}
+        )
+        operation = ScriptOperation(Task(params, connection, lambda text: None, read_only))
+        plan = operation.plan()
+        values = {"changed": plan.changed, **plan.result, "diff": (plan.before, plan.after)}
+        if plan.changed and not read_only:
+            values.update(operation.apply(plan))
+        return values
+
+
+def test_a_script_is_handed_over_as_data() -> None:
+    console = ok("one\ntwo\n", {"a": [1]}, "[a:[1]]")
+    script = "println '''\\u00e9${args}'''\n// é 漢字 😀"
+    values = run(console, script=script, arguments={"x": ["'\"$\\", 1, None, True]})
+    assert console.calls == [
+        {"script": script, "args": {"x": ["'\"$\\", 1, None, True]}, "check_mode": False}
+    ]
+    assert values["output"] == "one\ntwo"
+    assert values["output_lines"] == ["one", "two"]
+    assert values["result"] == {"a": [1]}
+    assert values["changed"] is True
+    assert values["diff"] == ("", script)
+
+
+@pytest.mark.parametrize(
+    ("result", "text", "expected"),
+    [
+        (None, None, None),
+        ("plain", "plain", "plain"),
+        ('{"a": 1}', '{"a": 1}', {"a": 1}),
+        ("[not json", "[not json", "[not json"),
+        ("42", "42", "42"),
+        (42, "42", 42),
+        (False, "false", False),
+        (None, "hudson.model.Hudson@1", "hudson.model.Hudson@1"),
+    ],
+)
+def test_the_value_is_decoded_where_it_is_json(
+    result: Any, text: str | None, expected: Any
+) -> None:
+    assert run(ok("", result, text))["result"] == expected
+
+
+def test_in_check_mode_the_script_is_not_sent_but_unless_is() -> None:
+    console = ok("", False, "false")
+    values = run(console, read_only=True, unless="question")
+    assert values["changed"] is True
+    assert console.calls == [{"script": "question", "args": {}, "check_mode": True}]
+
+
+@pytest.mark.parametrize(
+    ("printed", "result", "met"),
+    [
+        ("", True, True),
+        ("", "true", True),
+        ("looking\ntrue\n\n", None, True),
+        ("true\nafter all not\n", None, False),
+        ("", False, False),
+        ("", 1, False),
+        ("", None, False),
+        ("false\n", "false", False),
+    ],
+)
+def test_unless_is_met_by_its_value_or_its_last_line(printed: str, result: Any, met: bool) -> None:
+    console = ok(printed, result, None)
+    assert run(console, unless="question")["changed"] is not met
+    assert len(console.calls) == (1 if met else 2)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "changed"), [("^set", True), ("^changed$", False), ("name$", True)]
+)
+def test_the_output_tells_a_change(pattern: str, changed: bool) -> None:
+    console = ok("looking\nset the name\n")
+    assert run(console, changed_when_output=pattern)["changed"] is changed
+    assert run(console, changed_when_output=pattern, read_only=True)["changed"] is True
+
+
+def test_a_script_that_throws_fails_with_its_line_and_a_short_trace() -> None:
+    told = {"exception": "java.lang.IllegalStateException: no", "trace": TRACE, "line": 2}
+    with pytest.raises(ToolchainError) as caught:
+        run(Console(lambda call: ("before\n", "FAIL", told)))
+    error = caught.value
+    assert error.kind == "failed"
+    assert "java.lang.IllegalStateException: no (line 2)" in error.message
+    assert error.detail == (
+        "java.lang.IllegalStateException: no\n"
+        "\tat hudson.model.Thing.check(Thing.java:7)\n"
+        "\tat ci_script.run(ci_script.groovy:2)"
+    )
+    assert error.result["output_lines"] == ["before"]
+
+
+def test_a_long_trace_keeps_its_head_and_the_line_of_the_script() -> None:
+    frames = "".join(f"\tat a.very.long.name.Of.a.frame{n}(Of.java:{n})\n" for n in range(1000))
+    cut = cut_trace(f"E: {'x' * 5000}\n{frames}\tat ci_script.run(ci_script.groovy:9)\n", 9)
+    assert cut.startswith("E: xxx")
+    assert cut.endswith("ci_script.groovy:9)")
+    assert len(cut) < 1000
+    assert cut_trace(f"E: no\n{frames}", None) == "E: no"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "words"),
+    [
+        (f"some output\n{TRACE}", "failed", "IllegalStateException"),
+        ("half of the outp", "protocol", "does not tell how the script ended"),
+        ("", "protocol", "does not tell"),
+        ("<html><form><input type='x'></form></html>", "protocol", "HTML"),
+        ('<html><input name="j_password" type="password"></html>', "auth", "login page"),
+        ("0123456789abcdef:OK:e30=\n", "protocol", "does not tell"),
+    ],
+)
+def test_an_answer_that_does_not_tell_the_end_is_a_failure(
+    body: str, kind: str, words: str
+) -> None:
+    with pytest.raises(ToolchainError, match=words) as caught:
+        run(lambda seen: Reply(404) if seen.method == "GET" else Reply(body=body))
+    assert caught.value.kind == kind
+
+
+def test_a_file_is_read_and_must_be_text(tmp_path: Path) -> None:
+    script = tmp_path / "script.groovy"
+    script.write_text("println 'größe'", encoding="utf-8")
+    console = ok()
+    run(console, script=None, src=str(script))
+    assert console.calls[0]["script"] == "println 'größe'"
+    script.write_bytes(b"\xff\xfe")
+    for src in (script, tmp_path / "missing.groovy"):
+        with pytest.raises(ToolchainError) as caught:
+            run(console, script=None, src=str(src))
+        assert caught.value.kind == "invalid"
+
+
+def test_a_pattern_that_is_none_is_refused_before_any_request() -> None:
+    console = ok()
+    with pytest.raises(ToolchainError, match="regular expression") as caught:
+        run(console, changed_when_output="(")
+    assert caught.value.kind == "invalid"
+    assert console.calls == []
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.text(), st.dictionaries(st.text(), JSON, max_size=4), st.booleans())
+def test_no_script_and_no_argument_gets_into_the_source(
+    script: str, arguments: dict[str, Any], only_reads: bool
+) -> None:
+    program = wrapper.wrapped(script, arguments, "abc123", only_reads=only_reads)
+    sent = {"script": script, "args": arguments, "check_mode": only_reads}
+    assert payload_of(program) == sent
+    rest = re.sub(r"^(?:def payload =|payload \+=) .*$", "", program, flags=re.M)
+    empty = wrapper.wrapped("", {}, "abc123", only_reads=False)
+    assert rest == re.sub(r"^def payload = .*$", "", empty, flags=re.M)
+
+
+@given(st.text(), JSON)
+def test_what_was_printed_cannot_be_taken_for_the_end(printed: str, result: Any) -> None:
+    noise = printed + "\n0123456789abcdef:OK:e30=\n"
+    text = noise + line("feedfacefeedface", "OK", {"result": result, "text": "x"})
+    ended = wrapper.ended(text, "feedfacefeedface")
+    assert ended is not None
+    assert ended.output == noise[:-1]
+    assert ended.result == ("x" if result is None else result)
+    assert wrapper.ended(text[:-3], "feedfacefeedface") is None
+    assert wrapper.ended(text + "more\n", "feedfacefeedface") is None

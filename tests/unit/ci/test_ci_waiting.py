@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Following a build from the queue to its end, whatever comes in between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.console import Console
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from tests.unit.ci.server import Ci, Played, build, left
+from tests.unit.stub import Reply, Seen, Stub, transport_to
+
+WAITING = {"id": 14, "why": "In the quiet period. Expires in 4.9 sec"}
+GONE = Reply(404)
+
+
+def play(ci: Ci, **options: Any) -> tuple[dict[str, Any], Played]:
+    with Stub(answer=ci) as stub:
+        played = Played(stub, options)
+        return played.run(), played
+
+
+def failed(ci: Ci, **options: Any) -> tuple[ToolchainError, Played]:
+    with Stub(answer=ci) as stub:
+        played = Played(stub, options)
+        with pytest.raises(ToolchainError) as caught:
+            played.run()
+        return caught.value, played
+
+
+def test_the_queue_is_followed_to_the_number_without_guessing() -> None:
+    items = [WAITING, {"id": 14, "why": "Blocked", "stuck": True}, left(None), GONE, left(7)]
+    values, played = play(Ci(items=items))
+    assert values["build"]["number"] == 7
+    assert played.lines[:2] == [
+        "folder/job: queued as item 14: In the quiet period. Expires in 4.9 sec",
+        "folder/job: queued as item 14 (stuck): Blocked",
+    ]
+
+
+def test_a_line_is_said_once_while_only_its_numbers_change() -> None:
+    items = [{"id": 14, "why": f"Expires in {n}.5 sec"} for n in (3, 2, 1)]
+    _, played = play(Ci(items=[*items, left(7)]))
+    assert len(played.lines) == 1
+
+
+def test_pauses_begin_short_and_grow_to_the_interval() -> None:
+    _, played = play(Ci(items=[WAITING] * 9 + [left(7)]), poll_interval=2)
+    pauses = played.clock.pauses
+    assert pauses[0] == 0.5
+    assert pauses == sorted(pauses)
+    assert max(pauses) == pauses[-1] == 2
+
+
+def test_a_cancelled_item_fails() -> None:
+    error, _ = failed(Ci(items=[WAITING, {"id": 14, "cancelled": True, "executable": None}]))
+    assert error.kind == "failed"
+    assert "queue item 14 was cancelled" in error.message
+    assert error.result["changed"] is True
+
+
+def test_a_vanished_item_is_found_by_its_id_among_the_builds() -> None:
+    after = {"builds": [build(9), build(8, queueId=14), build(7)]}
+    values, _ = play(Ci(items=[GONE], after=after, running=[build(8, queueId=14)]))
+    assert (values["build"]["number"], values["queue_id"]) == (8, 14)
+
+
+def test_an_item_that_the_server_does_not_show_waits_as_long_as_its_job_does() -> None:
+    ci = Ci(items=[GONE], after={"inQueue": True, "queueItem": WAITING})
+    error, played = failed(ci, wait_timeout=40.0)
+    assert error.kind == "timeout"
+    assert "queue item 14 stays in the queue (In the quiet period" in error.message
+    assert played.clock.time == pytest.approx(40)
+
+
+def test_a_vanished_item_without_a_build_is_given_up_after_a_while() -> None:
+    error, played = failed(Ci(items=[GONE]))
+    assert error.kind == "failed"
+    assert "gone without a build" in error.message
+    assert 15 <= played.clock.time < 30
+
+
+def test_a_build_that_goes_away_is_given_up_after_a_while() -> None:
+    error, _ = failed(Ci(running=[build(7, None), GONE]))
+    assert "build #7 is not on the server any more" in error.message
+    assert error.result["build"]["number"] == 7
+
+
+def test_a_restart_is_waited_out() -> None:
+    away = [Reply(503, "<html><h1>Please wait while Jenkins is restarting</h1>"), Reply(cut=True)]
+    ci = Ci(items=[*away, left(7)], running=[build(7, None), *away, Reply(502), build(7)])
+    values, played = play(ci)
+    assert values["build"]["result"] == "SUCCESS"
+    assert any("does not answer" in line for line in played.lines)
+    assert len(played.posts) == 1
+
+
+@pytest.mark.parametrize("reply", [Reply(401), Reply(403), Reply(200, "<html>a page</html>")])
+def test_what_no_waiting_mends_ends_the_waiting(reply: Reply) -> None:
+    error, played = failed(Ci(running=[build(7, None), reply]))
+    assert error.kind in ("auth", "permission", "protocol")
+    assert error.result["build"]["number"] == 7
+    assert len(played.clock.pauses) == 2
+
+
+def test_a_build_is_done_when_it_is_neither_building_nor_in_progress() -> None:
+    running = [
+        build(7, None),
+        build(7, "SUCCESS", building=True),
+        build(7, "SUCCESS", inProgress=True),
+        build(7, None, building=False),
+        build(7, "SUCCESS", inProgress=False),
+    ]
+    values, played = play(Ci(running=running))
+    assert values["build"]["result"] == "SUCCESS"
+    assert len(played.clock.pauses) == 5
+
+
+def test_a_timeout_names_the_build_that_goes_on() -> None:
+    error, played = failed(Ci(running=[build(7, None)]), wait_timeout=10.0)
+    assert error.kind == "timeout"
+    assert "build #7 goes on (http://127.0.0.1" in error.message
+    assert error.result["changed"] is True
+    assert error.result["build"]["number"] == 7
+    assert played.clock.time == pytest.approx(10)
+
+
+def test_a_running_build_is_shown_with_percent_time_left_and_last_line() -> None:
+    started = 1_700_000_000_000
+    at = "Tue, 14 Nov 2023 22:13:24 GMT"
+    running = [build(7, None, timestamp=started), build(7)]
+    replies = [Reply(body=running[0], headers={"Date": at}), running[1]]
+    _, played = play(Ci(running=replies, log=b"Checking out\nCompiling\n"))
+    assert played.lines == [
+        "folder/job #7: running, 40 %, about 6 s left: Compiling",
+    ]
+
+
+def test_a_running_build_is_not_shown_more_often_than_the_interval() -> None:
+    begins = [4_000_000_000_000 + 10_000 * n for n in range(20)]
+    running = [build(7, None, timestamp=begin) for begin in begins]
+    _, played = play(Ci(running=[*running, build(7)]), wait_timeout=600.0)
+    times = sum(played.clock.pauses)
+    assert 1 < len(played.lines) <= times / 5 + 1
+
+
+def test_no_line_of_the_log_is_read_where_none_is_wanted() -> None:
+    values, played = play(Ci(running=[build(7, None), build(7)]), console_lines=0)
+    assert values["console"] == []
+    assert not any("logText" in seen.target for seen in played.stub.seen)
+
+
+class Log:
+    """A log that grows by one part per look."""
+
+    def __init__(self, *parts: bytes) -> None:
+        self.parts, self.text = list(parts), b""
+
+    def __call__(self, seen: Seen) -> Reply:
+        start = int(seen.target.rpartition("start=")[2])
+        self.text += self.parts.pop(0) if self.parts else b""
+        known = self.text[start:] if start <= len(self.text) else self.text
+        return Reply(body=known, headers={"X-Text-Size": str(len(self.text))})
+
+
+def test_the_log_is_read_piece_by_piece() -> None:
+    text = "one\ntwo\r\ngröße\n".encode()
+    log = Log(text[:5], text[5:12], text[12:], b"", b"end")
+    with Stub(answer=log) as stub:
+        console = Console(transport_to(stub.url), "job/a/1", 3)
+        for _ in range(5):
+            console.read()
+    assert console.lines() == ["two", "größe", "end"]
+    assert stub.seen[-1].target.endswith(f"start={len(text)}")
+    assert console.trouble is None
+
+
+def test_a_piece_that_was_cut_is_read_again() -> None:
+    size = {"X-Text-Size": "8"}
+    replies = [
+        Reply(body=b"one\ntwo\n", headers=size, truncate=6),
+        Reply(body=b"one\ntwo\n", headers=size),
+    ]
+    with Stub(*replies) as stub:
+        console = Console(transport_to(stub.url), "job/a/1", 9)
+        console.read()
+        assert console.trouble is not None
+        console.read()
+    assert console.lines() == ["one", "two"]
+
+
+def test_a_log_that_starts_again_replaces_what_was_read() -> None:
+    replies = [
+        Reply(body=b"old\nold\n", headers={"X-Text-Size": "8"}),
+        Reply(body=b"new\n", headers={"X-Text-Size": "4"}),
+    ]
+    with Stub(*replies) as stub:
+        console = Console(transport_to(stub.url), "job/a/1", 9)
+        console.read()
+        console.read()
+    assert console.lines() == ["new"]
+
+
+def test_a_log_without_pieces_is_read_as_a_whole_at_the_end() -> None:
+    with Stub(Reply(404), Reply(body=b"a\nb\nc\n")) as stub:
+        console = Console(transport_to(stub.url), "job/a/1", 2)
+        console.read_to_end()
+    assert console.lines() == ["b", "c"]
+    assert stub.seen[-1].path == "/base/job/a/1/consoleText"
+
+
+def test_a_log_that_cannot_be_read_is_a_warning() -> None:
+    class Silent(Ci):
+        def __call__(self, seen: Seen) -> Reply:
+            return Reply(403) if "Text" in seen.path else super().__call__(seen)
+
+    values, played = play(Silent())
+    assert values["console"] == []
+    assert "console log is missing" in played.warnings[0]
+
+
+def test_a_long_log_without_line_breaks_does_not_fill_the_memory() -> None:
+    with Stub(Reply(body=b"x" * 1_000_000, headers={"X-Text-Size": "1000000"})) as stub:
+        console = Console(transport_to(stub.url), "job/a/1", 2)
+        console.read()
+    assert sum(map(len, console.lines())) <= 1 << 16
+
+
+def test_a_build_is_looked_at_when_its_end_is_expected() -> None:
+    begin, date = 1_700_000_000_000, "Tue, 14 Nov 2023 22:13:{} GMT"
+    running: list[Any] = [
+        Reply(body=build(7, None, timestamp=begin), headers={"Date": date.format(20 + seconds)})
+        for seconds in (1, 3, 7, 9, 12)
+    ]
+    _, played = play(Ci(items=[WAITING] * 8 + [left(7)], running=[*running, build(7)]))
+    assert played.clock.pauses[-5:] == [5, 5, 3, 1, 5]
