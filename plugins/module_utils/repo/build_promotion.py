@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Promoting a build: giving it a status, and copying or moving its files (interface contract, 2:
+build_promote).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..core import http
+from ..core.errors import ToolchainError, invalid, looks_like_html, shorten
+from ..core.http import Answer, unreadable
+from ..core.plan import Plan, without_none
+from ..core.task import Task
+from . import builds
+from .builds import Promotion
+from .client import Client, repository_key
+from .properties import texts_of
+from .repositories import deployment_target
+from .words import messages_of
+
+#: Field of the request (written interface 2.1) to option.
+_FIELDS = {
+    "status": "status",
+    "comment": "comment",
+    "ciUser": "ci_user",
+    "sourceRepo": "source_repo",
+    "targetRepo": "target_repo",
+    "copy": "copy",
+    "artifacts": "artifacts",
+    "dependencies": "dependencies",
+    "scopes": "scopes",
+    "failFast": "fail_fast",
+}
+
+
+class PromoteBuild:
+    """A build whose newest promotion shall have a status and a target.
+
+    Server fact: every promotion adds an entry to the record, whether or not it is the same as
+    the one before.
+    """
+
+    def __init__(self, task: Task) -> None:
+        params = task.params
+        self._task, self._params = task, params
+        self._name, self._number = params["build_name"], params["build_number"]
+        self._label = f"the build '{self._name}' #{self._number}"
+        for option in ("build_name", "build_number", "status"):
+            if params[option] is not None and params[option].strip() == "":
+                raise invalid(f"{option} must not be empty")
+        for option in ("source_repo", "target_repo"):
+            if params[option] is not None:
+                repository_key(option, params[option])
+        self._properties = {
+            str(name): texts_of(str(name), value)
+            for name, value in without_none(params["properties"] or {}).items()
+        }
+        self._client = Client(task)
+        self._record: Mapping[str, Any] = {}
+        self._target: str | None = params["target_repo"]
+
+    def plan(self) -> Plan:
+        self._read()
+        newest = self._newest()
+        if self._target is not None and not (newest and newest.repository == self._target):
+            self._target = deployment_target(self._client, self._target)
+        if not self._params["force"] and self._is_done():
+            promotion = (newest or Promotion(None, self._target)).as_dict()
+            return Plan({}, {}, result={"messages": [], "promotion": promotion})
+        if self._params["gate"]:
+            self._judge(self._rehearse())
+        before = {} if newest is None else self._shown(newest)
+        wanted = Promotion(self._params["status"], self._target)
+        result = {"messages": [], "promotion": wanted.as_dict()}
+        after = {**before, **without_none(self._shown(wanted))}
+        return Plan(before, after, "update" if before else "create", result=result)
+
+    def _shown(self, promotion: Promotion) -> dict[str, Any]:
+        return {"status": promotion.status, "repository": promotion.repository}
+
+    def _read(self) -> None:
+        self._record = builds.read_record(self._client, self._name, self._number)
+
+    def _newest(self) -> Promotion | None:
+        found = builds.promotions(self._record)
+        return found[-1] if found else None
+
+    def _is_done(self) -> bool:
+        """Whether the record, or for a promotion without a status the place of the files, shows
+        what is wanted.
+        """
+        newest, status = self._newest(), self._params["status"]
+        if newest is not None and status in (None, newest.status):
+            # server fact: a virtual target is recorded as its deployment repository
+            if self._target is None:
+                return True
+            if newest.repository in (self._target, self._params["target_repo"]):
+                return True
+        return status is None and self._is_relocated()
+
+    def _is_relocated(self) -> bool:
+        params = self._params
+        if self._target is None or not params["artifacts"] or params["dependencies"]:
+            return False
+        found = builds.relocated(
+            self._client,
+            self._name,
+            self._number,
+            self._record,
+            self._target,
+            copied=params["copy"],
+        )
+        return found is True
+
+    def _body(self) -> dict[str, Any]:
+        given = {field: self._params[option] for field, option in _FIELDS.items()}
+        body = {**self._client.dialect.promotion_defaults, **without_none(given)}
+        return {**body, "properties": self._properties} if self._properties else body
+
+    @property
+    def _path(self) -> str:
+        return f"api/build/promote/{http.path(self._name, self._number)}"
+
+    def _rehearse(self) -> Answer:
+        """Have the server try it without doing it (C(dryRun), written interface 2.1): a read."""
+        return self._client.transport.read(
+            f"rehearsing the promotion of {self._label}",
+            self._path,
+            method="POST",
+            json={**self._body(), "dryRun": True},
+            expect=(200, 201, 202, 204, 400),
+        )
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        known = len(builds.promotions(self._record))
+        try:
+            answer = self._client.transport.write(
+                f"promoting {self._label}",
+                "POST",
+                self._path,
+                json=self._body(),
+                expect=(200, 201, 202, 204, 400),
+            )
+        except ToolchainError as error:
+            if not error.unanswered or not self._went_through(known):
+                raise
+            return {"promotion": self._recorded(plan)}
+        messages = self._judge(answer)
+        self._read()
+        self._check(answer, messages)
+        return {"messages": messages, "promotion": self._recorded(plan)}
+
+    def _went_through(self, known: int) -> bool:
+        """Whether a promotion whose answer got lost is in the record: it is not sent a second
+        time.
+        """
+        self._read()
+        added = len(builds.promotions(self._record)) > known
+        return self._is_done() and (added or self._params["status"] is None)
+
+    def _judge(self, answer: Answer) -> list[dict[str, str]]:
+        """The server's messages. Raises C(rejected) for an ERROR among them; a WARNING goes to
+        the user.
+
+        Server fact: 200 although files stayed where they were, or 400 with the same messages.
+        """
+        messages = _messages(answer)
+        wrong = [one["message"] for one in messages if one["level"] == "ERROR"]
+        if answer.status == 400 and not messages:
+            raise self._client.transport.failure(answer)
+        if wrong or answer.status == 400:
+            said = shorten("; ".join(wrong or [one["message"] for one in messages]))
+            error = answer.error("rejected", f"the server reports: {said}", said)
+            error.result["messages"] = messages
+            raise error
+        for one in messages:
+            if one["level"].startswith("WARN"):
+                self._task.warn(f"{answer.request.what}: {one['message']}")
+        return messages
+
+    def _check(self, answer: Answer, messages: list[dict[str, str]]) -> None:
+        """See that a record that shows promotions shows this one."""
+        newest = self._newest()
+        if newest is None or self._params["status"] is None or self._is_done():
+            return
+        error = answer.error(
+            "failed",
+            f"the server answered well, but the newest promotion in the record has the status "
+            f"'{newest.status}' and the repository '{newest.repository}'",
+        )
+        error.result["messages"] = messages
+        raise error
+
+    def _recorded(self, plan: Plan) -> dict[str, Any]:
+        """The promotion as the record has it, else as it was asked for."""
+        newest, planned = self._newest(), dict(plan.result["promotion"])
+        if newest is None or self._params["status"] is None:
+            return planned
+        return newest.as_dict()
+
+
+def _messages(answer: Answer) -> list[dict[str, str]]:
+    """Messages of an answer, whose body the written interface does not show: JSON, else its
+    text.
+    """
+    if looks_like_html(answer.text):
+        raise unreadable(answer, "JSON")
+    found = messages_of(answer.text)
+    text = answer.text.strip()
+    if found or answer.status == 400 or not text or text.startswith(("{", "[")):
+        return found
+    return [{"level": "INFO", "message": shorten(text)}]

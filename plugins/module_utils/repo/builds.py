@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Build records and the promotions that they remember (written interface 2.1, server fact:
+C(statuses)).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from ..core import http
+from ..core.errors import ToolchainError
+from .client import Client, object_of
+from .words import with_hint
+
+#: Seconds before a record that is not there is looked for once more: a promotion rewrites it.
+_REWRITE = 0.5
+_FORMATS = ("%Y-%m-%dT%H:%M:%S.%f%z", "%Y-%m-%dT%H:%M:%S%z")
+_OLDEST = datetime.min.replace(tzinfo=timezone.utc)
+
+
+@dataclass(frozen=True)
+class Promotion:
+    """One entry of C(statuses); what it does not have is C(None)."""
+
+    status: str | None
+    repository: str | None
+    timestamp: str | None = None
+    user: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "status": self.status,
+            "repository": self.repository,
+            "timestamp": self.timestamp,
+            "user": self.user,
+        }
+
+
+def read_record(client: Client, name: str, number: str) -> Mapping[str, Any]:
+    """The C(buildInfo) of a build. Raises C(not_found) where it is missing twice."""
+    what, path = f"reading the build '{name}' #{number}", f"api/build/{http.path(name, number)}"
+    try:
+        answer = client.transport.read(what, path, expect=(200, 404))
+        if answer.status == 404:
+            time.sleep(_REWRITE)
+            answer = client.transport.read(what, path)
+    except ToolchainError as error:
+        if error.status == 400 and "%2F" in path:
+            raise with_hint(error, "the server may refuse an encoded slash in addresses") from None
+        raise
+    record = object_of(answer, "a build record").get("buildInfo")
+    return record if isinstance(record, Mapping) else {}
+
+
+def promotions(record: Mapping[str, Any]) -> list[Promotion]:
+    """The promotions of a build, the oldest first; empty where the record shows none."""
+    entries = [entry for entry in record.get("statuses") or [] if isinstance(entry, Mapping)]
+    return [
+        Promotion(*(_text(entry.get(name)) for name in ("status", "repository")), **_when(entry))
+        for entry in sorted(entries, key=lambda entry: _moment(entry.get("timestamp")))
+    ]
+
+
+def _when(entry: Mapping[str, Any]) -> dict[str, str | None]:
+    return {"timestamp": _text(entry.get("timestamp")), "user": _text(entry.get("user"))}
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _moment(value: Any) -> datetime:
+    """A time as the server writes it (C(2024-01-02T03:04:05.678+0000)); the oldest of all where
+    it cannot be read.
+    """
+    for form in _FORMATS:
+        try:
+            return datetime.strptime(str(value), form)  # noqa: DTZ007 - both have a zone
+        except ValueError:
+            continue
+    return _OLDEST
+
+
+def relocated(
+    client: Client, name: str, number: str, record: Mapping[str, Any], target: str, *, copied: bool
+) -> bool | None:
+    """Whether the files of a build are in the target (a moved build's nowhere else); C(None):
+    cannot tell.
+
+    Server fact: a promotion without a status leaves no trace in the record; files belong to a
+    build by the properties build.name and build.number.
+    """
+    if not client.dialect.query_by_property:
+        return None
+    criteria = {"@build.name": name, "@build.number": number}
+    rows = client.query_items(
+        f"looking for the files of the build '{name}' #{number}", criteria, ["actual_sha1"]
+    )
+    if rows is None:
+        return None
+    there = {row.get("actual_sha1") for row in rows if row.get("repo") == target}
+    elsewhere = {row.get("actual_sha1") for row in rows if row.get("repo") != target}
+    complete = bool(there) and (elsewhere | _recorded(record)) <= there
+    return complete and (copied or not elsewhere)
+
+
+def _recorded(record: Mapping[str, Any]) -> set[Any]:
+    """SHA-1 of the artifacts that a record names."""
+    return {
+        artifact["sha1"]
+        for module in record.get("modules") or []
+        for artifact in module.get("artifacts") or []
+        if artifact.get("sha1")
+    }

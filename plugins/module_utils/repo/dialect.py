@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The two spellings of the repository manager's interface, as one table (interface contract, 1.5).
+
+Nothing else asks which dialect a server speaks: code asks for a property of :class:`Dialect`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a server spells what differs between the written interface and a real server."""
+
+    api_key_header: str
+    #: Container paths begin here: C({containers}/{repo}/v2/...).
+    containers: str
+    #: Properties are set at C({properties}/{repo}/{path}).
+    properties: str
+    #: A header with checksums goes with each file, and may stand in for bytes that are known.
+    checksum_headers: bool
+    #: An archive is put at its own name below the folder, not at the folder with a slash.
+    archive_by_name: bool
+    #: A manifest answers HEAD with its digest; elsewhere only tags can be read.
+    manifest_digests: bool
+    #: The item query knows properties, as criteria and as fields.
+    query_by_property: bool
+    #: Fields of a build promotion that are sent even where the task does not name them.
+    promotion_defaults: Mapping[str, Any] = field(default_factory=dict)
+
+
+def dialect_of(settings: Mapping[str, Any]) -> Dialect:
+    """The dialect that the connection options C(dialect) and C(vendor) name."""
+    return {
+        "generic": Dialect(
+            api_key_header=f"X-{settings['vendor']}-Art-Api",
+            containers="api/container",
+            properties="storage",
+            checksum_headers=False,
+            archive_by_name=False,
+            manifest_digests=False,
+            query_by_property=False,
+        ),
+        "jfrog": Dialect(
+            api_key_header="X-JFrog-Art-Api",
+            containers="api/docker",
+            properties="api/storage",
+            checksum_headers=True,
+            archive_by_name=True,
+            manifest_digests=True,
+            query_by_property=True,
+            # server fact: what a missing field stands for differs between releases
+            promotion_defaults={"failFast": True},
+        ),
+    }[settings["dialect"]]

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Properties of items: the encoding that the server's parser reads, reading, setting, comparing.
+
+Server fact (the parser): entries are split at C(|) and C(;), name and values at C(=), values at
+C(,), each where no backslash stands before it; entries are trimmed; an entry with two C(=) is
+dropped without a word.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from ..core.errors import ToolchainError, invalid, words
+from ..core.http import Answer
+from .client import Client, item_path, object_of
+
+Properties = Mapping[str, list[str]]
+
+#: Longest encoded text of one request: addresses of 8 KiB and more are refused by servers and
+#: proxies.
+_LONGEST = 6000
+_SEPARATOR = re.compile(r"([,=|;])")
+_FORBIDDEN = re.compile(r"[)(}{\]\[*+^$\\/~`!@#%&<>;=,±§|\s]")
+
+
+def properties_of(option: Mapping[str, Any] | None) -> dict[str, list[str]]:
+    """The values of an option C(properties) as lists of text; entries that are C(None) are not
+    managed.
+
+    Raises C(invalid) for what the server would refuse, change or drop without a word.
+    """
+    return {
+        str(name): _values(str(name), value)
+        for name, value in (option or {}).items()
+        if value is not None
+    }
+
+
+def _values(name: str, value: Any) -> list[str]:
+    if name == "" or _FORBIDDEN.search(name):
+        raise invalid(f"the property '{name}' has a name with characters that the server refuses")
+    # what must stand first or last to survive the server's parser: see `_rank`
+    values = sorted(dict.fromkeys(texts_of(name, value)), key=_rank)
+    if not values:
+        raise invalid(f"the property '{name}' has no value: give one, or leave it out")
+    if len(values) > 1 and values[-2].endswith("\\"):
+        raise invalid(f"the property '{name}' has two values that end with a backslash")
+    if _rank(values[-1]) == 1:
+        raise invalid(
+            f"the property '{name}' has a value that ends with a blank, which the server cuts off"
+        )
+    return values
+
+
+def texts_of(name: str, value: Any) -> list[str]:
+    """The value of a property, a scalar or a list of them, as texts; C(invalid) for anything
+    else.
+    """
+    return [_text(name, one) for one in (value if isinstance(value, list) else [value])]
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, (Mapping, list)) or value is None:
+        raise invalid(f"the property '{name}' must be a text or a list of texts")
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _rank(value: str) -> int:
+    """Order within an entry: a trailing empty value or blank is lost, a final backslash hides a
+    separator.
+    """
+    if value == "":
+        return 0
+    if value[-1].isspace() or value[-1] <= " ":
+        return 1
+    return 3 if value.endswith("\\") else 2
+
+
+def encode(properties: Properties) -> list[str]:
+    """The texts for C(properties=), one per request: most often one.
+
+    A text ends before it gets too long for an address, and after a value that ends with a
+    backslash.
+    """
+    texts: list[str] = []
+    for name, values in properties.items():
+        entry = f"{_escape(name)}={','.join(_escape(value) for value in values)}"
+        joined = f"{texts[-1]}|{entry}" if texts else ""
+        if texts and not texts[-1].endswith("\\") and len(quote(joined, safe="")) <= _LONGEST:
+            texts[-1] = joined
+        else:
+            texts.append(entry)
+    return texts
+
+
+def _escape(text: str) -> str:
+    return _SEPARATOR.sub(r"\\\1", text)
+
+
+def are_set(current: Mapping[str, Any] | None, wanted: Properties) -> bool | None:
+    """Whether C(current) has the wanted values; C(None): cannot tell. The server keeps no order
+    of values.
+    """
+    if current is None:
+        return None
+    return all(set(map(str, current.get(name, []))) == set(wanted[name]) for name in wanted)
+
+
+def read(client: Client, repo: str, path: str) -> dict[str, list[str]] | None:
+    """The properties of an item that is there; C(None) where the server does not tell, which is
+    asked once.
+
+    Server fact: an item without properties is a 404 that says so.
+    """
+    if not client.tells_properties:
+        return None
+    answer = client.transport.read(
+        f"reading the properties of '{repo}/{path}'",
+        f"api/storage/{item_path(repo, path)}?properties",
+        expect=(200, 400, 404, 405),
+    )
+    if answer.status == 404 and "no properties" in words(answer.text).lower():
+        return {}
+    found = _of_answer(answer) if answer.status == 200 else None
+    client.tells_properties = found is not None
+    return found
+
+
+def _of_answer(answer: Answer) -> dict[str, list[str]] | None:
+    found = object_of(answer, "properties").get("properties")
+    if not isinstance(found, Mapping):
+        return None
+    return {
+        str(name): [str(value) for value in (values if isinstance(values, list) else [values])]
+        for name, values in found.items()
+    }
+
+
+def read_below(client: Client, repo: str, folder: str) -> dict[str, dict[str, list[str]]] | None:
+    """The properties of all files below a folder that have any, in one query; C(None): the
+    server cannot.
+    """
+    if not client.dialect.query_by_property:
+        return None
+    criteria: dict[str, Any] = {"repo": repo, "type": "file"}
+    if folder:
+        criteria["$or"] = [{"path": folder}, {"path": {"$match": f"{folder}/*"}}]
+    rows = client.query_items(
+        f"reading the properties below '{repo}/{folder}'", criteria, ["property"]
+    )
+    if rows is None:
+        return None
+    found: dict[str, dict[str, list[str]]] = {}
+    for row in rows:
+        parent = "" if row.get("path") in (".", None) else f"{row['path']}/"
+        properties = found.setdefault(f"{parent}{row.get('name')}", {})
+        for entry in row.get("properties") or []:
+            properties.setdefault(str(entry.get("key")), []).append(str(entry.get("value", "")))
+    return found
+
+
+def write(client: Client, repo: str, path: str, properties: Properties) -> None:
+    """Set properties of one item and see that they are there; other properties of the item stay.
+
+    Raises C(rejected) where the server answered well and dropped one. Written interface 4.1.
+    """
+    for text in encode(properties):
+        _put(client, repo, path, text)
+    after = read(client, repo, path)
+    if are_set(after, properties) is False:
+        raise _dropped(repo, path, properties, after or {})
+
+
+def _put(client: Client, repo: str, path: str, text: str) -> None:
+    try:
+        client.transport.write(
+            f"setting properties of '{repo}/{path}'",
+            "PUT",
+            f"{client.dialect.properties}/{item_path(repo, path)}",
+            query={"properties": text},
+        )
+    except ToolchainError as error:
+        # setting the same values again changes nothing, but only reading tells whether they are set
+        if not error.unanswered or read(client, repo, path) is None:
+            raise
+
+
+def _dropped(
+    repo: str, path: str, wanted: Properties, found: Mapping[str, list[str]]
+) -> ToolchainError:
+    lost = [name for name in wanted if set(found.get(name, [])) != set(wanted[name])]
+    said = ", ".join(f"{name}={json.dumps(found.get(name, []))}" for name in lost)
+    return ToolchainError(
+        "rejected",
+        f"setting properties of '{repo}/{path}': the server answered well but did not keep "
+        f"{', '.join(lost)}",
+        detail=f"the server has {said}",
+    )

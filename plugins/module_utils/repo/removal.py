@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Deleting an item from a repository (interface contract, 2: artifact_deploy with state=absent)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..core.errors import ToolchainError, invalid
+from ..core.plan import Plan, plan
+from ..core.task import Task
+from . import storage
+from .client import Client, item_path, join
+from .repositories import deployment_target
+from .storage import Stored
+
+_ONLY_PRESENT = ("src", "content", "artifacts", "properties", "checksum_deploy")
+
+
+class RemoveItem:
+    """An item, or with C(force) the content of a whole repository, that shall not be there."""
+
+    def __init__(self, task: Task) -> None:
+        params = task.params
+        self._path, self._repo = join(params["path"]), params["repo"]
+        if self._path == "" and not params["force"]:
+            raise invalid(
+                f"path is empty, which means all of the repository '{self._repo}': force allows it"
+            )
+        named = [name for name in _ONLY_PRESENT if params[name] is not None]
+        named += ["explode"] if params["explode"] else []
+        if named:
+            raise invalid(f"state=absent does not go with {', '.join(named)}")
+        self._warn = task.warn
+        self._client = Client(task)
+
+    def plan(self) -> Plan:
+        stored = self._find(self._repo)
+        if stored is not None:
+            stored = self._find_behind(stored)
+        name = f"{self._repo}/{self._path}"
+        current = None if stored is None else {name: stored.as_dict()}
+        action = "absent" if stored is None else "deleted"
+        artifact = {
+            "repo": self._repo,
+            "path": self._path,
+            "size": None if stored is None else stored.size,
+            "sha256": None if stored is None else stored.sha256,
+            "action": action,
+        }
+        return plan(current, None).returning(artifacts=[artifact], uploaded_bytes=0)
+
+    def _find(self, repo: str) -> Stored | None:
+        """The item, as the listing of its folder has it (a read that both dialects know, of
+        files and folders).
+        """
+        folder = self._path.rpartition("/")[0]
+        listed = storage.listing(self._client, repo, folder, folders=True)
+        if listed is None:
+            return storage.head(self._client, repo, self._path)
+        if self._path == "":
+            return Stored(folder=True) if listed else None
+        return listed.get(self._path)
+
+    def _find_behind(self, seen: Stored) -> Stored | None:
+        """The item in the repository that a virtual one stands for: only there it can be
+        deleted.
+        """
+        asked, self._repo = self._repo, deployment_target(self._client, self._repo)
+        if asked == self._repo:
+            return seen
+        found = self._find(self._repo)
+        if found is None:
+            self._warn(
+                f"'{self._path}' is not in '{self._repo}', to which '{asked}' deploys; "
+                f"'{asked}' still shows it from another repository"
+            )
+        return found
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        what = f"deleting '{self._repo}/{self._path}'"
+        try:
+            self._client.transport.write(
+                what, "DELETE", item_path(self._repo, self._path, slash=self._path == "")
+            )
+        except ToolchainError as error:
+            if not error.unanswered or self._find(self._repo) is not None:
+                raise
+        return {}

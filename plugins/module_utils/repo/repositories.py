@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which repository receives what is deployed to a key (written interface 2.1, server fact:
+repository kinds).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..core import http
+from ..core.errors import words
+from ..core.http import Answer
+from .client import Client, object_of
+
+
+def deployment_target(client: Client, key: str) -> str:
+    """The local repository behind C(key): itself, or the C(defaultDeploymentRepo) of a virtual one.
+
+    Raises C(not_found) where no such repository is shown, C(rejected) where nothing can be
+    deployed to it.
+    """
+    answer = client.transport.read(
+        f"reading the repository '{key}'",
+        f"api/repositories/{http.path(key)}",
+        expect=(200, 400, 403, 404),
+    )
+    if answer.status == 403:
+        return key
+    if answer.status != 200:
+        return _target_by_list(client, key, answer)
+    return _target(answer, key, object_of(answer, "a repository"))
+
+
+def _target(answer: Answer, key: str, found: Mapping[str, Any]) -> str:
+    # written interface: `type`; server fact: `rclass`, in lower case
+    kind = str(found.get("rclass") or found.get("type") or "").upper()
+    if kind == "REMOTE":
+        raise answer.error("rejected", f"'{key}' is a remote repository: it takes no deployments")
+    if kind != "VIRTUAL":
+        return key
+    target = found.get("defaultDeploymentRepo")
+    if not target:
+        raise answer.error(
+            "rejected",
+            f"the virtual repository '{key}' has no defaultDeploymentRepo: name a local one",
+        )
+    return str(target)
+
+
+def _target_by_list(client: Client, key: str, refused: Answer) -> str:
+    """Look the key up in the list.
+
+    Server fact: the single read needs a licence, and is 400 for unknown keys and without a
+    licence alike.
+    """
+    answer = client.transport.read(
+        "reading the repositories", "api/repositories", expect=(200, 404)
+    )
+    if answer.status == 404:
+        raise answer.error("not_found", "there is no repository manager at this address: check url")
+    listed = answer.json()
+    for entry in listed if isinstance(listed, list) else []:
+        if isinstance(entry, Mapping) and entry.get("key") == key:
+            kind = str(entry.get("type") or "").upper()
+            # the server itself finds the deployment repository, which the list does not tell
+            return key if kind == "VIRTUAL" else _target(answer, key, entry)
+    raise refused.error(
+        "not_found",
+        f"there is no repository '{key}', or no right to see it",
+        words(refused.text),
+    )

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Sending files and archives, and seeing that the server has what was sent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..core.errors import ToolchainError, shorten
+from ..core.http import Answer
+from . import storage
+from .client import Client, item_path
+from .digests import Digests
+from .sources import LocalFile, Wanted
+from .storage import Stored
+from .survey import common_folder
+from .words import with_hint
+
+_MAY_OVERWRITE = "the server has another content there: overwriting needs the permission to delete"
+
+
+@dataclass(frozen=True)
+class Uploader:
+    """Writes to one repository; C(by_checksum): a content that the server knows is not sent."""
+
+    client: Client
+    repo: str
+    by_checksum: bool
+
+    def deploy(self, wanted: Wanted, before: Stored | None) -> tuple[str, int]:
+        """Put one file in place; the action that it took and the bytes that were sent.
+
+        Server fact: with the checksums in the header the server refuses a body that was damaged
+        on its way, and lets a content that it has already be put in place again.
+        """
+        try:
+            if self.by_checksum and self._put(wanted, send_bytes=False):
+                return "checksum_deployed", 0
+            self._put(wanted, send_bytes=True)
+        except ToolchainError as error:
+            if error.status == 403 and before is not None:
+                raise with_hint(error, _MAY_OVERWRITE) from None
+            raise
+        return "uploaded", wanted.digests.size
+
+    def _put(self, wanted: Wanted, *, send_bytes: bool) -> bool:
+        """Whether it is in place; without bytes it is not where the server does not know the
+        content (404).
+        """
+        headers = self._checksums(wanted.digests)
+        if send_bytes:
+            body = {"open_body": wanted.content.open, "size": wanted.digests.size}
+        else:
+            headers["X-Checksum-Deploy"], body = "true", {}
+        try:
+            answer = self.client.transport.write(
+                f"deploying '{self.repo}/{wanted.path}'",
+                "PUT",
+                item_path(self.repo, wanted.path),
+                headers=headers,
+                expect=(200, 201, 202, 204) if send_bytes else (200, 201, 202, 204, 404),
+                **body,
+            )
+        except ToolchainError as error:
+            if error.unanswered and self._arrived(wanted):
+                return True
+            raise
+        if answer.status == 404:
+            return False
+        self._check(wanted, answer)
+        return True
+
+    def _checksums(self, digests: Digests) -> dict[str, str]:
+        if not self.client.dialect.checksum_headers:
+            return {}
+        return {"X-Checksum-Sha1": digests.sha1, "X-Checksum-Sha256": digests.sha256}
+
+    def _arrived(self, wanted: Wanted) -> bool:
+        """Whether a file is there whose deployment was not answered."""
+        found = storage.head(self.client, self.repo, wanted.path)
+        return found is not None and found.holds(wanted.digests) is True
+
+    def _check(self, wanted: Wanted, answer: Answer) -> None:
+        """Compare what the server stored with what was sent, where the server tells."""
+        found = storage.of_checksums(answer)
+        if found is None and self.client.tells_checksums:
+            found = self._look_up(wanted, answer)
+        if found is not None and found.holds(wanted.digests) is False:
+            raise answer.error(
+                "failed",
+                f"the server stored something else ({found.size} bytes, SHA-256 {found.sha256}) "
+                f"than was sent ({wanted.digests.size} bytes, SHA-256 {wanted.digests.sha256})",
+            )
+
+    def _look_up(self, wanted: Wanted, answer: Answer) -> Stored | None:
+        """What HEAD tells of a file that was just deployed. A server that does not know HEAD says
+        that the file is not there: then the listing tells.
+        """
+        found = storage.head(self.client, self.repo, wanted.path)
+        if found is not None:
+            return found
+        listed = storage.listing(self.client, self.repo, wanted.path.rpartition("/")[0])
+        if listed is not None and wanted.path not in listed:
+            raise answer.error(
+                "failed", "the server answered well, but the item is not there afterwards"
+            )
+        self.client.tells_checksums = False
+        return None
+
+    def explode(self, archive: LocalFile, folder: str, entries: Sequence[Wanted]) -> int:
+        """Have an archive expanded below a folder, all or nothing; the bytes that were sent.
+
+        Raises C(failed) where entries are not there afterwards. Interface contract, 1.5 and
+        server fact: at a path with a slash a real server only makes a folder.
+        """
+        by_name = self.client.dialect.archive_by_name
+        name, size = os.path.basename(archive.path), os.path.getsize(archive.path)
+        path = f"{folder}/{name}" if by_name else folder
+        what = f"expanding '{name}' below '{self.repo}/{folder}'"
+        said = ""
+        try:
+            said = self.client.transport.write(
+                what,
+                "PUT",
+                item_path(self.repo, path, slash=not by_name),
+                headers={"X-Explode-Archive-Atomic": "true"},
+                open_body=archive.open,
+                size=size,
+            ).text
+        except ToolchainError as error:
+            if not error.unanswered or self._missing(entries):
+                raise
+        missing = self._missing(entries)
+        if missing:
+            raise _not_expanded(what, missing, len(entries), said)
+        return size
+
+    def _missing(self, entries: Sequence[Wanted]) -> list[str]:
+        folder = common_folder([entry.path for entry in entries])
+        found: Mapping[str, Stored | None] | None = storage.listing(
+            self.client, self.repo, folder, deep=True
+        )
+        if found is None:
+            paths = [entry.path for entry in entries]
+            found = {path: storage.head(self.client, self.repo, path) for path in paths}
+        return [entry.path for entry in entries if not _is_there(found.get(entry.path), entry)]
+
+
+def _is_there(stored: Stored | None, entry: Wanted) -> bool:
+    return stored is not None and stored.holds(entry.digests) is not False
+
+
+def _not_expanded(what: str, missing: Sequence[str], total: int, said: str) -> ToolchainError:
+    named = shorten(", ".join(missing), 300)
+    return ToolchainError(
+        "failed",
+        f"{what}: the server answered well, but {len(missing)} of {total} entries are not there as "
+        f"the archive has them (check the option dialect): {named}",
+        detail=shorten(said) or None,
+    )

@@ -1,0 +1,192 @@
+#!/usr/bin/python
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: build_promote
+short_description: Promote a build in the artifact repository manager
+version_added: 0.1.0
+description:
+  - Gives a build a status, copies or moves its files to another repository, or both.
+  - The newest promotion of the build is read first; where it has the wanted status and target already, nothing is sent.
+  - A server that does not show the promotions of a build is sent the promotion every time, and the task reports C(changed).
+  - A promotion without O(status) leaves no trace in the build; in the dialect V(jfrog) the place of the build's files tells whether it is done.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.repo
+  - delivery.toolchain.attributes
+  - delivery.toolchain.attributes.repo
+options:
+  build_name:
+    description: Name of the build.
+    type: str
+    required: true
+  build_number:
+    description: Number of the build.
+    type: str
+    required: true
+  status:
+    description: Status to give, as V(released). At least one of O(status) and O(target_repo) is needed.
+    type: str
+  comment:
+    description: Comment of the promotion.
+    type: str
+  ci_user:
+    description: The user of the CI server who asks for the promotion.
+    type: str
+  source_repo:
+    description: Take files only from this repository.
+    type: str
+  target_repo:
+    description: Repository that the files go to; a virtual one stands for its default deployment repository.
+    type: str
+  copy:
+    description: Copy the files; V(false) moves them.
+    type: bool
+    default: true
+  artifacts:
+    description: Whether the artifacts of the build go to the target.
+    type: bool
+    default: true
+  dependencies:
+    description: Whether the dependencies of the build go to the target.
+    type: bool
+    default: false
+  scopes:
+    description: Only dependencies of these scopes.
+    type: list
+    elements: str
+  properties:
+    description:
+      - Properties to set on the files; a value is a text or a list of texts.
+      - They are part of a promotion that is sent; they are not compared with what is set already.
+    type: dict
+  fail_fast:
+    description:
+      - Whether the server stops at the first file that it cannot copy or move.
+      - Without it V(true) in the dialect V(jfrog). In the dialect V(generic) the server is not told unless the task says so.
+    type: bool
+  force:
+    description: Promote even where the newest promotion is the same.
+    type: bool
+    default: false
+  gate:
+    description:
+      - Have the server try the promotion first without doing it. Errors that it finds fail the task, in check mode too.
+    type: bool
+    default: false
+seealso:
+  - module: delivery.toolchain.artifact_deploy
+  - module: delivery.toolchain.docker_promote
+"""
+
+EXAMPLES = r"""
+- name: Release a build
+  delivery.toolchain.build_promote:
+    build_name: agent
+    build_number: "12"
+    status: released
+    target_repo: generic-release-local
+    comment: all tests passed
+    properties:
+      released: "true"
+
+- name: Mark a build without touching its files
+  delivery.toolchain.build_promote:
+    build_name: agent
+    build_number: "12"
+    status: verified
+
+- name: Move a build's files once the server has tried it
+  delivery.toolchain.build_promote:
+    build_name: agent
+    build_number: "12"
+    status: archived
+    target_repo: generic-release-local
+    copy: false
+    gate: true
+"""
+
+RETURN = r"""
+messages:
+  description: What the server says about the promotion; empty in check mode and where nothing was sent.
+  returned: always, on failure where the server gave messages
+  type: list
+  elements: dict
+  contains:
+    level:
+      description: C(INFO), C(WARNING) or C(ERROR). A warning is a warning of the task, an error fails it.
+      type: str
+    message:
+      description: The text.
+      type: str
+promotion:
+  description: The newest promotion of the build, as the server has it or as it would be.
+  returned: success
+  type: dict
+  contains:
+    status:
+      description: The status.
+      type: str
+    repository:
+      description: The repository that the files went to.
+      type: str
+    timestamp:
+      description: When, as the server writes it; V(null) where it does not tell.
+      type: str
+    user:
+      description: Who; V(null) where the server does not tell.
+      type: str
+  sample:
+    status: released
+    repository: generic-release-local
+    timestamp: "2026-01-02T03:04:05.678+0000"
+    user: deployer
+http:
+  description: What the task cost, with C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  returned: always
+  type: dict
+error:
+  description: What went wrong, with C(kind), C(status), C(method), C(url) and C(detail).
+  returned: on failure
+  type: dict
+"""
+
+from typing import Any
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo import build_promotion
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "build_name": {"type": "str", "required": True},
+    "build_number": {"type": "str", "required": True},
+    "status": {"type": "str"},
+    "comment": {"type": "str"},
+    "ci_user": {"type": "str"},
+    "source_repo": {"type": "str"},
+    "target_repo": {"type": "str"},
+    "copy": {"type": "bool", "default": True},
+    "artifacts": {"type": "bool", "default": True},
+    "dependencies": {"type": "bool", "default": False},
+    "scopes": {"type": "list", "elements": "str"},
+    "properties": {"type": "dict"},
+    "fail_fast": {"type": "bool"},
+    "force": {"type": "bool", "default": False},
+    "gate": {"type": "bool", "default": False},
+}
+
+
+def main() -> None:
+    host.run(
+        "repo",
+        OPTIONS,
+        build_promotion.PromoteBuild,
+        required_one_of=[("status", "target_repo")],
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Operations on a server that answers by a table and remembers what it was asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation, Plan
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import Client
+from tests.unit.stub import Reply, Seen, Stub, connection_to
+
+Answers = Reply | list[Reply] | Callable[[Seen], Reply]
+
+
+@dataclass
+class Server:
+    """`on["PUT /repo/a.txt"]`: a reply, several in turn (the last stays), or a function; else 404.
+
+    The key is method, a blank, and the target below the base address, percent-decoded.
+    """
+
+    stub: Stub
+    on: dict[str, Answers] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    dialect: str = "jfrog"
+
+    def answer(self, seen: Seen) -> Reply:
+        found = self.on.get(self.name(seen), Reply(404, "Not Found"))
+        if callable(found):
+            return found(seen)
+        if isinstance(found, list):
+            return found.pop(0) if len(found) > 1 else found[0]
+        return found
+
+    def name(self, seen: Seen) -> str:
+        return f"{seen.method} {unquote(seen.target).removeprefix('/base')}"
+
+    @property
+    def asked(self) -> list[str]:
+        return [self.name(seen) for seen in self.stub.seen]
+
+    def bodies(self, name: str) -> list[Any]:
+        """The decoded JSON bodies of all requests of this name."""
+        return [json.loads(seen.body) for seen in self.stub.seen if self.name(seen) == name]
+
+    def task(self, params: Mapping[str, Any], *, check: bool = False) -> Task:
+        settings = {"dialect": self.dialect, "vendor": "Acme", "retries": 0}
+        connection = connection_to(self.stub.url, settings=settings)
+        return Task(params, connection, self.warnings.append, check)
+
+    def client(self) -> Client:
+        return Client(self.task({}))
+
+    def run(
+        self,
+        operation: Callable[[Task], Operation],
+        params: Mapping[str, Any],
+        *,
+        check: bool = False,
+    ) -> tuple[Plan, dict[str, Any]]:
+        """What a module would do with these options: its plan and its return values."""
+        made = operation(self.task(params, check=check))
+        plan = made.plan()
+        values = dict(plan.result)
+        if plan.changed and not check:
+            values.update(made.apply(plan))
+        return plan, values
+
+    def fails(
+        self, operation: Callable[[Task], Operation], params: Mapping[str, Any]
+    ) -> ToolchainError:
+        with pytest.raises(ToolchainError) as caught:
+            self.run(operation, params)
+        return caught.value
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Stub() as stub:
+        made = Server(stub)
+        stub.answer = made.answer
+        yield made

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Promoting builds: what counts as done, what is sent, and what the messages mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo import builds
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.build_promotion import (
+    PromoteBuild,
+)
+from tests.unit.repo.conftest import Server
+from tests.unit.stub import Reply
+
+RECORD = "GET /api/build/app/7"
+PROMOTE = "POST /api/build/promote/app/7"
+LOCAL = Reply(body={"key": "rel", "rclass": "local"})
+VIRTUAL = Reply(body={"key": "v", "rclass": "virtual", "defaultDeploymentRepo": "rel"})
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builds, "_REWRITE", 0)
+
+
+def options(**given: Any) -> dict[str, Any]:
+    names = ("status", "comment", "ci_user", "source_repo", "target_repo", "scopes", "properties")
+    defaults = {"build_name": "app", "build_number": "7", "copy": True, "artifacts": True}
+    switches = {"dependencies": False, "fail_fast": None, "force": False, "gate": False}
+    return {**dict.fromkeys(names), **defaults, **switches, **given}
+
+
+def status(name: str, repository: str | None = "rel", second: int = 1) -> dict[str, Any]:
+    found = {"status": name, "timestamp": f"2026-01-01T00:00:{second:02}.000+0000", "user": "u"}
+    return {**found, "repository": repository} if repository else found
+
+
+def record(*statuses: dict[str, Any], **fields: Any) -> Reply:
+    info = {"name": "app", "number": "7", **fields}
+    return Reply(body={"buildInfo": {**info, "statuses": list(statuses)} if statuses else info})
+
+
+def said(*messages: tuple[str, str], code: int = 200) -> Reply:
+    listed = [{"level": level, "message": message} for level, message in messages]
+    return Reply(code, {"messages": listed})
+
+
+# --- what counts as done
+
+
+def test_the_newest_promotion_counts_not_the_last_in_the_list(server: Server) -> None:
+    server.on[RECORD] = record(status("released", second=9), status("staged", "old", second=2))
+    plan, values = server.run(PromoteBuild, options(status="released", target_repo="rel"))
+    assert not plan.changed
+    assert values["promotion"]["timestamp"] == "2026-01-01T00:00:09.000+0000"
+    assert server.asked == [RECORD]
+
+
+@pytest.mark.parametrize("recorded", ["rel", "v"])
+def test_a_virtual_target_counts_in_both_spellings(server: Server, recorded: str) -> None:
+    server.on[RECORD] = record(status("released", recorded))
+    server.on["GET /api/repositories/v"] = VIRTUAL
+    plan, _ = server.run(PromoteBuild, options(status="released", target_repo="v"))
+    assert not plan.changed
+
+
+@pytest.mark.parametrize(
+    "given", [{"status": "released"}, {"target_repo": "rel"}, {"status": "released", "gate": True}]
+)
+def test_half_a_promotion_is_compared_by_what_it_names(
+    server: Server, given: dict[str, Any]
+) -> None:
+    server.on[RECORD] = record(status("released"))
+    plan, _ = server.run(PromoteBuild, options(**given))
+    assert not plan.changed
+
+
+@pytest.mark.parametrize(
+    ("given", "current"),
+    [
+        ({"status": "Released", "target_repo": "rel"}, [status("released")]),
+        ({"status": "released", "target_repo": "rel"}, [status("released", "other")]),
+        ({"status": "released", "target_repo": "rel"}, [status("released", None)]),
+        ({"status": "a"}, [status("a", second=1), status("b", second=2)]),
+        ({"status": "a"}, []),
+        ({"status": "released", "force": True}, [status("released")]),
+    ],
+)
+def test_what_differs_is_promoted(
+    server: Server, given: dict[str, Any], current: list[dict[str, Any]]
+) -> None:
+    server.on["GET /api/repositories/rel"] = LOCAL
+    wanted = status(given["status"], given.get("target_repo"), second=50)
+    server.on[RECORD] = [record(*current), record(*current, wanted)]
+    server.on[PROMOTE] = said(("INFO", "done"))
+    plan, values = server.run(PromoteBuild, options(**given))
+    assert plan.changed
+    assert values["messages"] == [{"level": "INFO", "message": "done"}]
+    assert values["promotion"]["timestamp"] == "2026-01-01T00:00:50.000+0000"
+    assert server.asked.count(PROMOTE) == 1
+
+
+def test_times_of_different_zones_and_without_any() -> None:
+    entries = [
+        {"status": "b", "timestamp": "2026-01-01T02:00:00.000+0200"},
+        {"status": "c", "timestamp": "2026-01-01T00:30:00Z"},
+        {"status": "a"},
+    ]
+    assert [one.status for one in builds.promotions({"statuses": entries})] == ["a", "b", "c"]
+    assert builds.promotions({"statuses": None}) == []
+
+
+def test_a_promotion_without_a_status_is_seen_by_the_place_of_the_files(server: Server) -> None:
+    artifacts = [{"artifacts": [{"sha1": "1"}, {"sha1": "2"}]}]
+    rows = [{"repo": "rel", "actual_sha1": "1"}, {"repo": "stage", "actual_sha1": "2"}]
+    there = [*rows, {"repo": "rel", "actual_sha1": "2"}]
+    server.on["GET /api/repositories/rel"] = LOCAL
+    server.on[RECORD] = record(modules=artifacts)
+    server.on["POST /api/search/aql"] = [Reply(body={"results": found}) for found in (rows, there)]
+    plan, _ = server.run(PromoteBuild, options(target_repo="rel"), check=True)
+    assert plan.changed
+    plan, values = server.run(PromoteBuild, options(target_repo="rel"), check=True)
+    assert not plan.changed
+    assert values["promotion"]["repository"] == "rel"
+    plan, _ = server.run(PromoteBuild, options(target_repo="rel", copy=False), check=True)
+    assert plan.changed
+
+
+def test_a_record_that_is_being_rewritten_is_read_once_more(server: Server) -> None:
+    server.on[RECORD] = [Reply(404), record(status("released"))]
+    plan, _ = server.run(PromoteBuild, options(status="released"))
+    assert not plan.changed
+    server.on[RECORD] = Reply(404, {"errors": [{"message": "No build was found"}]})
+    error = server.fails(PromoteBuild, options(status="released"))
+    assert error.kind == "not_found"
+    assert "No build was found" in error.message
+
+
+def test_names_are_encoded(server: Server) -> None:
+    server.on["GET /api/build/team/app/1.0+5"] = Reply(400, "")
+    error = server.fails(
+        PromoteBuild, options(build_name="team/app", build_number="1.0+5", status="x")
+    )
+    assert server.stub.seen[0].target == "/base/api/build/team%2Fapp/1.0%2B5"
+    assert "encoded slash" in error.message
+
+
+# --- what is sent
+
+
+def test_the_body(server: Server) -> None:
+    server.on["GET /api/repositories/v"] = VIRTUAL
+    server.on[RECORD] = [record(), record(status("released"))]
+    server.on[PROMOTE] = said()
+    given = options(
+        status="released",
+        target_repo="v",
+        ci_user="me",
+        scopes=["compile"],
+        properties={"a": "x", "b": ["y ", True], "c": None},
+        copy=False,
+        dependencies=True,
+    )
+    server.run(PromoteBuild, given)
+    assert server.bodies(PROMOTE) == [
+        {
+            "status": "released",
+            "targetRepo": "v",
+            "ciUser": "me",
+            "scopes": ["compile"],
+            "properties": {"a": ["x"], "b": ["y ", "true"]},
+            "copy": False,
+            "artifacts": True,
+            "dependencies": True,
+            "failFast": True,
+        }
+    ]
+
+
+def test_the_written_interface_is_sent_its_own_fields_only(server: Server) -> None:
+    server.dialect = "generic"
+    server.on[RECORD] = record()
+    server.on[PROMOTE] = Reply(200)
+    plan, values = server.run(PromoteBuild, options(status="released"))
+    assert plan.changed
+    assert values["messages"] == []
+    assert values["promotion"]["status"] == "released"
+    known = {"status": "released", "copy": True, "artifacts": True, "dependencies": False}
+    server.run(PromoteBuild, options(status="released", fail_fast=False, comment="c"))
+    assert server.bodies(PROMOTE) == [known, {**known, "failFast": False, "comment": "c"}]
+
+
+# --- what the answers mean
+
+
+@pytest.mark.parametrize("code", [200, 400])
+def test_an_error_among_the_messages_is_a_failure(server: Server, code: int) -> None:
+    server.on[RECORD] = record()
+    server.on[PROMOTE] = said(("WARNING", "slow"), ("ERROR", "no room for a.jar"), code=code)
+    error = server.fails(PromoteBuild, options(status="released"))
+    assert (error.kind, error.status) == ("rejected", code)
+    assert "no room for a.jar" in error.message
+    assert [one["level"] for one in error.result["messages"]] == ["WARNING", "ERROR"]
+
+
+def test_a_refusal_in_another_shape(server: Server) -> None:
+    server.on[RECORD] = record()
+    server.on[PROMOTE] = Reply(400, {"errors": [{"message": "aborting promotion."}]})
+    error = server.fails(PromoteBuild, options(status="released"))
+    assert error.kind == "rejected"
+    assert "aborting promotion." in error.message
+
+
+def test_a_warning_reaches_the_user(server: Server) -> None:
+    server.on[RECORD] = [record(), record(status("released", None))]
+    server.on[PROMOTE] = said(("WARNING", "b.jar was skipped"))
+    server.run(PromoteBuild, options(status="released"))
+    assert server.warnings == ["promoting the build 'app' #7: b.jar was skipped"]
+
+
+def test_a_promotion_that_left_no_trace_is_a_failure(server: Server) -> None:
+    server.on[RECORD] = record(status("staged"))
+    server.on[PROMOTE] = said()
+    error = server.fails(PromoteBuild, options(status="released"))
+    assert error.kind == "failed"
+    assert "'staged'" in error.message
+
+
+def test_a_login_page_is_no_answer(server: Server) -> None:
+    server.on[RECORD] = record()
+    server.on[PROMOTE] = Reply(200, "<html><body>Welcome</body></html>")
+    assert server.fails(PromoteBuild, options(status="released")).kind == "protocol"
+
+
+def test_a_lost_answer_is_looked_up_and_nothing_is_sent_twice(server: Server) -> None:
+    server.on[RECORD] = [record(), record(status("released", None))]
+    server.on[PROMOTE] = Reply(cut=True)
+    plan, values = server.run(PromoteBuild, options(status="released"))
+    assert plan.changed
+    assert values["promotion"]["user"] == "u"
+    assert server.asked.count(PROMOTE) == 1
+
+
+def test_a_lost_answer_without_a_trace_is_a_failure(server: Server) -> None:
+    server.on[RECORD] = record(status("released"))
+    server.on[PROMOTE] = Reply(cut=True)
+    error = server.fails(PromoteBuild, options(status="released", force=True))
+    assert error.unanswered
+    assert server.asked.count(PROMOTE) == 1
+
+
+# --- rehearsal
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_a_rehearsal_goes_before_and_stops_what_would_fail(server: Server, check: bool) -> None:
+    server.on[RECORD] = record()
+    server.on[PROMOTE] = said(("ERROR", "no permission"))
+    operation = PromoteBuild(server.task(options(status="released", gate=True), check=check))
+    with pytest.raises(ToolchainError, match=r"rehearsing.*no permission"):
+        operation.plan()
+    [body] = server.bodies(PROMOTE)
+    assert body["dryRun"] is True
+
+
+def test_a_rehearsal_that_went_well(server: Server) -> None:
+    server.on[RECORD] = [record(), record(status("released", None))]
+    server.on[PROMOTE] = said(("INFO", "fine"))
+    server.run(PromoteBuild, options(status="released", gate=True))
+    assert [body.get("dryRun") for body in server.bodies(PROMOTE)] == [True, None]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"status": ""},
+        {"status": "x", "build_name": " "},
+        {"target_repo": "a/b"},
+        {"target_repo": ""},
+        {"status": "x", "properties": {"a": {"b": "c"}}},
+    ],
+)
+def test_contradictions_are_refused_before_any_request(
+    server: Server, given: dict[str, Any]
+) -> None:
+    assert server.fails(PromoteBuild, options(**given)).kind == "invalid"
+    assert server.asked == []

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tags in pages of every flavour, and promotions of images."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo import containers
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.image_promotion import (
+    PromoteImage,
+)
+from tests.unit.repo.conftest import Server
+from tests.unit.stub import Reply, Seen
+
+ALL = [f"1.{number}" for number in range(7)]
+LIST = "/base/api/docker/r/v2/team/app/tags/list"
+
+
+class Registry:
+    """Pages of three tags; `link` makes the header for the next page, None: there is none."""
+
+    def __init__(self, link: str | None) -> None:
+        self.link = link
+
+    def __call__(self, seen: Seen) -> Reply:
+        assert seen.path == LIST
+        query = parse_qs(urlsplit(seen.target).query)
+        size, last = int(query["n"][0]), query.get("last", [""])[0]
+        start = ALL.index(last) + 1 if last in ALL else int(last or 0)
+        page = ALL[start : start + size]
+        headers = {}
+        if self.link is not None and start + size < len(ALL):
+            headers["Link"] = self.link.format(tag=page[-1], offset=start + size, n=size)
+        return Reply(200, {"name": "team/app", "tags": page}, headers)
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        '</base/api/docker/r/v2/team/app/tags/list?last={tag}&n={n}>; rel="next"',
+        '</v2/team/app/tags/list?last={offset}&n={n}>; rel="next"',
+        "<http://elsewhere:1/v2/team/app/tags/list?n={n}&last={tag}>;rel=next",
+        '<?n={n}&last={tag}>; title="more"; rel="next"',
+        '</first?n=1>; rel="first", </v2/x?n={n}&last={offset}>; rel="next"',
+        None,
+    ],
+)
+def test_all_pages_are_read(server: Server, link: str | None) -> None:
+    server.stub.answer = Registry(link)
+    assert containers.tags(server.client(), "r", "team/app", page=3) == ALL
+    assert len(server.asked) == 3
+
+
+def test_a_server_that_repeats_itself_comes_to_an_end(server: Server) -> None:
+    same = Reply(200, {"tags": ["a", "b"]}, {"Link": '</v2/x?last=b&n=2>; rel="next"'})
+    server.stub.answer = lambda seen: same
+    assert containers.tags(server.client(), "r", "team/app", page=2) == ["a", "b"]
+    assert len(server.asked) == 2
+
+
+def test_a_server_that_does_not_know_a_tag_as_the_last_one(server: Server) -> None:
+    server.stub.replies = [Reply(200, {"tags": ["a", "b"]}), Reply(400, "last: not a number")]
+    assert containers.tags(server.client(), "r", "team/app", page=2) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "found"), [(Reply(404), None), (Reply(body={"tags": None}), []), (Reply(body={}), [])]
+)
+def test_no_tags(server: Server, reply: Reply, found: Any) -> None:
+    server.stub.answer = lambda seen: reply
+    assert containers.tags(server.client(), "r", "app") == found
+
+
+# --- promotion
+
+ONE, TWO = "sha256:" + "1" * 64, "sha256:" + "2" * 64
+PROMOTE = "POST /api/docker/src/v2/promote"
+
+
+def options(**given: Any) -> dict[str, Any]:
+    names = ("target_image", "tag", "target_tag")
+    defaults = {"repo": "src", "target_repo": "dst", "image": "team/app", "copy": True}
+    return {**dict.fromkeys(names), **defaults, "all_tags": False, "force": False, **given}
+
+
+def head(repo: str, tag: str, image: str = "team/app") -> str:
+    return f"HEAD /api/docker/{repo}/v2/{image}/manifests/{tag}"
+
+
+def digest(value: str) -> Reply:
+    return Reply(200, headers={"Docker-Content-Digest": value})
+
+
+def tags(*names: str) -> Reply:
+    return Reply(body={"tags": list(names)})
+
+
+def test_the_same_digest_is_unchanged(server: Server) -> None:
+    server.on[head("src", "1")] = server.on[head("dst", "1")] = digest(ONE)
+    plan, values = server.run(PromoteImage, options(tag="1"))
+    assert not plan.changed
+    assert values == {"source_digest": ONE, "target_digest": ONE, "message": ""}
+    accepted = server.stub.seen[0].headers["Accept"]
+    for kind in ("oci.image.index", "oci.image.manifest", "manifest.list.v2", "manifest.v2"):
+        assert kind in accepted
+
+
+def test_another_digest_is_overwritten_and_named(server: Server) -> None:
+    server.on[head("src", "1")] = digest(ONE)
+    server.on[head("dst", "1")] = [digest(TWO), digest(ONE)]
+    server.on[PROMOTE] = Reply(200, "Promotion ended successfully\n")
+    plan, values = server.run(PromoteImage, options(tag="1"))
+    assert plan.before == {"dst/team/app:1": TWO}
+    assert plan.after == {"dst/team/app:1": ONE}
+    assert server.warnings == [f"the promotion overwrites 'dst/team/app:1', which holds {TWO}"]
+    assert values == {
+        "source_digest": ONE,
+        "target_digest": ONE,
+        "message": "Promotion ended successfully",
+    }
+    assert server.bodies(PROMOTE) == [
+        {"targetRepo": "dst", "dockerRepository": "team/app", "tag": "1", "copy": True}
+    ]
+
+
+def test_other_names_in_the_target(server: Server) -> None:
+    server.on[head("src", "1")] = digest(ONE)
+    server.on[head("dst", "2", "new")] = [Reply(404), digest(ONE)]
+    server.on[PROMOTE] = Reply(200)
+    plan, _ = server.run(PromoteImage, options(tag="1", target_tag="2", target_image="new"))
+    assert plan.action == "create"
+    [body] = server.bodies(PROMOTE)
+    assert body["targetTag"] == "2"
+    assert body["targetDockerRepository"] == "new"
+
+
+def test_tags_only(server: Server) -> None:
+    server.dialect = "generic"
+    listing = "GET /api/container/{}/v2/team/app/tags/list?n=1000"
+    server.on[listing.format("src")] = tags("1", "2")
+    server.on[listing.format("dst")] = [tags("1"), tags("1"), tags("1", "2")]
+    server.on["POST /api/container/src/v2/promote"] = Reply(200, "ok")
+    plan, values = server.run(PromoteImage, options(tag="1"))
+    assert not plan.changed
+    assert values["source_digest"] is None
+    plan, values = server.run(PromoteImage, options(tag="2"))
+    assert plan.changed
+    assert values == {"source_digest": None, "target_digest": None, "message": "ok"}
+
+
+def test_a_copy_on_a_server_with_tags_only_needs_no_source(server: Server) -> None:
+    server.dialect = "generic"
+    server.on["GET /api/container/dst/v2/team/app/tags/list?n=1000"] = tags("1")
+    plan, _ = server.run(PromoteImage, options(tag="1"))
+    assert not plan.changed
+
+
+def test_a_move(server: Server) -> None:
+    server.on[head("src", "1")] = server.on[head("dst", "1")] = digest(ONE)
+    server.on[PROMOTE] = Reply(200)
+    plan, _ = server.run(PromoteImage, options(tag="1", copy=False))
+    assert plan.changed
+    assert plan.before == {"src/team/app:1": ONE, "dst/team/app:1": ONE}
+    assert plan.after == {"dst/team/app:1": ONE}
+    server.on[head("src", "1")] = Reply(404)
+    plan, values = server.run(PromoteImage, options(tag="1", copy=False, force=True))
+    assert not plan.changed
+    assert values == {"source_digest": None, "target_digest": ONE, "message": ""}
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_nothing_to_promote(server: Server, copy: bool) -> None:
+    error = server.fails(PromoteImage, options(tag="1", copy=copy))
+    assert error.kind == "not_found"
+    assert "not there either" in error.message
+
+
+def test_a_source_that_is_gone_cannot_be_compared(server: Server) -> None:
+    server.on[head("dst", "1")] = digest(ONE)
+    error = server.fails(PromoteImage, options(tag="1"))
+    assert error.kind == "not_found"
+    assert "cannot be compared" in error.message
+
+
+def test_all_tags_are_compared_one_by_one(server: Server) -> None:
+    server.on["GET /api/docker/src/v2/team/app/tags/list?n=1000"] = tags("1", "2")
+    server.on["GET /api/docker/dst/v2/team/app/tags/list?n=1000"] = tags("1", "2", "old")
+    server.on[head("src", "1")] = server.on[head("dst", "1")] = digest(ONE)
+    server.on[head("src", "2")] = digest(TWO)
+    server.on[head("dst", "2")] = [digest(ONE), digest(TWO)]
+    server.on[head("dst", "old")] = digest(ONE)
+    server.on[PROMOTE] = Reply(200)
+    plan, _ = server.run(PromoteImage, options(all_tags=True))
+    assert plan.before == {"dst/team/app:1": ONE, "dst/team/app:2": ONE}
+    assert plan.after == {"dst/team/app:1": ONE, "dst/team/app:2": TWO}
+    assert len(server.warnings) == 1
+    assert "tag" not in server.bodies(PROMOTE)[0]
+    plan, _ = server.run(PromoteImage, options(all_tags=True))
+    assert not plan.changed
+
+
+def test_a_lost_answer_is_looked_up(server: Server) -> None:
+    server.on[head("src", "1")] = digest(ONE)
+    server.on[head("dst", "1")] = [Reply(404), digest(ONE)]
+    server.on[PROMOTE] = Reply(cut=True)
+    plan, values = server.run(PromoteImage, options(tag="1"))
+    assert plan.changed
+    assert values["target_digest"] == ONE
+    assert server.asked.count(PROMOTE) == 1
+    server.on[head("dst", "1")] = Reply(404)
+    assert server.fails(PromoteImage, options(tag="1")).unanswered
+
+
+def test_a_promotion_without_an_effect_is_a_failure(server: Server) -> None:
+    server.on[head("src", "1")] = digest(ONE)
+    server.on[head("dst", "1")] = digest(TWO)
+    server.on[PROMOTE] = Reply(200, "fine")
+    error = server.fails(PromoteImage, options(tag="1"))
+    assert error.kind == "failed"
+    assert "dst/team/app:1" in error.message
+
+
+def test_an_empty_404_is_explained(server: Server) -> None:
+    server.on[head("src", "1")] = digest(ONE)
+    server.on[PROMOTE] = Reply(404)
+    error = server.fails(PromoteImage, options(tag="1"))
+    assert error.kind == "not_found"
+    assert "one of the repositories is missing" in error.message
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"tag": "1", "all_tags": True},
+        {"tag": ""},
+        {"all_tags": True, "target_tag": "2"},
+        {"tag": "1", "target_repo": "src"},
+        {"tag": "1", "target_tag": "1", "target_repo": "src"},
+        {"all_tags": True, "target_repo": "src"},
+        {"tag": "1", "image": "/"},
+        {"tag": "1", "image": "a/../b"},
+        {"tag": "1", "repo": "a/b"},
+    ],
+)
+def test_contradictions_are_refused_before_any_request(
+    server: Server, given: dict[str, Any]
+) -> None:
+    assert server.fails(PromoteImage, options(**given)).kind == "invalid"
+    assert server.asked == []

@@ -1,0 +1,483 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Deploying: what is asked, what is sent, and what becomes of answers that mislead."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo import deploy
+from tests.unit.repo.conftest import Server
+from tests.unit.stub import Reply, Seen
+
+LOCAL = Reply(body={"key": "r", "rclass": "local"})
+VIRTUAL = Reply(body={"key": "v", "rclass": "virtual", "defaultDeploymentRepo": "r"})
+
+
+def sums(text: str) -> dict[str, str]:
+    data = text.encode()
+    return {"sha1": hashlib.sha1(data).hexdigest(), "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def head(text: str) -> Reply:
+    headers = {f"X-Checksum-{name}": value.upper() for name, value in sums(text).items()}
+    return Reply(200, text, headers)
+
+
+def stored(text: str) -> Reply:
+    return Reply(201, {"size": str(len(text.encode())), "checksums": sums(text)})
+
+
+def options(**given: Any) -> dict[str, Any]:
+    names = ("src", "content", "artifacts", "properties", "checksum_deploy")
+    defaults = {"repo": "r", "path": "", "explode": False, "parallel": 2, "state": "present"}
+    return {**dict.fromkeys(names), **defaults, "force": False, **given}
+
+
+def entry(text: str) -> dict[str, Any]:
+    digests = sums(text)
+    return {"size": len(text), "sha1": digests["sha1"], "sha2": digests["sha256"], "folder": False}
+
+
+def actions(values: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(one["path"], one["action"]) for one in values["artifacts"]]
+
+
+# --- one file
+
+
+def test_unchanged_is_one_request(server: Server) -> None:
+    server.on["HEAD /r/a/b.txt"] = head("x")
+    plan, values = server.run(deploy.operation, options(path="a/b.txt", content="x"))
+    assert not plan.changed
+    assert actions(values) == [("a/b.txt", "unchanged")]
+    assert server.asked == ["HEAD /r/a/b.txt"]
+
+
+def test_sha1_counts_where_the_server_has_no_sha256(server: Server) -> None:
+    server.on["HEAD /r/a"] = Reply(200, "x", {"X-Checksum-Sha1": sums("x")["sha1"]})
+    plan, _ = server.run(deploy.operation, options(path="a", content="x"))
+    assert not plan.changed
+
+
+def test_a_new_file(server: Server) -> None:
+    path = "a/we;ird #1 100% ü.txt"
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on[f"PUT /r/{path}"] = [Reply(404), stored("text ü")]
+    plan, values = server.run(deploy.operation, options(path=path, content="text ü"))
+    assert plan.action == "create"
+    assert values == {
+        "artifacts": [
+            {
+                "repo": "r",
+                "path": path,
+                "size": 7,
+                "sha256": sums("text ü")["sha256"],
+                "action": "uploaded",
+            }
+        ],
+        "uploaded_bytes": 7,
+    }
+    asking, sending = server.stub.seen[-2:]
+    assert sending.target == "/base/r/a/we%3Bird%20%231%20100%25%20%C3%BC.txt"
+    assert sending.body == "text ü".encode()
+    assert asking.body == b""
+    assert asking.headers["X-Checksum-Deploy"] == "true"
+    for seen in (asking, sending):
+        assert seen.headers["X-Checksum-Sha1"] == sums("text ü")["sha1"]
+        assert seen.headers["X-Checksum-Sha256"] == sums("text ü")["sha256"]
+    assert "X-Checksum-Deploy" not in sending.headers
+
+
+def test_known_content_is_not_sent(server: Server) -> None:
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on["PUT /r/a"] = stored("x")
+    plan, values = server.run(deploy.operation, options(path="a", content="x"))
+    assert actions(values) == [("a", "checksum_deployed")]
+    assert values["uploaded_bytes"] == 0
+    assert plan.result["uploaded_bytes"] == 1
+
+
+def test_check_mode_plans_without_a_write(server: Server) -> None:
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on["HEAD /r/a"] = head("old")
+    plan, values = server.run(deploy.operation, options(path="a", content="new!"), check=True)
+    assert plan.before == {"r/a": {"size": 3, "sha256": sums("old")["sha256"]}}
+    assert plan.after == {"r/a": {"size": 4, "sha256": sums("new!")["sha256"]}}
+    assert plan.action == "update"
+    assert actions(values) == [("a", "uploaded")]
+    assert [name.split()[0] for name in server.asked] == ["HEAD", "GET"]
+
+
+def test_a_virtual_repository_stands_for_its_deployment_repository(server: Server) -> None:
+    server.on["GET /api/repositories/v"] = VIRTUAL
+    server.on["HEAD /r/a"] = head("x")
+    plan, values = server.run(deploy.operation, options(repo="v", path="a", content="x"))
+    assert not plan.changed
+    assert values["artifacts"][0]["repo"] == "r"
+    assert server.asked == ["HEAD /v/a", "GET /api/repositories/v", "HEAD /r/a"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "said"),
+    [
+        (Reply(body={"rclass": "virtual", "defaultDeploymentRepo": ""}), "rejected", "no default"),
+        (Reply(body={"type": "VIRTUAL"}), "rejected", "no default"),
+        (Reply(body={"type": "REMOTE"}), "rejected", "remote"),
+        (Reply(400, "Bad Request"), "not_found", "no repository 'r'"),
+        (Reply(404), "not_found", "no repository 'r'"),
+    ],
+)
+def test_nothing_can_be_deployed_there(server: Server, reply: Reply, kind: str, said: str) -> None:
+    server.on["GET /api/repositories/r"] = reply
+    server.on["GET /api/repositories"] = Reply(body="[]")
+    error = server.fails(deploy.operation, options(path="a", content="x"))
+    assert error.kind == kind
+    assert said in error.message
+    assert not any(name.startswith("PUT") for name in server.asked)
+
+
+def test_another_address_is_no_missing_repository(server: Server) -> None:
+    error = server.fails(deploy.operation, options(path="a", content="x"))
+    assert error.kind == "not_found"
+    assert "check url" in error.message
+
+
+def test_without_a_licence_the_list_of_repositories_tells(server: Server) -> None:
+    server.on["GET /api/repositories/r"] = Reply(400, "available only in Artifactory Pro")
+    server.on["GET /api/repositories"] = Reply(body='[{"key": "r", "type": "LOCAL"}]')
+    server.on["PUT /r/a"] = stored("x")
+    plan, _ = server.run(deploy.operation, options(path="a", content="x"))
+    assert plan.changed
+
+
+def test_other_content_than_was_sent_is_a_failure(server: Server) -> None:
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on["PUT /r/a"] = [Reply(404), stored("y")]
+    error = server.fails(deploy.operation, options(path="a", content="x"))
+    assert error.kind == "failed"
+    assert sums("y")["sha256"] in error.message
+
+
+def test_a_server_that_does_not_know_head_is_asked_for_the_listing(server: Server) -> None:
+    server.dialect = "generic"
+    server.on["GET /api/repositories/r"] = Reply(body={"key": "r", "type": "LOCAL"})
+    server.on["PUT /r/d/a"] = Reply(201)
+    server.on["GET /api/storage/r/d?list"] = Reply(body={"files": [{"uri": "/a"}]})
+    plan, values = server.run(deploy.operation, options(path="d/a", content="x"))
+    assert plan.changed
+    assert actions(values) == [("d/a", "uploaded")]
+    server.on["GET /api/storage/r/d?list"] = Reply(body={"files": []})
+    error = server.fails(deploy.operation, options(path="d/a", content="x"))
+    assert error.kind == "failed"
+    assert "not there" in error.message
+
+
+def test_overwriting_without_the_permission_to_delete(server: Server) -> None:
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on["HEAD /r/a"] = head("old")
+    said = {"errors": [{"status": 403, "message": "(user: 'x' needs DELETE permission)"}]}
+    server.on["PUT /r/a"] = Reply(403, said)
+    error = server.fails(deploy.operation, options(path="a", content="x"))
+    assert error.kind == "permission"
+    assert "needs DELETE permission" in error.message
+    assert error.message.endswith("overwriting needs the permission to delete")
+
+
+def test_a_lost_answer_is_looked_up_and_nothing_is_sent_twice(server: Server) -> None:
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on["HEAD /r/a"] = [Reply(404), head("x")]
+    server.on["PUT /r/a"] = [Reply(404), Reply(cut=True)]
+    _, values = server.run(deploy.operation, options(path="a", content="x"))
+    assert actions(values) == [("a", "uploaded")]
+    assert server.asked.count("PUT /r/a") == 2
+    server.on["HEAD /r/a"] = Reply(404)
+    server.on["PUT /r/a"] = [Reply(404), Reply(cut=True)]
+    error = server.fails(deploy.operation, options(path="a", content="x"))
+    assert error.kind == "network"
+    assert error.unanswered
+
+
+# --- properties
+
+
+def test_properties_of_an_unchanged_file(server: Server) -> None:
+    server.on["HEAD /r/a"] = head("x")
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on["PUT /api/storage/r/a?properties=k=1,2"] = Reply(204)
+    server.on["GET /api/storage/r/a?properties"] = [
+        Reply(body={"properties": {"k": ["1"], "other": ["o"]}}),
+        Reply(body={"properties": {"k": ["2", "1"], "other": ["o"]}}),
+    ]
+    wanted = options(path="a", content="x", properties={"k": ["1", "2"]})
+    plan, values = server.run(deploy.operation, wanted)
+    assert actions(values) == [("a", "properties")]
+    assert plan.before["r/a"]["properties"] == {"k": ["1"]}
+    assert plan.after["r/a"]["properties"] == {"k": ["1", "2"]}
+    plan, values = server.run(deploy.operation, wanted)
+    assert not plan.changed
+    assert server.asked[-2:] == ["HEAD /r/a", "GET /api/storage/r/a?properties"]
+
+
+def test_where_properties_cannot_be_read_they_are_set(server: Server) -> None:
+    server.dialect = "generic"
+    server.on["HEAD /r/a"] = head("x")
+    server.on["GET /api/repositories/r"] = Reply(body={"key": "r", "type": "LOCAL"})
+    server.on["PUT /storage/r/a?properties=k=1"] = Reply(204)
+    plan, values = server.run(
+        deploy.operation, options(path="a", content="x", properties={"k": "1"})
+    )
+    assert plan.changed
+    assert actions(values) == [("a", "properties")]
+
+
+# --- folders
+
+
+@pytest.fixture
+def dist(tmp_path: Path) -> Path:
+    for name in ("a.txt", "b.txt", "sub/c.txt"):
+        path = tmp_path / "dist" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    return tmp_path / "dist"
+
+
+LISTING = "GET /api/storage/r/t/1?list&deep=1"
+
+
+def test_a_folder_is_planned_with_one_listing(server: Server, dist: Path) -> None:
+    files = [{"uri": f"/{name}", **entry(name)} for name in ("a.txt", "b.txt", "sub/c.txt")]
+    files[0].update(size="5", folder="false")
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on[LISTING] = Reply(body={"files": files})
+    plan, _ = server.run(deploy.operation, options(path="t/1", src=f"{dist}/"))
+    assert not plan.changed
+    assert server.asked == ["GET /api/repositories/r", LISTING]
+
+
+def test_only_what_differs_is_sent(server: Server, dist: Path) -> None:
+    files = [{"uri": "/a.txt", **entry("a.txt")}, {"uri": "/b.txt", **entry("other")}]
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on[LISTING] = Reply(body={"files": files})
+    server.on["PUT /r/t/1/b.txt"] = [Reply(404), stored("b.txt")]
+    server.on["PUT /r/t/1/sub/c.txt"] = stored("sub/c.txt")
+    plan, values = server.run(deploy.operation, options(path="t/1", src=f"{dist}/"))
+    assert actions(values) == [
+        ("t/1/a.txt", "unchanged"),
+        ("t/1/b.txt", "uploaded"),
+        ("t/1/sub/c.txt", "checksum_deployed"),
+    ]
+    assert values["uploaded_bytes"] == 5
+    assert sorted(plan.after) == ["r/t/1/b.txt", "r/t/1/sub/c.txt"]
+    assert sorted(plan.before) == ["r/t/1/b.txt"]
+
+
+def test_names_without_digests_are_looked_at_one_by_one(server: Server, dist: Path) -> None:
+    server.dialect = "generic"
+    names = ("a.txt", "b.txt", "sub/c.txt")
+    server.on["GET /api/repositories/r"] = Reply(body={"key": "r", "type": "LOCAL"})
+    server.on[LISTING] = Reply(body={"files": [{"uri": f"/{name}"} for name in names]})
+    for name in names:
+        server.on[f"HEAD /r/t/1/{name}"] = head(name)
+    plan, _ = server.run(deploy.operation, options(path="t/1", src=f"{dist}/"))
+    assert not plan.changed
+    assert len(server.asked) == 5
+
+
+def test_without_checksums_all_is_sent_and_one_look_is_enough(server: Server, dist: Path) -> None:
+    server.dialect = "generic"
+    names = ("a.txt", "b.txt", "sub/c.txt")
+    server.on["GET /api/repositories/r"] = Reply(body={"key": "r", "type": "LOCAL"})
+    server.on[LISTING] = Reply(body={"files": [{"uri": f"/{name}"} for name in names]})
+    for name in names:
+        server.on[f"HEAD /r/t/1/{name}"] = Reply(200, name)
+        server.on[f"PUT /r/t/1/{name}"] = Reply(201)
+    plan, values = server.run(deploy.operation, options(path="t/1", src=f"{dist}/"))
+    assert plan.changed
+    assert {action for _, action in actions(values)} == {"uploaded"}
+    assert len([name for name in server.asked if name.startswith("HEAD")]) == 1
+    assert not any("X-Checksum-Sha1" in seen.headers for seen in server.stub.seen)
+
+
+def test_a_failure_tells_what_was_deployed_before_it(server: Server, dist: Path) -> None:
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on[LISTING] = Reply(404, {"errors": [{"message": "Unable to find item"}]})
+    server.on["PUT /r/t/1/a.txt"] = stored("a.txt")
+    server.on["PUT /r/t/1/b.txt"] = Reply(413, "quota exceeded")
+    server.on["PUT /r/t/1/sub/c.txt"] = stored("sub/c.txt")
+    wanted = options(path="t/1", src=f"{dist}/", parallel=1, checksum_deploy=False)
+    error = server.fails(deploy.operation, wanted)
+    assert "quota exceeded" in error.message
+    assert ("t/1/a.txt", "uploaded") in actions(error.result)
+    assert "t/1/b.txt" not in [path for path, _ in actions(error.result)]
+
+
+# --- archives
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    with zipfile.ZipFile(tmp_path / "docs.zip", "w") as zipped:
+        zipped.writestr("index.html", "index")
+        zipped.writestr("img/logo.svg", "logo")
+    return tmp_path / "docs.zip"
+
+
+DOCS = "GET /api/storage/r/docs?list&deep=1"
+
+
+def listed(*entries: tuple[str, str]) -> Reply:
+    return Reply(body={"files": [{"uri": f"/{name}", **entry(text)} for name, text in entries]})
+
+
+@pytest.mark.parametrize(
+    ("dialect", "target"), [("jfrog", "PUT /r/docs/docs.zip"), ("generic", "PUT /r/docs/")]
+)
+def test_an_archive_is_sent_once(server: Server, archive: Path, dialect: str, target: str) -> None:
+    server.dialect = dialect
+    all_there = listed(("index.html", "index"), ("img/logo.svg", "logo"))
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on[DOCS] = [Reply(404), all_there]
+    server.on[target] = Reply(200)
+    wanted = options(path="docs", src=str(archive), explode=True)
+    plan, values = server.run(deploy.operation, wanted)
+    assert plan.action == "create"
+    assert actions(values) == [("docs/index.html", "exploded"), ("docs/img/logo.svg", "exploded")]
+    assert values["uploaded_bytes"] == archive.stat().st_size
+    [sent] = [seen for seen in server.stub.seen if seen.method == "PUT"]
+    assert sent.headers["X-Explode-Archive-Atomic"] == "true"
+    assert sent.body == archive.read_bytes()
+    plan, values = server.run(deploy.operation, wanted)
+    assert not plan.changed
+    assert {action for _, action in actions(values)} == {"unchanged"}
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        Reply(404),
+        listed(("index.html", "index")),
+        listed(("index.html", "index"), ("img/logo.svg", "?")),
+    ],
+)
+def test_entries_that_are_not_there_are_a_failure(
+    server: Server, archive: Path, after: Reply
+) -> None:
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on[DOCS] = [Reply(404), after]
+    server.on["PUT /r/docs/docs.zip"] = Reply(200, "made a folder")
+    error = server.fails(deploy.operation, options(path="docs", src=str(archive), explode=True))
+    assert error.kind == "failed"
+    assert "docs/img/logo.svg" in error.message
+    assert error.detail == "made a folder"
+
+
+# --- deleting
+
+
+def test_absent(server: Server) -> None:
+    listing = "GET /api/storage/r/a?list&listFolders=1"
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on[listing] = [listed(("b.txt", "x")), listed()]
+    server.on["DELETE /r/a/b.txt"] = Reply(204)
+    wanted = options(path="/a/b.txt", state="absent")
+    plan, values = server.run(deploy.operation, wanted)
+    assert plan.action == "delete"
+    assert plan.before == {"r/a/b.txt": {"size": 1, "sha256": sums("x")["sha256"]}}
+    assert actions(values) == [("a/b.txt", "deleted")]
+    plan, values = server.run(deploy.operation, wanted)
+    assert not plan.changed
+    assert actions(values) == [("a/b.txt", "absent")]
+    assert server.asked[-1] == listing
+
+
+def test_absent_behind_a_virtual_repository(server: Server) -> None:
+    server.on["GET /api/repositories/v"] = VIRTUAL
+    server.on["GET /api/storage/v/a?list&listFolders=1"] = listed(("b.txt", "x"))
+    server.on["GET /api/storage/r/a?list&listFolders=1"] = listed()
+    plan, _ = server.run(deploy.operation, options(repo="v", path="a/b.txt", state="absent"))
+    assert not plan.changed
+    assert "still shows it" in server.warnings[0]
+
+
+def test_a_whole_repository_needs_force(server: Server) -> None:
+    for path in ("", "/", "//"):
+        error = server.fails(deploy.operation, options(path=path, state="absent"))
+        assert error.kind == "invalid"
+        assert "force" in error.message
+    assert server.asked == []
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on["GET /api/storage/r?list&listFolders=1"] = listed(("b.txt", "x"))
+    server.on["DELETE /r/"] = Reply(204)
+    plan, _ = server.run(deploy.operation, options(state="absent", force=True))
+    assert plan.action == "delete"
+
+
+def test_a_lost_deletion_is_looked_up(server: Server) -> None:
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on["GET /api/storage/r?list&listFolders=1"] = [listed(("b.txt", "x")), listed()]
+    server.on["DELETE /r/b.txt"] = Reply(cut=True)
+    plan, _ = server.run(deploy.operation, options(path="b.txt", state="absent"))
+    assert plan.changed
+    assert server.asked.count("DELETE /r/b.txt") == 1
+
+
+# --- options
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"path": "a/../b", "content": "x"},
+        {"path": "../b", "state": "absent"},
+        {"path": "a", "content": "x", "parallel": 0},
+        {"path": "a", "content": "x", "force": True},
+        {"path": "a", "content": "x", "explode": True},
+        {"path": "a", "src": "/nowhere.zip", "explode": True},
+        {"path": "a", "content": "x", "state": "absent"},
+        {"path": "a", "properties": {"k": "v"}, "state": "absent"},
+        {"path": "a", "explode": True, "state": "absent"},
+        {"path": "a", "content": "x", "properties": {"a b": "c"}},
+        {"repo": "", "path": "a", "content": "x"},
+        {"repo": "r/a", "path": "a", "content": "x"},
+    ],
+)
+def test_contradictions_are_refused_before_any_request(
+    server: Server, given: dict[str, Any]
+) -> None:
+    assert server.fails(deploy.operation, options(**given)).kind == "invalid"
+    assert server.asked == []
+
+
+def test_a_server_that_may_ignore_the_header_is_never_asked_by_checksum(server: Server) -> None:
+    server.dialect = "generic"
+    error = server.fails(deploy.operation, options(path="a", content="x", checksum_deploy=True))
+    assert error.kind == "invalid"
+    assert server.asked == []
+
+
+def test_the_api_key_header_is_that_of_the_dialect(server: Server) -> None:
+    assert server.client().dialect.api_key_header == "X-JFrog-Art-Api"
+    server.dialect = "generic"
+    assert server.client().dialect.api_key_header == "X-Acme-Art-Api"
+
+
+def test_a_large_file_is_read_while_it_is_sent(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "big.bin").write_bytes(bytes(5_000_000))
+    server.on["GET /api/repositories/r"] = LOCAL
+    seen: list[Seen] = []
+
+    def put(request: Seen) -> Reply:
+        seen.append(request)
+        return Reply(201, {"checksums": {"sha256": hashlib.sha256(request.body).hexdigest()}})
+
+    server.on["PUT /r/big.bin"] = put
+    wanted = options(src=str(tmp_path / "big.bin"), checksum_deploy=False)
+    server.run(deploy.operation, wanted)
+    assert seen[0].headers["Content-Length"] == "5000000"
+    assert "Transfer-Encoding" not in seen[0].headers

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which local files are meant, and where each goes."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo import archives, sources
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.digests import (
+    Digests,
+    digests_of,
+)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name in ("dist/a.txt", "dist/sub/b.txt", "dist/sub/we;ird #1 %ü.txt", "other/a.txt"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    (tmp_path / "dist" / "empty").mkdir()
+    (tmp_path / "dist" / "link.txt").symlink_to("a.txt")
+    return tmp_path
+
+
+def paths(src: object, path: str = "") -> list[str]:
+    return [source.path for source in sources.files_of(str(src), path)]
+
+
+BELOW = ["a.txt", "link.txt", "sub/b.txt", "sub/we;ird #1 %ü.txt"]
+
+
+def test_a_file_gets_its_own_name_in_a_folder(tree: Path) -> None:
+    assert paths(tree / "dist/a.txt") == ["a.txt"]
+    assert paths(tree / "dist/a.txt", "x/y/") == ["x/y/a.txt"]
+    assert paths(tree / "dist/a.txt", "/x/y") == ["x/y"]
+
+
+def test_a_folder_keeps_its_name_unless_it_ends_with_a_slash(tree: Path) -> None:
+    assert paths(f"{tree}/dist/", "x") == [f"x/{name}" for name in BELOW]
+    assert paths(f"{tree}/dist/", "") == BELOW
+    assert paths(tree / "dist", "x/") == [f"x/dist/{name}" for name in BELOW]
+    assert paths(tree / "dist") == [f"dist/{name}" for name in BELOW]
+
+
+def test_a_glob(tree: Path) -> None:
+    assert paths(tree / "dist/*.txt", "x") == ["x/a.txt", "x/link.txt"]
+    assert paths(tree / "dist/s*", "x") == ["x/sub/b.txt", "x/sub/we;ird #1 %ü.txt"]
+    assert sorted(paths(tree / "dist/**/b*")) == ["b.txt"]
+
+
+def test_a_name_with_glob_characters_is_a_name(tree: Path) -> None:
+    (tree / "a[1].txt").write_text("")
+    assert paths(tree / "a[1].txt") == ["a[1].txt"]
+
+
+def test_linked_folders_are_followed_but_not_in_circles(tree: Path) -> None:
+    (tree / "dist" / "linked").symlink_to(tree / "other")
+    assert "linked/a.txt" in paths(f"{tree}/dist/")
+    (tree / "dist" / "linked").unlink()
+    (tree / "dist" / "sub" / "up").symlink_to(tree / "dist")
+    with pytest.raises(ToolchainError, match="links back"):
+        paths(f"{tree}/dist/")
+
+
+@pytest.mark.parametrize("src", ["missing", "dist/*.zip", "dist/empty", "broken", "fifo"])
+def test_what_cannot_be_deployed_is_refused(tree: Path, src: str) -> None:
+    (tree / "broken").symlink_to("nowhere")
+    os.mkfifo(tree / "fifo")
+    with pytest.raises(ToolchainError) as caught:
+        paths(tree / src)
+    assert caught.value.kind == "invalid"
+    assert "src" in caught.value.message
+
+
+def test_a_name_that_is_not_utf8_is_refused(tree: Path) -> None:
+    os.mkdir(os.fsencode(tree) + b"/latin")
+    with open(os.fsencode(tree) + b"/latin/\xfc.txt", "wb"):
+        pass
+    with pytest.raises(ToolchainError, match="not UTF-8"):
+        paths(tree / "latin")
+
+
+def options(**given: Any) -> dict[str, Any]:
+    names = ("src", "content", "artifacts", "properties")
+    return {"path": "", **dict.fromkeys(names), **given}
+
+
+def test_artifacts_go_below_the_path_with_their_own_properties(tree: Path) -> None:
+    artifacts = [
+        {"src": str(tree / "dist/a.txt"), "path": "x/new.txt", "properties": {"k": 2, "l": "z"}},
+        {"src": str(tree / "other"), "path": "", "properties": None},
+    ]
+    found = sources.sources_of(
+        options(artifacts=artifacts, path="top", properties={"k": "1", "m": "2"})
+    )
+    assert [(one.path, one.properties) for one in found] == [
+        ("top/x/new.txt", {"k": ["2"], "l": ["z"], "m": ["2"]}),
+        ("top/other/a.txt", {"k": ["1"], "m": ["2"]}),
+    ]
+
+
+def test_two_sources_for_one_target_are_refused(tree: Path) -> None:
+    artifacts = [
+        {"src": str(tree / name), "path": "", "properties": None}
+        for name in ("dist/a.txt", "other/a.txt")
+    ]
+    with pytest.raises(ToolchainError, match=r"would both be deployed to 'a\.txt'"):
+        sources.sources_of(options(artifacts=artifacts))
+
+
+@pytest.mark.parametrize("path", ["", "x/", "x/../y", "x//y", "./x"])
+def test_content_needs_the_path_of_a_file(path: str) -> None:
+    with pytest.raises(ToolchainError) as caught:
+        sources.sources_of(options(content="text", path=path))
+    assert caught.value.kind == "invalid"
+
+
+def test_digests_in_one_pass() -> None:
+    content = os.urandom(3_000_001)
+    assert digests_of(io.BytesIO(content)) == Digests(
+        3_000_001, hashlib.sha256(content).hexdigest(), hashlib.sha1(content).hexdigest()
+    )
+
+
+def archive(path: Path, entries: dict[str, bytes]) -> Path:
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as zipped:
+            for name, content in entries.items():
+                zipped.writestr(name, content)
+        return path
+    with tarfile.open(path, "w" if path.suffix == ".tar" else "w:gz") as tar:
+        for name, content in entries.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+        folder = tarfile.TarInfo("folder")
+        folder.type = tarfile.DIRTYPE
+        tar.addfile(folder)
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.tar", "a.tar.gz", "a.tgz", "A.TGZ"])
+def test_entries_of_an_archive(tmp_path: Path, name: str) -> None:
+    path = archive(tmp_path / name, {"./x/y.txt": b"1", "z.txt": b""})
+    found = archives.entries_of(str(path))
+    assert found == {
+        "x/y.txt": digests_of(io.BytesIO(b"1")),
+        "z.txt": digests_of(io.BytesIO(b"")),
+    }
+
+
+@pytest.mark.parametrize("entry", ["../x", "/x", "a/../../x"])
+@pytest.mark.parametrize("name", ["a.zip", "a.tar"])
+def test_entries_outside_are_refused(tmp_path: Path, name: str, entry: str) -> None:
+    with pytest.raises(ToolchainError, match="outside"):
+        archives.entries_of(str(archive(tmp_path / name, {entry: b"1"})))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.zip", b"no archive"),
+        ("a.tar", b"no archive"),
+        ("a.tgz", b"\x1f\x8b no archive"),
+        ("a.rar", b"x"),
+    ],
+)
+def test_what_is_no_archive_is_refused(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ToolchainError) as caught:
+        archives.entries_of(str(tmp_path / name))
+    assert caught.value.kind == "invalid"
+
+
+def test_an_archive_without_files_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ToolchainError, match="holds no files"):
+        archives.entries_of(str(archive(tmp_path / "a.tar", {})))

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every shape of error body that the repository manager is known for ends in its own words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo import words
+from tests.unit.repo.conftest import Server
+from tests.unit.stub import Reply
+
+LICENCE = (
+    "This REST API is available only in Artifactory Pro (see: jfrog.com/artifactory/features)."
+)
+
+
+def error_of(server: Server, reply: Reply) -> ToolchainError:
+    server.on["GET /x"] = reply
+    with pytest.raises(ToolchainError) as caught:
+        server.client().transport.read("reading x", "x")
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"errors": [{"status": 404, "message": "Unable to find item"}]}, "Unable to find item"),
+        ({"messages": [{"level": "error", "message": "no room"}]}, "ERROR: no room"),
+        (
+            {"errors": [], "error massages": [{"level": "WARNING", "message": "kept"}]},
+            "kept",
+        ),
+        (
+            {"errors": [{"code": "NAME_UNKNOWN", "message": "unknown", "detail": {"name": "a"}}]},
+            "unknown",
+        ),
+        ("Max count retention needs to be a positive number", "Max count retention needs"),
+        ("<html><head><title>502 Bad Gateway</title></head></html>", "502 Bad Gateway"),
+        (LICENCE, "this edition of the server does not offer it: This REST API"),
+    ],
+)
+def test_words(server: Server, body: Any, said: str) -> None:
+    text = body if isinstance(body, str) else json.dumps(body)
+    error = error_of(server, Reply(400, text))
+    assert (error.kind, error.status) == ("rejected", 400)
+    assert said in error.message
+    assert error.message.startswith("reading x: the server answered 400: ")
+    assert "<" not in error.message
+
+
+def test_an_empty_body_is_said_to_be_one(server: Server) -> None:
+    error = error_of(server, Reply(404))
+    assert error.kind == "not_found"
+    assert error.message == "reading x: the server answered 404 without a word"
+
+
+def test_the_request_id_helps_the_administrator(server: Server) -> None:
+    error = error_of(server, Reply(500, "broken", {"X-Request-Id": "4711"}))
+    assert error.detail == "broken (request 4711)"
+
+
+def test_a_wrong_api_key_is_a_permission_error(server: Server) -> None:
+    assert error_of(server, Reply(403, "Bad API key")).kind == "permission"
+
+
+@pytest.mark.parametrize("body", ["", "text", "[]", "{}", '{"messages": {}}', '{"messages": null}'])
+def test_no_messages(body: str) -> None:
+    assert words.messages_of(body) == []
+
+
+def test_messages_have_a_level() -> None:
+    body = '{"messages": ["plain", {"message": "m"}, {"level": "warn", "message": null}]}'
+    assert words.messages_of(body) == [
+        {"level": "INFO", "message": "plain"},
+        {"level": "INFO", "message": "m"},
+        {"level": "WARN", "message": ""},
+    ]
