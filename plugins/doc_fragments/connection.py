@@ -85,7 +85,7 @@ options:
   oauth_signature_method:
     description: How OAuth requests are signed; V(RSA-SHA1) where it is not given. {credential}
     type: str
-    choices: [RSA-SHA1, RSA-SHA256, RSA-SHA512, HMAC-SHA1]
+    choices: [RSA-SHA1, RSA-SHA256, RSA-SHA512]
 """
 
 _REPO = """

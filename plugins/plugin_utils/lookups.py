@@ -10,10 +10,12 @@ from ansible.errors import AnsibleError
 from ansible.module_utils.basic import missing_required_lib
 from ansible.utils.display import Display
 
-from .errors import ToolchainError
-from .options import resolve
-from .sessions import REQUESTS_MISSING
-from .task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.options import resolve
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.sessions import (
+    REQUESTS_MISSING,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
 
 
 def ask(

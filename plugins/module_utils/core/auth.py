@@ -72,13 +72,25 @@ class FormToken:
 
 
 def oauth1(oauth: OAuth) -> Login:
-    """OAuth 1.0a signatures; the libraries are optional and named where they are missing."""
+    """OAuth 1.0a signatures with a key of RSA.
+
+    The libraries are optional and named where they are missing; a key that cannot sign is refused.
+    """
     try:
         import requests_oauthlib
+        from cryptography.exceptions import UnsupportedAlgorithm
+        from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
     except ImportError:
         raise invalid(
             "OAuth needs the Python libraries requests-oauthlib and oauthlib[signedtoken]"
         ) from None
+    try:
+        key = load_pem_private_key(oauth.private_key.reveal().encode(), password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        key = None
+    if not isinstance(key, RSAPrivateKey):
+        raise invalid("oauth_private_key must be a private key of RSA in PEM, without a password")
     signer: Login = requests_oauthlib.OAuth1(
         oauth.consumer_key,
         rsa_key=oauth.private_key.reveal(),

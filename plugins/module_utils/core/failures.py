@@ -19,6 +19,15 @@ if REQUESTS_MISSING is None:
     import requests
     import urllib3
 
+# Codes of OpenSSL (X509_V_ERR_...): expired, another host name, another IP address.
+_CERTIFICATE_ADVICE = {
+    10: "it has to be renewed",
+    62: "check the host of url",
+    64: "check the host of url",
+}
+# The connection went away: no trouble with TLS itself.
+_CUT_TLS = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -76,44 +85,45 @@ def _reason(
     error: Exception, causes: list[BaseException], timeout: float
 ) -> tuple[Kind, str, bool]:
     """Kind, words, and whether trying again is no use."""
+    reason = _tls_reason(causes)
+    if reason is not None:
+        return "network", reason, True
     for cause in causes:
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return (
-                "network",
-                f"the server's certificate is not trusted ({cause.verify_message}): set ca_path",
-                True,
-            )
-    for cause in causes:
-        if isinstance(cause, (ssl.SSLError, requests.exceptions.SSLError)):
-            return (
-                "network",
-                f"TLS failed ({_own_words(cause)}): check scheme and port of url",
-                True,
-            )
         if isinstance(cause, socket.gaierror):
             return "network", "the name of the host cannot be resolved: check url", False
         if isinstance(cause, ConnectionRefusedError):
             return "network", "nothing accepts connections there: check host and port of url", False
-    if isinstance(error, (requests.Timeout, urllib3.exceptions.TimeoutError)) or any(
-        isinstance(c, TimeoutError) for c in causes
-    ):
+    timeouts = (requests.Timeout, urllib3.exceptions.TimeoutError, TimeoutError)
+    if any(isinstance(cause, timeouts) for cause in causes):
         return "timeout", f"no answer within {timeout:g} s", False
-    if isinstance(
-        error,
-        (
-            requests.exceptions.InvalidURL,
-            requests.exceptions.InvalidHeader,
-            requests.exceptions.InvalidSchema,
-        ),
-    ):
-        return "invalid", _own_words(error), True
-    if (
-        isinstance(error, OSError)
-        and getattr(error, "errno", None) is not None
-        and "TLS" in str(error)
-    ):
+    if _is_our_mistake(error):
         return "invalid", _own_words(error), True
     return "network", f"the connection broke ({_own_words(causes[-1])})", False
+
+
+def _tls_reason(causes: list[BaseException]) -> str | None:
+    """What is wrong with certificate or protocol, in the words of the cause, not its wrappers."""
+    for cause in causes:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            advice = _CERTIFICATE_ADVICE.get(cause.verify_code, "set ca_path")
+            return f"the server's certificate is not trusted ({cause.verify_message}): {advice}"
+    if any(isinstance(cause, _CUT_TLS) for cause in causes):
+        return None
+    for kind in (ssl.SSLError, requests.exceptions.SSLError):
+        for cause in causes:
+            if isinstance(cause, kind):
+                return f"TLS failed ({_own_words(cause)}): check scheme and port of url"
+    return None
+
+
+def _is_our_mistake(error: Exception) -> bool:
+    """Whether the request could not even be made: an address, a header or a file name."""
+    wrong = (
+        requests.exceptions.InvalidURL,
+        requests.exceptions.InvalidHeader,
+        requests.exceptions.InvalidSchema,
+    )
+    return isinstance(error, wrong)
 
 
 def _own_words(error: BaseException) -> str:

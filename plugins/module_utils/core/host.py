@@ -71,5 +71,6 @@ def _values(operation: Operation, predict: bool, with_diff: bool) -> dict[str, A
         values.update(operation.apply(plan))
     values["changed"] = values.get("changed", plan.changed)
     if with_diff:
-        values["diff"] = {"before": plan.before, "after": plan.after}
+        after = plan.after if values["changed"] else plan.before
+        values["diff"] = {"before": plan.before, "after": after}
     return values

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import IO, Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from . import errors
 from .errors import ToolchainError, invalid
@@ -124,21 +124,33 @@ def encode(query: Query) -> str:
 
 
 def origin(url: str) -> tuple[str, str, int | None]:
-    """Scheme, host and port, with the default port made explicit."""
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname or "", parts.port or _DEFAULT_PORTS.get(parts.scheme)
+    """Scheme, host and port, with the default port made explicit; nothing of what is no address."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme, parts.hostname or "", parts.port or _DEFAULT_PORTS.get(parts.scheme)
+    except ValueError:
+        return "", "", None
+
+
+def target(url: str, location: str) -> str:
+    """The address that a C(Location) header in an answer of C(url) names."""
+    try:
+        return urljoin(url, location)
+    except ValueError:
+        return location
 
 
 def is_login_page(url: str) -> bool:
     """Whether an address is that of a login page, as servers and single-sign-on proxies name it."""
-    return _LOGIN_PAGE.fullmatch(urlsplit(url).path.rstrip("/").rsplit("/", 1)[-1]) is not None
+    address = url.partition("?")[0].partition("#")[0].rstrip("/")
+    return _LOGIN_PAGE.fullmatch(address.rsplit("/", 1)[-1]) is not None
 
 
 def retry_after(value: str | None) -> float | None:
     """Seconds of a C(Retry-After) header: a number or an HTTP date; C(None) where it is neither."""
     if value is None:
         return None
-    if value.strip().isdigit():
+    if value.strip().isdecimal():
         return float(value)
     try:
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())

@@ -13,53 +13,46 @@ from urllib.parse import urlsplit
 from .errors import invalid
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+_HELP = "log in with kwauth, or give username and ltoken"
 
 
 def login_of_token_file(url: str, user: str | None, path: str | None) -> tuple[str, str | None]:
     """User and token for the server at C(url).
 
     A file that was named must have a line for it. The default file (C(KLOCWORK_LTOKEN), else
-    C(~/.klocwork/ltoken))
-    may be missing when C(user) is given: a server without access control takes any user without a
-    token.
+    C(~/.klocwork/ltoken)) may lack it when C(user) is given: a server without access control takes
+    any user without a token.
     """
     file = Path(
         os.path.expanduser(path or os.environ.get("KLOCWORK_LTOKEN") or "~/.klocwork/ltoken")
     )
-    parts = urlsplit(url)
-    host, port = parts.hostname or "", parts.port or _DEFAULT_PORTS.get(parts.scheme, 80)
-    try:
-        lines = list(_lines(file.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError) as error:
-        if path is None and user is not None:
-            return user, None
-        reason = (
-            "is not text"
-            if isinstance(error, UnicodeDecodeError)
-            else f"cannot be read ({error.strerror})"
-        )
-        raise invalid(
-            f"the token file {file} {reason}: log in with kwauth, or give username and ltoken"
-        ) from None
-    found = {
-        (line[2], line[3])
-        for line in lines
-        if (line[0].lower(), line[1]) == (host, str(port)) and user in (None, line[2])
-    }
+    found, problem = _logins(file, url, user)
     if len(found) == 1:
         return found.pop()
     if not found and path is None and user is not None:
         return user, None
-    if not found:
-        whose = f" and user {user}" if user is not None else ""
-        raise invalid(
-            f"the token file {file} has no line for {host}, port {port}{whose}:"
-            " log in with kwauth, or give username and ltoken"
-        )
-    raise invalid(
-        f"the token file {file} has {len(found)} lines for {host}, port {port}:"
-        " give username to choose one"
-    )
+    raise invalid(f"the token file {file} {problem}")
+
+
+def _logins(file: Path, url: str, user: str | None) -> tuple[set[tuple[str, str]], str]:
+    """The logins of a file for a server, and what is wrong with them unless there is one."""
+    parts = urlsplit(url)
+    host, port = parts.hostname or "", str(parts.port or _DEFAULT_PORTS.get(parts.scheme, 80))
+    try:
+        lines = list(_lines(file.read_text(encoding="utf-8")))
+    except UnicodeDecodeError:
+        return set(), f"is not text: {_HELP}"
+    except OSError as error:
+        return set(), f"cannot be read ({error.strerror}): {_HELP}"
+    found = {
+        (line[2], line[3])
+        for line in lines
+        if (line[0].lower(), line[1]) == (host, port) and user in (None, line[2])
+    }
+    if found:
+        return found, f"has {len(found)} lines for {host}, port {port}: give username to choose one"
+    whose = f" and user {user}" if user is not None else ""
+    return found, f"has no line for {host}, port {port}{whose}: {_HELP}"
 
 
 def _lines(text: str) -> Iterator[tuple[str, str, str, str]]:

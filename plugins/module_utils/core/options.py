@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import netrc
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -132,12 +133,7 @@ def argument_spec(service: str) -> dict[str, dict[str, Any]]:
             spec[name]["no_log"] = False
     spec["username"]["aliases"] = ["user"]
     if "oauth_signature_method" in spec:
-        spec["oauth_signature_method"]["choices"] = [
-            "RSA-SHA1",
-            "RSA-SHA256",
-            "RSA-SHA512",
-            "HMAC-SHA1",
-        ]
+        spec["oauth_signature_method"]["choices"] = ["RSA-SHA1", "RSA-SHA256", "RSA-SHA512"]
     return spec
 
 
@@ -171,15 +167,19 @@ def resolve(
             for name in _CREDENTIALS[service]
             if env.get(environment_name(service, name))
         }
-        named = (
-            {**from_env, **named}
-            if set(named) <= {"username"} and service == "analysis"
-            else (named or from_env)
-        )
+        named = {**from_env, **named}
     settings = {name: get(name) for name in settings_options(service) if name != "url"}
+    _check_files(service, settings)
     return Connection(
         service=service, url=address, settings=settings, **_login(service, address, named)
     )
+
+
+def _check_files(service: str, settings: Mapping[str, Any]) -> None:
+    for name in ("ca_path", "client_cert", "client_key"):
+        file = settings.get(name)
+        if file is not None and not os.access(file, os.R_OK):
+            raise invalid(f"{name} of the {service} service: {file} cannot be read")
 
 
 def _is_credential(service: str, named: Mapping[str, Any]) -> bool:
@@ -248,12 +248,22 @@ def _login(service: str, url: str, named: Mapping[str, Any]) -> dict[str, Any]:
         kind = "token" if "token" in kinds else "api_key"
         if "username" in named:
             raise invalid(f"username goes with password, not with {kind}: leave one of them out")
-        return {kind: Secret(str(named[kind]))}
+        return {kind: _header_secret(service, kind, str(named[kind]))}
     if "username" in named or "password" in named:
         return _basic(service, named)
     if "credentials_file" in named:
         return _netrc(service, url, str(named["credentials_file"]))
     return {}
+
+
+def _header_secret(service: str, kind: str, text: str) -> Secret:
+    """A secret that goes into a header as it is: the HTTP library would show what it refuses."""
+    if re.fullmatch(r"[!-~]+", text) is None:
+        raise invalid(
+            f"the {kind} for the {service} service is empty or has a blank, a line break or a"
+            " letter beyond ASCII in it"
+        )
+    return Secret(text)
 
 
 def _kinds(named: Mapping[str, Any]) -> set[str]:
@@ -305,7 +315,7 @@ def _netrc(service: str, url: str, path: str) -> dict[str, Any]:
         raise invalid(
             f"the credentials file {path} is not in netrc format (line {error.lineno})"
         ) from None
-    if entry is None or not entry[0] or entry[2] is None:
+    if entry is None or not entry[0] or not entry[2]:
         raise invalid(
             f"the credentials file {path} has no login and password for the machine {host}"
             f" of the {service} service"

@@ -117,6 +117,8 @@ def _new_session(
 
     settings = connection.settings
     session = requests.Session()
+    # Who follows redirects decides about them; this library would read their bodies and addresses.
+    session.get_redirect_target = lambda resp: None  # type: ignore[method-assign]
     session.trust_env = False  # a ~/.netrc that nobody named must not replace the credential
     adapter = requests.adapters.HTTPAdapter(
         pool_maxsize=connections, max_retries=0, pool_block=True

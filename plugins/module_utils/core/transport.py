@@ -13,13 +13,23 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from . import errors
 from .auth import Anonymous, Crumb, Login
 from .errors import ToolchainError, invalid
 from .failures import Failure, failure_of
-from .http import REDIRECTS, Answer, Query, Request, encode, is_login_page, origin, retry_after
+from .http import (
+    REDIRECTS,
+    Answer,
+    Query,
+    Request,
+    encode,
+    is_login_page,
+    origin,
+    retry_after,
+    target,
+)
 from .options import Connection
 from .secret import clean_url, mask
 from .sessions import REQUEST_ERRORS, Upload, kept_session
@@ -35,9 +45,7 @@ _FIRST_WAIT = 0.5  # seconds
 
 @dataclass
 class Accounting:
-    """What a task cost; C(acknowledged) counts the writes that the server answered without an
-    error.
-    """
+    """What a task cost; C(acknowledged) counts the writes that were answered as expected."""
 
     requests: int = 0
     writes: int = 0
@@ -103,9 +111,7 @@ class Transport:
             self._crumb.forget()
 
     def url(self, path: str, query: Query | None = None) -> str:
-        """The address of an encoded path below the base address; an absolute address is taken as it
-        is.
-        """
+        """The address of an encoded path below the base address; an absolute one stays as it is."""
         address = (
             path
             if urlsplit(path).scheme in ("http", "https")
@@ -164,6 +170,7 @@ class Transport:
             )
         if answer.status not in expect:
             raise self.failure(answer)
+        self.accounting.add(acknowledged=int(not reads))
         return answer
 
     @contextmanager
@@ -194,9 +201,7 @@ class Transport:
         """The error that an answer stands for."""
         location = answer.headers.get("Location")
         if location is not None and answer.status in REDIRECTS:
-            return self._redirect_error(
-                answer.request, answer.status, urljoin(answer.url, location)
-            )
+            return self._redirect_error(answer.request, answer.status, target(answer.url, location))
         detail = errors.shorten(mask(self._describe(answer), self.connection.secrets))
         said = f": {detail}" if detail else " without a word"
         return answer.error(
@@ -244,6 +249,8 @@ class Transport:
             wait = self._wait_before_next(request, outcome, attempt)
             if wait is None:
                 break
+            if not isinstance(outcome, Failure):
+                outcome.close()  # an answer that nobody reads would keep its connection
             attempt += 1
             self.accounting.add(retries=1)
             self._sleep(wait)
@@ -275,13 +282,14 @@ class Transport:
             location = response.headers.get("Location")
             if not request.reads or response.status_code not in REDIRECTS or location is None:
                 return response
-            target = urljoin(url, location)
+            response.close()
+            there = target(url, location)
             keeps_body = request.body is None or response.status_code in _KEEPING_METHOD
-            downgrade = url.startswith("https:") and not target.startswith("https:")
-            elsewhere = origin(target) != origin(url) and not request.foreign_hosts
-            if is_login_page(target) or not keeps_body or downgrade or elsewhere:
-                raise self._redirect_error(request, response.status_code, target)
-            url = target
+            downgrade = url.startswith("https:") and not there.startswith("https:")
+            elsewhere = origin(there) != origin(url) and not request.foreign_hosts
+            if is_login_page(there) or not keeps_body or downgrade or elsewhere:
+                raise self._redirect_error(request, response.status_code, there)
+            url = there
         raise ToolchainError(
             "protocol",
             f"{request.what}: the server redirects in circles",
@@ -320,8 +328,6 @@ class Transport:
                 upload.close()
         if not request.streamed:
             self.accounting.add(bytes_received=len(response.content))
-        if not request.reads and response.status_code < 400:
-            self.accounting.add(acknowledged=1)
         return response
 
     def _wait_before_next(
@@ -386,5 +392,6 @@ class Transport:
             query=query,
             expect=(200, 403, 404) if "xml" in path else (200, 404),
         )
-        is_json = answer.status == 200 and answer.text.lstrip().startswith("{")
-        return answer.status, answer.json() if is_json else answer.text
+        text = answer.text  # a login form is as wrong here as where JSON is expected
+        decode = text.lstrip().startswith("{") or 'type="password"' in text.lower()
+        return answer.status, answer.json() if answer.status == 200 and decode else text
