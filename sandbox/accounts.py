@@ -105,7 +105,7 @@ class Accounts:
         if kind == "bearer":
             return _text(credentials.get("tokens", {}).get(secret))
         try:
-            name, _, password = base64.b64decode(secret).decode("utf-8").partition(":")
+            name, _colon, password = base64.b64decode(secret).decode("utf-8").partition(":")
         except (binascii.Error, UnicodeDecodeError):
             return None
         known = credentials.get("users", {}).get(name)

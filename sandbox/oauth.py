@@ -59,7 +59,7 @@ def header_parameters(authorization: str) -> dict[str, str]:
     """The parameters of an `Authorization: OAuth ...` header."""
     parameters = {}
     for part in authorization.partition(" ")[2].split(","):
-        name, _, value = part.strip().partition("=")
+        name, _equals, value = part.strip().partition("=")
         parameters[unquote(name)] = unquote(value.strip('"'))
     return parameters
 

@@ -85,10 +85,10 @@ class Service:
         """Routes in order; the first match counts. Build them with `route()`."""
         raise NotImplementedError
 
-    def authenticate(self, request: Request) -> Response | Awaitable[Response | None] | None:
+    async def authenticate(self, request: Request) -> Response | None:
         """Check the login before routing; a response refuses the request.
 
-        May be a coroutine, which may read the (textual) body.
+        It may read the (textual) body.
         """
         raise NotImplementedError
 
@@ -156,7 +156,7 @@ class _Body:
 
     async def drain(self) -> None:
         """Read what nobody wants of the body, so that the client gets its answer in order."""
-        async for _ in self._chunks():
+        async for _chunk in self._chunks():
             pass
 
     async def receive_stream(self) -> Message:
@@ -243,9 +243,7 @@ class ServiceApp:
     async def _answer(self, scope: Scope, body: _Body, send: Send) -> None:
         request = Request(scope, body.receive())
         try:
-            refusal = self.service.authenticate(request)
-            if refusal is not None and not isinstance(refusal, Response):
-                refusal = await refusal
+            refusal = await self.service.authenticate(request)
             if refusal is not None:
                 raise Answer(refusal)
             await self._router(scope, body.receive(), send)

@@ -206,6 +206,10 @@ class Store:
         )
         return [(row[0], _load(row[1])) for row in rows]
 
+    def values(self, kind: str, prefix: str = "") -> list[dict[str, Any]]:
+        """Documents in the order of their keys (by code point)."""
+        return [doc for _key, doc in self.items(kind, prefix)]
+
     def next_id(self, name: str) -> int:
         """1, 2, 3, ... per name; survives a restart."""
         row = self._db.execute(

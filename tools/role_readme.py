@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write the README of each role from its argument specs: `python -m tools.role_readme [--check]`."""
+"""Write the README of each role from its argument specs; `--check` only compares."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def _roles_of(call: Call, account: str, group: bool) -> list[Record]:
 
 def users(call: Call) -> list[Record]:
     store = call.context.store
-    groups_of = [group for _, group in store.items(GROUPS)]
+    groups_of = store.values(GROUPS)
     found = by_pattern(store.keys(USERS), call.text("search"))[: call.limit()]
     return [
         {

@@ -77,7 +77,7 @@ def id_of(call: Call, given: str) -> str:
 def inside(call: Call, kind: str) -> list[dict[str, Any]]:
     """All objects of a kind in the project that the call names."""
     prefix = f"{named(call)['id']}/"
-    return [doc for _, doc in call.context.store.items(kind, prefix)]
+    return call.context.store.values(kind, prefix)
 
 
 def _without_empty(record: Record, *names: str) -> Record:
@@ -86,7 +86,7 @@ def _without_empty(record: Record, *names: str) -> Record:
 
 
 def projects(call: Call) -> list[Record]:
-    return [_without_empty(doc, "tags") for _, doc in call.context.store.items(PROJECTS)]
+    return [_without_empty(doc, "tags") for doc in call.context.store.values(PROJECTS)]
 
 
 def builds(call: Call) -> list[Record]:
@@ -169,5 +169,4 @@ def update_module(call: Call) -> None:
 
 
 def delete_module(call: Call) -> None:
-    key, _ = _module(call)
-    call.context.store.delete(MODULES, key)
+    call.context.store.delete(MODULES, _module(call)[0])

@@ -42,7 +42,7 @@ def _writes(handler: Callable[[Call], None], written: str, more: str = "") -> Ac
 
 
 def _version(call: Call) -> list[Record]:
-    major, _, minor = str(call.settings["version"]).partition(".")
+    major, _dot, minor = str(call.settings["version"]).partition(".")
     return [{"majorVersion": major, "minorVersion": minor}]
 
 

@@ -155,7 +155,7 @@ def _item_rows(current: Context) -> Iterator[Row]:
 
 
 def _item_row(node: Node) -> Row:
-    folder, _, name = node["path"].rpartition("/")
+    folder, _slash, name = node["path"].rpartition("/")
     return {
         "repo": node["repo"],
         "path": folder or ".",
@@ -176,7 +176,7 @@ def _item_row(node: Node) -> Row:
 
 
 def _build_rows(current: Context) -> Iterator[Row]:
-    for _, build in current.store.items(builds.KIND):
+    for build in current.store.values(builds.KIND):
         properties = build["info"].get("properties", {})
         yield {
             "name": build["name"],

@@ -64,12 +64,12 @@ def _key(name: str, number: str, started: int) -> str:
 
 
 def of_name(current: Context, name: str) -> list[Build]:
-    return [doc for _, doc in current.store.items(KIND, quote(name) + "/")]
+    return current.store.values(KIND, quote(name) + "/")
 
 
 def of_number(current: Context, name: str, number: str) -> list[Build]:
     """The runs of a number, oldest first."""
-    return [doc for _, doc in current.store.items(KIND, f"{quote(name)}/{quote(number)}/")]
+    return current.store.values(KIND, f"{quote(name)}/{quote(number)}/")
 
 
 def listing(request: Request) -> Response:

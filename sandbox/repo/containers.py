@@ -86,7 +86,7 @@ def tags(request: Request) -> Response:
     current = context(request)
     repo, image = request.path_params["repo"], request.path_params["image"]
     _require_docker(current, repo)
-    found = sorted({tag for name, tag, _ in _manifests(current, repo) if name == image})
+    found = sorted({tag for name, tag, _node in _manifests(current, repo) if name == image})
     if not found:
         raise _registry_error(
             404, "NAME_UNKNOWN", "Repository name not known to registry.", {"name": image}
@@ -100,7 +100,7 @@ def catalog(request: Request) -> Response:
     """GET .../{repo}/v2/_catalog: written interface 4.1; server fact (repo 1.3)."""
     current, repo = context(request), request.path_params["repo"]
     _require_docker(current, repo)
-    found = sorted({name for name, _, _ in _manifests(current, repo)})
+    found = sorted({name for name, _tag, _node in _manifests(current, repo)})
     page, headers = _page(request, found, "/v2/_catalog")
     return JSONResponse({"repositories": page}, headers=headers)
 

@@ -33,7 +33,7 @@ class _Target:
     def __init__(self, request: Request) -> None:
         current = context(request)
         raw, *matrix = raw_tail(request, "/").split(";")
-        key, _, path = urllib.parse.unquote(raw).partition("/")
+        key, _slash, path = urllib.parse.unquote(raw).partition("/")
         found = repositories.find(current, key)
         if found is None or found["type"] == "REMOTE":
             # server fact (repo 1.4)
@@ -47,7 +47,7 @@ class _Target:
         self.folder = path.endswith("/")
         self.properties: dict[str, list[str]] = {}
         for pair in matrix:
-            name, _, value = urllib.parse.unquote(pair).partition("=")
+            name, _equals, value = urllib.parse.unquote(pair).partition("=")
             self.properties.setdefault(name, []).extend(value.split(","))
         check_names(self.properties)
 
@@ -158,7 +158,7 @@ def _put_known(request: Request, target: _Target) -> Node:
 
 
 async def _put_folder(request: Request, target: _Target) -> Response:
-    async for _ in request.stream():
+    async for _chunk in request.stream():
         pass
     node = Tree(context(request)).make_folder(target.repo, target.path, user_name(request))
     return JSONResponse(storage.info(request, node), 201)

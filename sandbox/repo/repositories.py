@@ -57,7 +57,7 @@ def is_local(current: Context, key: str) -> bool:
 def listing(request: Request) -> Response:
     """GET /api/repositories: written interface 4.1; server fact (repo 1.3): filters, fields."""
     current = context(request)
-    every = [doc for _, doc in current.store.items(KIND)]
+    every = current.store.values(KIND)
     if not current.real(SERVICE):
         return JSONResponse([{"key": doc["key"], "type": doc["type"]} for doc in every])
     wanted = request.query_params.get("type")

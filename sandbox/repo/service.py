@@ -121,7 +121,7 @@ class RepoService(Service):
         guarded.__doc__ = handler.__doc__
         return guarded
 
-    def authenticate(self, request: Request) -> Response | None:
+    async def authenticate(self, request: Request) -> Response | None:
         """Basic, bearer or API key: written interface 5; server fact (repo 1.2) for refusals."""
         try:
             request.scope["sandbox.user"] = self._user(request)
@@ -137,7 +137,7 @@ class RepoService(Service):
             if user is None:
                 raise error(403, "Bad API key")
             return user
-        scheme, _, value = request.headers.get("authorization", "").partition(" ")
+        scheme, _space, value = request.headers.get("authorization", "").partition(" ")
         user = None
         if scheme.lower() == "bearer":
             user = credentials.get("tokens", {}).get(value.strip())
@@ -150,7 +150,7 @@ class RepoService(Service):
 
     def _basic(self, credentials: dict[str, Any], value: str) -> str | None:
         try:
-            name, _, password = base64.b64decode(value).decode("utf-8").partition(":")
+            name, _colon, password = base64.b64decode(value).decode("utf-8").partition(":")
         except (binascii.Error, UnicodeDecodeError):
             return None
         found = credentials.get("users", {}).get(name)

@@ -82,7 +82,7 @@ class Tree:
     def below(self, repo: str, path: str) -> list[Node]:
         """All items below a folder, without itself, in the order of their paths."""
         prefix = f"{repo}/{path}/" if path else f"{repo}/"
-        return [node for _, node in self._store.items(KIND, prefix) if node["path"] != path]
+        return [node for node in self._store.values(KIND, prefix) if node["path"] != path]
 
     def children(self, repo: str, path: str) -> list[Node]:
         start = len(path) + 1 if path else 0

@@ -57,7 +57,7 @@ class TrackerService(Service):
     def cloud(self) -> bool:
         return bool(self.settings["deployment"] == "Cloud")
 
-    def authenticate(self, request: Request) -> Response | None:
+    async def authenticate(self, request: Request) -> Response | None:
         return self.accounts.authenticate(request)
 
     def reset(self) -> None:

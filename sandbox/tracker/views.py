@@ -113,16 +113,16 @@ class Views:
 
     def whole_project(self, project: Json) -> Json:
         """One project with its versions and issue types."""
-        versions = self.world.store.items("tracker.version", f"{project['key']}/")
-        types = self.world.store.items("tracker.issuetype")
+        versions = self.world.store.values("tracker.version", f"{project['key']}/")
+        types = self.world.store.keys("tracker.issuetype")
         return {
             "expand": "description,lead,url,projectKeys",
             **self.project(project),
             "description": project.get("description", ""),
             "lead": self.user(project.get("lead")),
             "components": [],
-            "issueTypes": [self._named("issuetype", name) for name, _ in types],
-            "versions": [self.version(project["key"], entry["name"]) for _, entry in versions],
+            "issueTypes": [self._named("issuetype", name) for name in types],
+            "versions": [self.version(project["key"], entry["name"]) for entry in versions],
         }
 
     def version(self, project: str, name: str) -> Json:

@@ -81,7 +81,7 @@ class World:
         if field == "project":
             return set().union(*map(_names, self.projects.values()))
         if field in ("assignee", "reporter"):
-            return {key.lower() for key, _ in self.store.items("tracker.user")}
+            return {key.lower() for key in self.store.keys("tracker.user")}
         kind = "version" if field == "fixversion" else field
         names: set[str] = {"unresolved"} if field == "resolution" else set()
         for key, entry in self.store.items(f"tracker.{kind}"):

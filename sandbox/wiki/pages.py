@@ -60,7 +60,7 @@ class Pages:
 
     def all(self) -> Iterator[Json]:
         """By id, without restricted ones."""
-        for _, page in sorted(self.store.items("wiki.page"), key=lambda item: int(item[0])):
+        for _page_id, page in sorted(self.store.items("wiki.page"), key=lambda item: int(item[0])):
             if not page.get("hidden", False):
                 yield page
 

@@ -50,7 +50,7 @@ class WikiService(Service):
         super().__init__(context)
         self.accounts = Accounts(self)
 
-    def authenticate(self, request: Request) -> Response | None:
+    async def authenticate(self, request: Request) -> Response | None:
         refusal = self.accounts.authenticate(request)
         if refusal is not None or request.method in ("GET", "HEAD"):
             return refusal

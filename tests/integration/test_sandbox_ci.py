@@ -252,7 +252,7 @@ def test_the_crumb_as_text_has_two_exact_spellings(
 ) -> None:
     address = f"{url}/crumbIssuer/api/xml"
     text = _get(password_session, address, xpath=CRUMB_XPATH).text
-    field, _, crumb = text.partition(":")
+    field, _colon, crumb = text.partition(":")
     assert field == "Jenkins-Crumb"
     equals = _get(password_session, address, xpath=CRUMB_XPATH.replace('":"', "'='"))
     assert equals.text == f"Jenkins-Crumb={crumb}"
@@ -515,8 +515,8 @@ def _played(url: str, session: requests.Session, form: dict[str, str]) -> tuple[
     """Printed text, `OK` or `FAIL`, and the data of the marker line."""
     answer = _post(session, f"{url}/scriptText", data=form)
     assert answer.status_code == 200
-    printed, _, last = answer.text.removesuffix("\n").rpartition(f"{MARKER}:")
-    word, _, coded = last.partition(":")
+    printed, _marker, last = answer.text.removesuffix("\n").rpartition(f"{MARKER}:")
+    word, _colon, coded = last.partition(":")
     return printed, word, json.loads(base64.b64decode(coded))
 
 
@@ -547,7 +547,7 @@ def test_wrapped_scripts(url: str, session: requests.Session) -> None:
     assert data["exception"] == "java.lang.IllegalStateException: no"
     assert data["line"] == 2
     assert "\tat Script1.run" in data["trace"]
-    _, word, data = _played(url, session, _wrapper("thisDoesNotCompile("))
+    _printed, word, data = _played(url, session, _wrapper("thisDoesNotCompile("))
     assert (word, "MultipleCompilationErrorsException" in data["exception"]) == ("FAIL", True)
     ended = _post(session, f"{url}/scriptText", data=_wrapper("println 'x'; System.exit(1)"))
     assert (ended.status_code, ended.text) == (200, "x\n")

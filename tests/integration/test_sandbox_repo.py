@@ -180,7 +180,7 @@ def test_client_promotes_a_build(real: Sandbox) -> None:
     manager = ArtifactoryBuildManager(real.urls["repo"], auth=LOGIN)
     assert [run.run_number for run in manager.get_build_runs("app")] == ["7"]
     assert "statuses" not in manager.get_build_info("app", "7")["buildInfo"]
-    for _ in range(2):
+    for _promotion in range(2):
         manager.promote_build(
             "app",
             "7",
@@ -373,7 +373,7 @@ def test_large_upload_is_not_held_in_memory(real: Sandbox) -> None:
     size = 96 * 1024 * 1024
     block = bytes(1024 * 1024)
     before = peak_memory(real.pid)
-    blocks = (block for _ in range(size // len(block)))
+    blocks = (block for _index in range(size // len(block)))
     answer = Repo(real)("PUT", f"/{STAGING}/large.bin", data=blocks)
     assert answer.json()["size"] == str(size)
     assert peak_memory(real.pid) - before < size // 4
@@ -476,11 +476,19 @@ def test_repositories(real: Sandbox) -> None:
 
 
 def test_storage_summary(real: Sandbox) -> None:
+    admin = Repo(real, login=("admin", "admin-password"))
+    seeded = admin("GET", "/api/storageinfo").json()["binariesSummary"]
     Repo(real)("PUT", f"/{STAGING}/d/a.txt", data=bytes(2048))
+    Repo(real)("PUT", f"/{STAGING}/d/copy.txt", data=bytes(2048))
     assert Repo(real)("GET", "/api/storageinfo").status_code == 403
-    answer = Repo(real, login=("admin", "admin-password"))("GET", "/api/storageinfo").json()
-    assert answer["binariesSummary"]["binariesSize"] == "2.00 KB"
-    assert answer["repositoriesSummaryList"][-1]["repoKey"] == "TOTAL"
+    answer = admin("GET", "/api/storageinfo").json()
+    summary = answer["binariesSummary"]
+    assert int(summary["binariesCount"]) == int(seeded["binariesCount"]) + 1
+    assert int(summary["artifactsCount"]) == int(seeded["artifactsCount"]) + 2
+    spaces = {row["repoKey"]: row["usedSpace"] for row in answer["repositoriesSummaryList"]}
+    assert spaces[STAGING] == "4.00 KB"
+    assert list(spaces)[-1] == "TOTAL"
+    assert spaces["TOTAL"] == summary["artifactsSize"]
 
 
 def test_pattern_search(written: Sandbox) -> None:

@@ -296,7 +296,7 @@ def test_server_caps_the_page(sandbox: Sandbox) -> None:
 
 def test_order_is_stable_only_where_it_is_unique(sandbox: Sandbox) -> None:
     sandbox.settings("tracker", unstable_order=True)
-    runs = [keys(get(sandbox, SEARCH, jql="project = OPS ORDER BY status")) for _ in range(3)]
+    runs = [keys(get(sandbox, SEARCH, jql="project = OPS ORDER BY status")) for _run in range(3)]
     assert len({tuple(run) for run in runs}) > 1
     jql = "project = OPS ORDER BY status, key"
     assert keys(get(sandbox, SEARCH, jql=jql)) == keys(get(sandbox, SEARCH, jql=jql))

@@ -360,7 +360,7 @@ MACRO = (
 
 def test_save_completes_macros() -> None:
     stored = without_local_ids(MACRO)
-    start, _, rest = stored.partition(' ac:name="code" ac:schema-version="1">')
+    start, _attributes, rest = stored.partition(' ac:name="code" ac:schema-version="1">')
     assert start.startswith('<ac:structured-macro ac:macro-id="')
     assert rest == (
         '<ac:parameter ac:name="language">c</ac:parameter>'

@@ -194,7 +194,12 @@ def test_the_lock_pins_every_package_to_one_version() -> None:
 
 def test_the_lock_holds_everything_that_is_asked_for_by_name() -> None:
     asked = set()
-    for name in ("requirements.txt", "requirements-demo.in", "requirements-dev.in"):
+    for name in (
+        "requirements.txt",
+        "requirements-demo.in",
+        "requirements-dev.in",
+        "sandbox/requirements.in",
+    ):
         for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
             if line and not line.startswith(("#", "-r ")):
                 asked.add(re.split(r"[=<>;\[ ]", line)[0].lower())

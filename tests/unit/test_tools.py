@@ -76,7 +76,7 @@ def test_a_job_sees_no_setting_of_its_caller(
 
 def test_stop_ends_a_job_and_starts_no_other(runner: check.Runner) -> None:
     outcomes: list[check.Outcome] = []
-    waiting = job("import time; time.sleep(600)")
+    waiting = job("import threading; threading.Event().wait(600)")
     thread = threading.Thread(target=lambda: outcomes.append(runner.run(waiting)))
     thread.start()
     for _attempt in range(3000):

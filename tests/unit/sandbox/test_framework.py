@@ -68,6 +68,7 @@ def test_documents_are_kept_by_kind_and_key(store: Store) -> None:
     assert store.get("a.x", "p/3") is None
     assert store.keys("a.x") == ["p/1", "p/2", "q"]
     assert store.items("a.x", "p/") == [("p/1", {"n": 1}), ("p/2", {"n": 2})]
+    assert store.values("a.x", "p/") == [{"n": 1}, {"n": 2}]
     store.put("a.x", "p/1", {"n": 5})
     assert store.get("a.x", "p/1") == {"n": 5}
     assert store.delete("a.x", "p/1")
@@ -184,7 +185,7 @@ def test_faults_hit_in_order_and_are_used_up() -> None:
     faults.add({"service": "repo", "match": "name=x", "status": 501, "times": 2})
     assert faults.take("ci", "PUT", "/a", "") is None
     assert faults.take("repo", "GET", "/a", "") is None
-    hits = [faults.take("repo", "PUT", "/a", "name=x") for _ in range(4)]
+    hits = [faults.take("repo", "PUT", "/a", "name=x") for _request in range(4)]
     assert [hit and hit.status for hit in hits] == [500, 501, 501, None]
     assert faults.pending == []
 
@@ -268,7 +269,7 @@ def test_truncated_answer(sandbox: Sandbox, session: requests.Session) -> None:
     answer = session.get(url, stream=True)
     assert (answer.status_code, answer.headers["Content-Length"]) == (200, "10")
     with pytest.raises(requests.exceptions.ChunkedEncodingError):
-        _ = answer.content
+        list(answer.iter_content())
     assert session.get(url).content == b"0123456789"
 
 
@@ -313,10 +314,10 @@ def test_reset_restores_the_seed(sandbox: Sandbox, session: requests.Session) ->
 def test_answer_leaves_in_one_segment(sandbox: Sandbox) -> None:
     request = b"GET /repo/api/repositories HTTP/1.1\r\nHost: x\r\n\r\n"
     with socket.create_connection(("127.0.0.1", sandbox.port), timeout=10) as connection:
-        for _ in range(5):
+        for _request in range(5):
             connection.sendall(request)
             answer = connection.recv(65536)
-            head, _, body = answer.partition(b"\r\n\r\n")
+            head, _blank_line, body = answer.partition(b"\r\n\r\n")
             length = re.search(rb"content-length: (\d+)", head)
             assert length is not None
             assert len(body) == int(length[1]) > 0
@@ -360,7 +361,7 @@ def test_addresses_are_printed_and_an_interrupt_ends_it_cleanly(tmp_path: Path) 
     command = [sys.executable, "-m", "sandbox", "--flavour", "repo=written", "--ready-file"]
     process = subprocess.Popen([*command, str(ready)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    lines = [process.stdout.readline().split() for _ in range(6)]
+    lines = [process.stdout.readline().split() for _line in range(6)]
     process.send_signal(signal.SIGINT)
     assert process.wait(10) == 0
     process.stdout.close()
