@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The answers of the code analysis server: JSON objects, one per line.
+
+Sources: written interface, 2.5, for builds; server facts for all else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.errors import ToolchainError
+
+Record = dict[str, Any]
+
+
+class Unreadable(ValueError):
+    """An answer that is not what the server promises; the text says how it is broken."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The error object of the server; C(status) is the status of the answer may differ from it."""
+
+    status: int
+    message: str
+
+
+def refusal_of(record: Mapping[str, Any]) -> Refusal | None:
+    """The error that a record is: an integer C(status) and no other member than C(message).
+
+    Records of a search have both too, but a C(status) that is a text, and many more members.
+    """
+    status = record.get("status")
+    if type(status) is not int or not set(record) <= {"status", "message"}:
+        return None
+    return Refusal(status, str(record.get("message") or ""))
+
+
+def records(lines: Iterable[bytes]) -> Iterator[Record]:
+    """The objects of an answer, each as soon as its line is there.
+
+    Blank lines, CRLF and a missing last newline are fine; so is one object over several lines.
+    Raises :class:`Unreadable` for everything else, a cut answer above all.
+    """
+    source = (line.strip() for line in lines)
+    first = next((line for line in source if line), None)
+    if first is None:
+        return
+    opening = _decoded(first)
+    if opening is None:
+        yield _spread_object(first, source)
+        return
+    yield _object(opening)
+    for line in filter(None, source):
+        value = _decoded(line)
+        if value is None:
+            raise Unreadable(_where(line, any(source)))
+        yield _object(value)
+
+
+def _spread_object(first: bytes, rest: Iterable[bytes]) -> Record:
+    lines = [first, *filter(None, rest)]
+    value = _decoded(b"\n".join(lines))
+    if value is None:
+        raise Unreadable(_where(first, len(lines) > 1 and not first.startswith(b"{")))
+    return _object(value)
+
+
+def _where(line: bytes, more_follows: bool) -> str:
+    if more_follows or not line.startswith(b"{"):
+        return "a line of the answer is not JSON"
+    return "the answer was cut: its last object is not complete"
+
+
+def _decoded(text: bytes) -> Any:
+    """The JSON value of C(text), C(None) where it is none (a bare C(null) is no record either)."""
+    try:
+        return json.loads(text.decode("utf-8-sig"))
+    except ValueError:
+        return None
+
+
+def _object(value: Any) -> Record:
+    if not isinstance(value, dict):
+        raise Unreadable("a line of the answer is not a JSON object")
+    return value
+
+
+def entries(record: Record, member: str) -> list[Record]:
+    """The objects in a list of a record; none where the server leaves the list out."""
+    found = record.get(member) or []
+    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
+        raise ToolchainError(
+            "protocol", f"the record of the server has no list of objects as {member}"
+        )
+    return found

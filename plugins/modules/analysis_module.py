@@ -1,0 +1,141 @@
+#!/usr/bin/python
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: analysis_module
+short_description: Manage a module of a project on the code analysis server
+version_added: 0.1.0
+description:
+  - Creates, changes, renames or deletes a module of a project, that is, a named part of its source code.
+  - What is not given is not managed. A module that is as wanted costs one request.
+  - After a change the module is read back; a field that the server did not keep fails the task by its name.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.analysis
+  - delivery.toolchain.attributes
+  - delivery.toolchain.attributes.analysis
+options:
+  project:
+    description: Name of the project. It must be there.
+    type: str
+    required: true
+  name:
+    description: Name of the module.
+    type: str
+    required: true
+  new_name:
+    description:
+      - The name that the module is to have.
+      - A module that has it already, while none is called O(name) any more, counts as renamed. Where there is neither, the
+        module is created under this name. Where there are both, the task fails with a conflict.
+      - Only with O(state=present).
+    type: str
+  allow_all:
+    description:
+      - Whether everybody has access to the module unless something else is said.
+      - Some servers do not show it. It then cannot be compared, is written when the module is created or together with
+        another change only, and a warning says so.
+    type: bool
+  paths:
+    description:
+      - Patterns of the paths that belong to the module, as V(**/src/*). The list replaces the present one.
+      - The order has no meaning. Needed where the module is not there yet.
+    type: list
+    elements: str
+  state:
+    description: Whether the module is to be there.
+    type: str
+    choices: [present, absent]
+    default: present
+seealso:
+  - module: delivery.toolchain.analysis_role
+"""
+
+EXAMPLES = r"""
+- name: Everything below lib and include is the library
+  delivery.toolchain.analysis_module:
+    project: toolchain
+    name: library
+    allow_all: true
+    paths:
+      - "**/lib/*"
+      - "**/include/*"
+
+- name: Give it another name
+  delivery.toolchain.analysis_module:
+    project: toolchain
+    name: library
+    new_name: runtime
+
+- name: Remove it
+  delivery.toolchain.analysis_module:
+    project: toolchain
+    name: runtime
+    state: absent
+"""
+
+RETURN = r"""
+module:
+  description:
+    - The module as it is after the task (in check mode, as far as it is known before).
+    - Fields that the server does not show are left out.
+  returned: when O(state=present)
+  type: dict
+  contains:
+    project:
+      description: Name of the project.
+      type: str
+      returned: always
+    name:
+      description: Name of the module, the new one after a change of it.
+      type: str
+      returned: always
+    allow_all:
+      description: Whether everybody has access by default.
+      type: bool
+      returned: when the server shows it
+    paths:
+      description: Patterns of the paths that belong to the module.
+      type: list
+      elements: str
+      returned: when the server shows them
+  sample:
+    project: toolchain
+    name: library
+    allow_all: true
+    paths: ["**/lib/*", "**/include/*"]
+http:
+  description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  returned: always
+  type: dict
+error:
+  description: What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
+  returned: on failure
+  type: dict
+"""
+
+from typing import Any
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import module
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "project": {"type": "str", "required": True},
+    "name": {"type": "str", "required": True},
+    "new_name": {"type": "str"},
+    "allow_all": {"type": "bool"},
+    "paths": {"type": "list", "elements": "str"},
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+}
+
+
+def main() -> None:
+    host.run("analysis", OPTIONS, module.ModuleOperation)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+#!/usr/bin/python
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: analysis_role
+short_description: Manage a role of the code analysis server
+version_added: 0.1.0
+description:
+  - Creates, changes or deletes a role, its permissions and the changes of an issue's status that it allows.
+  - What is not given is not managed. An existing role that is as wanted costs one request.
+  - After a change the role is read back; a field that the server did not keep fails the task by its name.
+  - A role that the server marks as read-only cannot be changed or deleted; the task fails before it writes.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.analysis
+  - delivery.toolchain.attributes
+  - delivery.toolchain.attributes.analysis
+options:
+  name:
+    description: Name of the role.
+    type: str
+    required: true
+  permissions:
+    description:
+      - Permission to V(true) (granted) or V(false) (revoked). Permissions that are not named stay as they are.
+      - A permission is named as the parameter (V(create_project)) or as the server shows it (V(Create project)).
+      - The written interface knows C(create_project), C(manage_roles) and C(change_issue_status); real servers also
+        C(manage_users), C(access_source_files), C(assign_role), C(change_project_settings), C(create_build),
+        C(delete_build), C(delete_project), C(manage_modules), C(use_local_configuration), C(webapi_access),
+        C(execute_kwxsync), C(create_stream), C(delete_stream).
+      - Besides these, every permission that the role of the server itself lists is known.
+    type: dict
+  create_project:
+    description: The permission to create projects, as in O(permissions).
+    type: bool
+  manage_roles:
+    description: The permission to manage roles, as in O(permissions).
+    type: bool
+  change_issue_status:
+    description: The permission to change the status of issues, as in O(permissions).
+    type: bool
+  allowed_status_transitions:
+    description:
+      - The changes of an issue's status that the role allows; the list replaces the present one, and an empty list empties it.
+      - The order has no meaning.
+    type: list
+    elements: dict
+    suboptions:
+      from:
+        description: Status before the change; V(Any) stands for every status.
+        type: str
+        required: true
+      to:
+        description: Status after the change.
+        type: str
+        required: true
+  state:
+    description: Whether the role is to be there.
+    type: str
+    choices: [present, absent]
+    default: present
+notes:
+  - A server that does not show the permissions of its roles gives nothing to compare with. They are then written when the
+    role is created or together with another change, and a warning says so.
+seealso:
+  - module: delivery.toolchain.analysis_module
+"""
+
+EXAMPLES = r"""
+- name: Let developers analyse and fix issues
+  delivery.toolchain.analysis_role:
+    name: developers
+    change_issue_status: true
+    create_project: false
+    allowed_status_transitions:
+      - from: Any
+        to: Analyze
+      - from: Analyze
+        to: Fix
+
+- name: Grant what only real servers know
+  delivery.toolchain.analysis_role:
+    name: build agents
+    permissions:
+      create_build: true
+      Web API access: true
+
+- name: Remove a role
+  delivery.toolchain.analysis_role:
+    name: contractors
+    state: absent
+"""
+
+RETURN = r"""
+role:
+  description:
+    - The role as it is after the task (in check mode, as far as it is known before).
+    - Fields that the server does not show are left out.
+  returned: when O(state=present)
+  type: dict
+  contains:
+    name:
+      description: Name of the role.
+      type: str
+      returned: always
+    permissions:
+      description: Parameter name of each permission, and whether it is granted.
+      type: dict
+      returned: when the server shows permissions
+    allowed_status_transitions:
+      description: Allowed changes of the status, each with C(from) and C(to).
+      type: list
+      elements: dict
+      returned: when the server shows permissions
+    readonly:
+      description: Whether the role is built in and cannot be changed.
+      type: bool
+      returned: when the server tells
+  sample:
+    name: developers
+    permissions: {create_project: false, manage_roles: false, change_issue_status: true}
+    allowed_status_transitions: [{from: Any, to: Analyze}, {from: Analyze, to: Fix}]
+    readonly: false
+http:
+  description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  returned: always
+  type: dict
+error:
+  description: What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
+  returned: on failure
+  type: dict
+"""
+
+from typing import Any
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import role
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+
+TRANSITION = {"from": {"type": "str", "required": True}, "to": {"type": "str", "required": True}}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "name": {"type": "str", "required": True},
+    "permissions": {"type": "dict"},
+    "create_project": {"type": "bool"},
+    "manage_roles": {"type": "bool"},
+    "change_issue_status": {"type": "bool"},
+    "allowed_status_transitions": {"type": "list", "elements": "dict", "options": TRANSITION},
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+}
+
+
+def main() -> None:
+    host.run("analysis", OPTIONS, role.RoleOperation)
+
+
+if __name__ == "__main__":
+    main()

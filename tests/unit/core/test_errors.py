@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import errors
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+
+LOGIN_PAGE = """<!DOCTYPE html>
+<html><head><title>Log in &amp; go</title><style>p { color: red }</style></head>
+<body><h1>HTTP Status 401</h1><p>Wrong <b>name</b> or password.</p><p></p></body></html>"""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"errors": [{"status": 404, "message": "Not there"}]}, "Not there"),
+        (
+            {
+                "errors": [
+                    {"code": "MANIFEST_UNKNOWN", "message": "manifest unknown", "detail": "x"}
+                ]
+            },
+            "manifest unknown; x",
+        ),
+        ({"messages": [{"level": "ERROR", "message": "No move"}, {"message": "b"}]}, "No move; b"),
+        ({"error massages": [{"message": "spelt like this"}]}, "spelt like this"),
+        (
+            {"errorMessages": ["JQL is wrong", ""], "errors": {"project": "is unknown"}},
+            "project: is unknown; JQL is wrong",
+        ),
+        (
+            {"statusCode": 400, "message": "Bad", "data": {"errors": [{"message": {"key": "k"}}]}},
+            "Bad",
+        ),
+        (
+            {"message": "Top", "data": {"errors": [{"message": "below"}]}},
+            "Top; below",
+        ),
+        ({"message": {"translation": "x"}, "reason": "Conflict"}, "Conflict"),
+        ({"status": 400, "message": "Role exists"}, "Role exists"),
+        ({"error": "invalid_grant", "error_description": "expired"}, "expired"),
+        ({"errors": [{"message": "twice"}, {"message": "twice"}]}, "twice"),
+        (["one", {"message": "two"}], "one; two"),
+        ("just text", "just text"),
+        ({"strange": 1}, '{"strange": 1}'),
+        ({"errors": []}, '{"errors": []}'),
+        ({"message": None, "errors": None}, '{"message": null, "errors": null}'),
+        (7, "7"),
+        (None, "null"),
+    ],
+)
+def test_the_words_of_json(body: Any, expected: str) -> None:
+    assert errors.words(json.dumps(body)) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("", ""),
+        ("  plain\n  text  ", "plain text"),
+        ("{not json", "{not json"),
+        (LOGIN_PAGE, "Log in & go; HTTP Status 401; Wrong name or password."),
+        ("<html><body><img></body></html>", "an HTML page without a message"),
+        ("\ufeff\n<HTML><TITLE>Upper</TITLE></HTML>", "Upper"),
+        ('<?xml version="1.0"?><!-- c --><html xmlns="x"><h2>Proxy</h2></html>', "Proxy"),
+        ("<html><p>same</p><p>same</p></html>", "same"),
+        ("<status><message>XML of a server</message></status>", None),
+    ],
+)
+def test_the_words_of_text_and_html(body: str, expected: str | None) -> None:
+    assert errors.words(body) == (body if expected is None else expected)
+
+
+@given(st.text() | st.builds(lambda text: f"<html><p>{text}</p></html>", st.text()))
+def test_words_are_one_line_of_limited_length(body: str) -> None:
+    found = errors.words(body)
+    assert len(found) <= errors.WORDS_LIMIT
+    assert "\n" not in found
+
+
+def test_long_words_are_cut_visibly() -> None:
+    assert errors.shorten("x" * 2000) == "x" * (errors.WORDS_LIMIT - 1) + "…"
+    assert errors.shorten("one two three", 8) == "one two…"
+    assert len(errors.words(json.dumps({"message": "y " * 5000}))) <= errors.WORDS_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, "rejected"),
+        (401, "auth"),
+        (403, "permission"),
+        (404, "not_found"),
+        (405, "rejected"),
+        (408, "timeout"),
+        (409, "conflict"),
+        (410, "not_found"),
+        (412, "conflict"),
+        (413, "rejected"),
+        (422, "rejected"),
+        (429, "rate_limited"),
+        (500, "server"),
+        (503, "server"),
+        (599, "server"),
+        (204, "protocol"),
+        (302, "protocol"),
+    ],
+)
+def test_the_kind_of_a_status(status: int, kind: str) -> None:
+    assert errors.kind_of_status(status) == kind
+
+
+def test_an_error_is_a_value() -> None:
+    error = ToolchainError(
+        "conflict",
+        "creating x: taken",
+        status=409,
+        method="POST",
+        url="http://host/x",
+        detail="taken",
+        result={"id": 1},
+    )
+    assert str(error) == "creating x: taken"
+    assert error.as_dict() == {
+        "kind": "conflict",
+        "status": 409,
+        "method": "POST",
+        "url": "http://host/x",
+        "detail": "taken",
+    }
+    assert error.result == {"id": 1}
+    assert not error.unanswered
+
+
+def test_what_we_refuse_ourselves_is_invalid() -> None:
+    error = errors.invalid("no")
+    assert (error.kind, error.status, error.url) == ("invalid", None, None)

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from email.utils import formatdate
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import http
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+
+UNICODE = st.text(st.characters(exclude_categories=["Cs"]))
+NOW = 1_700_000_000.0
+REQUEST = http.Request("reading x", "GET", "http://u:p@host/x?token=abc", reads=True)
+
+
+def answer(body: str | bytes, status: int = 200) -> http.Answer:
+    raw = body.encode() if isinstance(body, str) else body
+    return http.Answer(status, {}, raw, REQUEST, REQUEST.url)
+
+
+@pytest.mark.parametrize(
+    ("segments", "expected"),
+    [
+        (("a", "b"), "a/b"),
+        (("a/b", "ä ö"), "a%2Fb/%C3%A4%20%C3%B6"),
+        (("100%", "a?b#c;d=e&f+g:h"), "100%25/a%3Fb%23c%3Bd%3De%26f%2Bg%3Ah"),
+        (("...", "~x_y-z.1"), ".../~x_y-z.1"),
+    ],
+)
+def test_segments_are_encoded_one_by_one(segments: tuple[str, ...], expected: str) -> None:
+    assert http.path(*segments) == expected
+    assert http.path(*segments, slash=True) == f"{expected}/"
+
+
+@pytest.mark.parametrize("segment", ["", ".", ".."])
+def test_segments_that_lead_elsewhere_are_refused(segment: str) -> None:
+    with pytest.raises(ToolchainError) as caught:
+        http.path("a", segment, "b")
+    assert caught.value.kind == "invalid"
+
+
+@given(st.lists(UNICODE.filter(lambda text: text not in ("", ".", "..")), min_size=1))
+def test_a_path_can_be_taken_apart_again(segments: list[str]) -> None:
+    assert [unquote(part) for part in http.path(*segments).split("/")] == segments
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({}, ""),
+        ({"a": "b c", "d": None, "e": ""}, "a=b%20c&e="),
+        ({"on": True, "off": False, "n": 0}, "on=true&off=false&n=0"),
+        ({"x": ["1", None, True]}, "x=1&x=true"),
+        ([("b", "2"), ("a", "1"), ("b", "/+&=")], "b=2&a=1&b=%2F%2B%26%3D"),
+        ({"ü": "ß"}, "%C3%BC=%C3%9F"),
+    ],
+)
+def test_queries(query: Any, expected: str) -> None:
+    assert http.encode(query) == expected
+
+
+@given(st.lists(st.tuples(UNICODE.filter(bool), UNICODE)))
+def test_a_query_can_be_taken_apart_again(pairs: list[tuple[str, str]]) -> None:
+    assert parse_qsl(http.encode(pairs), keep_blank_values=True) == pairs
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("http://Host/x", ("http", "host", 80)),
+        ("https://host:8443", ("https", "host", 8443)),
+        ("https://host", ("https", "host", 443)),
+        ("https://[::1]:1/", ("https", "::1", 1)),
+        ("mailto:x", ("mailto", "", None)),
+        ("http://host:port/x", ("", "", None)),
+        ("http://[host/x", ("", "", None)),
+    ],
+)
+def test_the_origin_of_an_address(url: str, expected: tuple[str, str, int | None]) -> None:
+    assert http.origin(url) == expected
+
+
+@pytest.mark.parametrize(
+    ("url", "is_login"),
+    [
+        ("http://h/login", True),
+        ("http://h/ctx/login.action?os_destination=x", True),
+        ("http://h/login.jsp", True),
+        ("http://h/securityRealm/commenceLogin?from=%2F", True),
+        ("http://h/sign_in", True),
+        ("http://h/signin/", True),
+        ("http://h/log-in.php", True),
+        ("http://h/blogin", False),
+        ("http://h/login/x.txt", False),
+        ("http://h/catalogin.html", False),
+        ("http://h/", False),
+        ("http://[h/login", True),
+    ],
+)
+def test_login_pages_are_known_by_their_address(url: str, is_login: bool) -> None:
+    assert http.is_login_page(url) is is_login
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, None),
+        ("0", 0.0),
+        (" 120 ", 120.0),
+        (formatdate(NOW + 90, usegmt=True), 90.0),
+        (formatdate(NOW - 90, usegmt=True), 0.0),
+        ("soon", None),
+        ("-5", None),
+        ("1.5", None),
+        ("²", None),
+        ("", None),
+    ],
+)
+def test_retry_after(
+    value: str | None, expected: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.time", lambda: NOW)
+    assert http.retry_after(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("location", "expected"),
+    [
+        ("/x", "http://host/x"),
+        ("x?y", "http://host/a/x?y"),
+        ("//other/x", "http://other/x"),
+        ("https://other", "https://other"),
+        ("http://[other", "http://[other"),
+    ],
+)
+def test_the_address_that_a_location_names(location: str, expected: str) -> None:
+    assert http.target("http://host/a/b", location) == expected
+
+
+def test_json_is_decoded() -> None:
+    assert answer('{"a": "ü"}').json() == {"a": "ü"}
+    assert answer("null").json() is None
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "words"),
+    [
+        ("", "protocol", "empty body"),
+        (" \n", "protocol", "empty body"),
+        (
+            "<html><title>Hello</title></html>",
+            "protocol",
+            "HTML where JSON was expected: check url",
+        ),
+        ('<html><form><input type="password"></form></html>', "auth", "login page"),
+        ("OK", "protocol", "other text"),
+        ('{"cut": ', "protocol", "other text"),
+        (b'{"a": "\xff"}', "protocol", "other text"),
+    ],
+)
+def test_what_is_not_json(body: str | bytes, kind: str, words: str) -> None:
+    with pytest.raises(ToolchainError) as caught:
+        answer(body).json()
+    error = caught.value
+    assert error.kind == kind
+    assert words in str(error)
+    assert str(error).startswith("reading x: ")
+    assert error.url == "http://host/x?token=***"

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.ltoken import (
+    login_of_token_file,
+)
+
+URL = "https://Host.example:8443/context"
+LINES = """
+other.example;8443;me;t0
+host.example;8443;me;t1
+HOST.example;8443;you;t2
+host.example;8080;me;t3
+host.example;443;tls;t4
+host.example;80;plain;t5
+host.example;8443;broken
+host.example;8443;;empty
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "ltoken"
+    path.write_text(LINES)
+    return str(path)
+
+
+def refused(url: str, user: str | None, path: str | None) -> str:
+    with pytest.raises(ToolchainError) as caught:
+        login_of_token_file(url, user, path)
+    assert caught.value.kind == "invalid"
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "user", "expected"),
+    [
+        (URL, "me", ("me", "t1")),
+        (URL, "you", ("you", "t2")),
+        ("http://host.example:8080", None, ("me", "t3")),
+        ("https://host.example", None, ("tls", "t4")),
+        ("http://HOST.EXAMPLE/x", None, ("plain", "t5")),
+        ("https://other.example:8443", None, ("me", "t0")),
+    ],
+)
+def test_host_port_and_user_choose_a_line(
+    url: str, user: str | None, expected: tuple[str, str], file: str
+) -> None:
+    assert login_of_token_file(url, user, file) == expected
+
+
+def test_several_users_need_a_name(file: str) -> None:
+    message = refused(URL, None, file)
+    assert "2 lines" in message
+    assert "give username" in message
+    assert "t1" not in message
+
+
+@pytest.mark.parametrize(
+    ("url", "user"), [("https://nowhere.example", None), (URL, "nobody"), (URL, "Me")]
+)
+def test_a_file_that_was_named_must_have_a_line(url: str, user: str | None, file: str) -> None:
+    message = refused(url, user, file)
+    assert "has no line for" in message
+    assert "kwauth" in message
+
+
+def test_the_same_login_twice_is_one(tmp_path: Path) -> None:
+    path = tmp_path / "ltoken"
+    path.write_text("host.example;8443;me;t1\r\nhost.example;8443;me;t1\r\n")
+    assert login_of_token_file(URL, None, str(path)) == ("me", "t1")
+
+
+def test_the_file_of_the_environment_comes_before_that_of_the_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    home = tmp_path / ".klocwork"
+    home.mkdir()
+    (home / "ltoken").write_text("host.example;8443;me;from-home\n")
+    assert login_of_token_file(URL, "me", None) == ("me", "from-home")
+    monkeypatch.setenv("KLOCWORK_LTOKEN", file)
+    assert login_of_token_file(URL, "me", None) == ("me", "t1")
+
+
+def test_a_server_without_access_control_needs_no_file() -> None:
+    assert login_of_token_file(URL, "me", None) == ("me", None)
+    assert "cannot be read" in refused(URL, None, None)
+
+
+def test_a_file_of_others_is_no_reason_to_refuse_a_user(
+    file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KLOCWORK_LTOKEN", file)
+    assert login_of_token_file("http://free.example", "me", None) == ("me", None)
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    assert "No such file" in refused(URL, "me", str(tmp_path / "missing"))
+    binary = tmp_path / "binary"
+    binary.write_bytes(b"\xff\xfe\x00")
+    assert "is not text" in refused(URL, "me", str(binary))
+    assert "cannot be read" in refused(URL, "me", str(tmp_path))

@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import options
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.options import Connection
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
+
+URL = "https://host.example:8443/context"
+PEM = "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----\n"
+OAUTH: dict[str, Any] = {
+    "oauth_consumer_key": "consumer",
+    "oauth_private_key": PEM,
+    "oauth_access_token": "token",
+    "oauth_access_token_secret": "token-secret",
+}
+#: One whole credential of each kind, and what a connection then holds.
+KINDS: dict[str, tuple[str, dict[str, Any]]] = {
+    "password": ("repo", {"username": "u", "password": "p-secret"}),
+    "token": ("repo", {"token": "t-secret"}),
+    "api_key": ("repo", {"api_key": "k-secret"}),
+    "oauth": ("tracker", OAUTH),
+    "ltoken": ("analysis", {"username": "u", "ltoken": "l-secret"}),
+}
+
+
+def resolve(
+    service: str = "repo", environ: dict[str, str] | None = None, **given: Any
+) -> Connection:
+    values: dict[str, Any] = {"url": URL, **given}
+    return options.resolve(service, values.get, environ or {})
+
+
+def refused(service: str = "repo", environ: dict[str, str] | None = None, **given: Any) -> str:
+    with pytest.raises(ToolchainError) as caught:
+        resolve(service, environ, **given)
+    assert caught.value.kind == "invalid"
+    message = str(caught.value)
+    assert not [text for text in ("secret", "pw") if f"{text}-x" in message]
+    return message
+
+
+def environ(service: str, values: dict[str, str]) -> dict[str, str]:
+    return {options.environment_name(service, name): value for name, value in values.items()}
+
+
+def held(connection: Connection) -> set[str]:
+    """The kinds of credentials that a connection holds."""
+    return {name for name in KINDS if getattr(connection, name) is not None}
+
+
+# The address
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("http://host", "http://host"),
+        ("http://host/", "http://host"),
+        (" https://host:8443/a/b/ ", "https://host:8443/a/b"),
+        ("https://[::1]:8443/x", "https://[::1]:8443/x"),
+        ("https://u:p@host/x", "https://host/x"),
+    ],
+)
+def test_the_base_address(url: str, expected: str) -> None:
+    assert resolve(url=url).url == expected
+
+
+@pytest.mark.parametrize("url", [None, ""])
+@pytest.mark.parametrize("service", options.SERVICES)
+def test_no_address_names_the_option_and_the_variable(service: str, url: str | None) -> None:
+    message = refused(service, url=url)
+    assert "option url" in message
+    assert f"TOOLCHAIN_{service.upper()}_URL" in message
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "host/path",
+        "ftp://host",
+        "http://",
+        "http:///x",
+        "http://host:port",
+        "http://[host",
+        "http://host?x=1",
+        "http://host#x",
+        "http://u:pw-x@host?x=1",
+        "http://u:pw-x@host:port",
+    ],
+)
+def test_an_address_that_is_none(url: str) -> None:
+    assert "address" in refused(url=url)
+
+
+@pytest.mark.parametrize("service", ["repo", "tracker", "wiki", "ci"])
+def test_user_info_becomes_the_login(service: str) -> None:
+    connection = resolve(service, url="https://us%40er:p%2Fw%C3%BC@host/x")
+    assert connection.url == "https://host/x"
+    assert connection.username == "us@er"
+    assert connection.password is not None
+    assert connection.password.reveal() == "p/wü"
+
+
+def test_user_info_of_the_analysis_server_is_user_and_token() -> None:
+    connection = resolve("analysis", url="https://me:tok@host")
+    assert (connection.username, connection.ltoken) == ("me", Secret("tok"))
+
+
+def test_user_info_may_agree_with_an_option_but_not_contradict_it() -> None:
+    assert resolve(url="https://u:p@host", username="u", password="p").username == "u"
+    assert resolve(url="https://u@host", password="p").username == "u"
+    assert "another username" in refused(url="https://u:p@host", username="v", password="p")
+    assert "another password" in refused(url="https://u:pw-x@host", password="q")
+
+
+def test_user_info_is_a_kind_of_credential() -> None:
+    assert "username goes with password" in refused(url="https://u@host", token="t")
+    assert "two ways" in refused(url="https://u:pw-x@host", token="t")
+
+
+def test_user_info_of_the_environment_gives_way_to_the_task() -> None:
+    url = "https://u:p@host"
+    variables = environ("repo", {"url": url})
+    connection = resolve(environ=variables, url=url, token="t")
+    assert held(connection) == {"token"}
+    assert resolve(environ=variables, url=url).username == "u"
+
+
+def test_what_of_an_address_must_not_be_shown() -> None:
+    assert set(options.secrets_of_url("https://u:p%2Fw@host")) == {"p%2Fw", "p/w"}
+    assert options.secrets_of_url("https://host") == []
+    assert options.secrets_of_url("http://[host") == []
+
+
+# Which credential counts
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_kind_of_credential(kind: str) -> None:
+    service, given = KINDS[kind]
+    connection = resolve(service, **given)
+    assert held(connection) == {kind}
+    assert connection.has_credentials
+    assert [
+        secret.reveal() for secret in connection.secrets if secret.reveal() not in given.values()
+    ] == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_environment_serves_where_the_task_names_none(kind: str) -> None:
+    service, given = KINDS[kind]
+    assert held(resolve(service, environ(service, given))) == {kind}
+
+
+@pytest.mark.parametrize("in_environment", ["password", "token", "api_key"])
+@pytest.mark.parametrize("in_task", ["password", "token", "api_key"])
+def test_the_task_comes_before_the_environment(in_task: str, in_environment: str) -> None:
+    given = {name: f"task-{value}" for name, value in KINDS[in_task][1].items()}
+    connection = resolve(environ=environ("repo", KINDS[in_environment][1]), **given)
+    assert held(connection) == {in_task}
+    assert all(secret.reveal().startswith("task-") for secret in connection.secrets)
+
+
+def test_half_a_credential_of_the_task_is_not_completed_by_the_environment() -> None:
+    variables = environ("repo", {"username": "u", "password": "p"})
+    assert "username without password" in refused(environ=variables, username="v")
+    assert "password without username" in refused(environ=variables, password="q")
+
+
+def test_an_empty_variable_is_none() -> None:
+    assert not resolve(environ=environ("repo", {"token": "", "username": ""})).has_credentials
+
+
+def test_variables_of_another_service_do_not_count() -> None:
+    assert not resolve("wiki", environ("tracker", {"token": "t"})).has_credentials
+
+
+@pytest.mark.parametrize(
+    ("service", "given"),
+    [
+        ("repo", {"token": "t", "username": "u", "password": "p"}),
+        ("repo", {"api_key": "k", "token": "t"}),
+        ("repo", {"api_key": "k", "password": "p", "username": "u"}),
+        ("tracker", {**OAUTH, "token": "t"}),
+        ("wiki", {**OAUTH, "username": "u", "password": "p"}),
+        ("analysis", {"username": "u", "ltoken": "t", "ltoken_file": "/nowhere"}),
+    ],
+)
+@pytest.mark.parametrize("from_environment", [True, False])
+def test_two_kinds_are_refused(service: str, given: dict[str, Any], from_environment: bool) -> None:
+    if from_environment:
+        message = refused(service, environ(service, given))
+    else:
+        message = refused(service, **given)
+    assert "two ways to log in" in message
+
+
+@pytest.mark.parametrize(
+    ("service", "given", "words"),
+    [
+        ("repo", {"token": "t", "username": "u"}, "username goes with password"),
+        ("ci", {"username": "u"}, "username without password"),
+        ("ci", {"password": "p"}, "password without username"),
+        ("analysis", {"ltoken": "t"}, "ltoken without username"),
+        ("tracker", {"oauth_consumer_key": "c"}, "needs oauth_private_key, oauth_access_token"),
+        ("tracker", {**OAUTH, "oauth_access_token": ""}, "needs oauth_access_token too"),
+    ],
+)
+def test_half_a_credential_is_refused(service: str, given: dict[str, Any], words: str) -> None:
+    assert words in refused(service, **given)
+
+
+@pytest.mark.parametrize("kind", ["token", "api_key"])
+@pytest.mark.parametrize("text", ["", "secret-x\n", "secret-x\r\nX: y", "a secret-x", "sécret-x"])
+def test_what_a_header_cannot_carry_is_refused_and_not_shown(kind: str, text: str) -> None:
+    assert kind in refused("repo", None, **{kind: text})
+
+
+def test_a_password_may_be_anything() -> None:
+    connection = resolve(username="ü", password="ö\n")
+    assert connection.password == Secret("ö\n")
+
+
+# OAuth
+
+
+def test_an_oauth_key_may_be_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "key.pem"
+    file.write_text(PEM)
+    connection = resolve("wiki", None, **{**OAUTH, "oauth_private_key": str(file)})
+    assert connection.oauth is not None
+    assert connection.oauth.private_key.reveal() == PEM
+    assert connection.oauth.signature_method == "RSA-SHA1"
+
+
+def test_an_oauth_key_that_is_neither_text_nor_file(tmp_path: Path) -> None:
+    missing = str(tmp_path / "missing.pem")
+    assert "neither" in refused("wiki", None, **{**OAUTH, "oauth_private_key": missing})
+
+
+def test_the_method_of_signing_is_no_credential_of_its_own() -> None:
+    connection = resolve("wiki", environ("wiki", OAUTH), oauth_signature_method="RSA-SHA256")
+    assert connection.oauth is not None
+    assert connection.oauth.signature_method == "RSA-SHA256"
+
+
+# A netrc file
+
+
+@pytest.fixture
+def netrc(tmp_path: Path) -> Path:
+    file = tmp_path / "credentials"
+    file.write_text(
+        "machine other login o password x\nmachine host.example login me password p&ss\n"
+    )
+    return file
+
+
+@pytest.mark.parametrize("service", ["repo", "tracker", "wiki", "ci"])
+def test_a_netrc_file_that_was_named(service: str, netrc: Path) -> None:
+    for connection in (
+        resolve(service, credentials_file=str(netrc)),
+        resolve(service, environ(service, {"credentials_file": str(netrc)})),
+    ):
+        assert (connection.username, connection.password) == ("me", Secret("p&ss"))
+
+
+def test_a_netrc_file_is_read_only_when_no_other_credential_is_named(tmp_path: Path) -> None:
+    connection = resolve(token="t", credentials_file=str(tmp_path / "missing"))
+    assert held(connection) == {"token"}
+
+
+def test_the_netrc_file_of_the_user_is_never_read(tmp_path: Path, netrc: Path) -> None:
+    netrc.rename(tmp_path / ".netrc")
+    assert not resolve().has_credentials
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "cannot be read"),
+        ("machine other login o password x\n", "no login and password for the machine host.exam"),
+        ("machine host.example login only\n", "no login and password"),
+        ("what is this\n", "not in netrc format (line 1)"),
+    ],
+)
+def test_a_netrc_file_that_does_not_help(tmp_path: Path, content: str | None, words: str) -> None:
+    file = tmp_path / "credentials"
+    if content is not None:
+        file.write_text(content)
+    message = refused(credentials_file=str(file))
+    assert words in message
+    assert str(file) in message
+
+
+# The other settings
+
+
+def test_settings_are_handed_on() -> None:
+    connection = resolve(timeout=5, retries=0, dialect="jfrog", validate_certs=False)
+    assert connection.settings["timeout"] == 5
+    assert connection.settings["dialect"] == "jfrog"
+    assert "url" not in connection.settings
+
+
+@pytest.mark.parametrize("option", ["ca_path", "client_cert", "client_key"])
+def test_a_file_that_cannot_be_read_is_named(option: str, tmp_path: Path) -> None:
+    message = refused("repo", None, **{option: str(tmp_path / "missing.pem")})
+    assert option in message
+    assert "missing.pem" in message
+
+
+@pytest.mark.parametrize("service", options.SERVICES)
+def test_the_argument_spec_hides_every_secret(service: str) -> None:
+    spec = options.argument_spec(service)
+    for name, option in spec.items():
+        secret = name in {
+            "password",
+            "token",
+            "api_key",
+            "ltoken",
+            "oauth_private_key",
+            "oauth_access_token",
+            "oauth_access_token_secret",
+        }
+        assert option.get("no_log", False) is secret, name
+        assert option.get("required") is None, name
+    assert set(options.credential_options(service)) | set(options.settings_options(service)) == set(
+        spec
+    )
+
+
+@pytest.mark.parametrize("service", options.SERVICES)
+def test_only_settings_fall_back_to_the_environment_by_themselves(service: str) -> None:
+    spec = options.argument_spec(service)
+    assert {name for name in spec if "fallback" in spec[name]} == set(
+        options.settings_options(service)
+    )
+    assert spec["url"]["fallback"][1] == [f"TOOLCHAIN_{service.upper()}_URL"]
+
+
+def test_the_user_of_the_analysis_server_may_pick_a_line_of_the_environment(tmp_path: Path) -> None:
+    file = tmp_path / "ltoken"
+    file.write_text("host.example;8443;me;t1\nhost.example;8443;you;t2\n")
+    variables = environ("analysis", {"ltoken_file": str(file)})
+    connection = resolve("analysis", variables, username="you")
+    assert (connection.username, connection.ltoken) == ("you", Secret("t2"))
+
+
+def test_a_connection_is_a_key_by_credentials_and_settings() -> None:
+    one, two = resolve(token="a"), resolve(token="b")
+    assert len({one, two, resolve(token="a")}) == 2
+    assert resolve(token="a", timeout=1) != one

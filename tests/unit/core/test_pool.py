@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.pool import bounded
+
+
+def test_results_come_in_the_order_of_the_items() -> None:
+    first = threading.Event()
+
+    def work(item: int) -> int:
+        if item == 0:
+            assert first.wait(10)
+        elif item == 3:
+            first.set()
+        return item * item
+
+    assert list(bounded(4, work, range(20))) == [item * item for item in range(20)]
+
+
+def test_no_more_run_at_once_than_allowed_and_so_many_do() -> None:
+    meeting = threading.Barrier(3)
+    running, most, lock = 0, 0, threading.Lock()
+
+    def work(item: int) -> int:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        meeting.wait(10)
+        with lock:
+            running -= 1
+        return item
+
+    assert list(bounded(3, work, range(9))) == list(range(9))
+    assert most == 3
+
+
+def test_items_are_taken_as_they_are_needed() -> None:
+    taken: list[int] = []
+
+    def items() -> Iterator[int]:
+        for item in range(1000):
+            taken.append(item)
+            yield item
+
+    results = bounded(2, lambda item: item, items())
+    assert next(results) == 0
+    assert len(taken) <= 4
+    assert list(results) == list(range(1, 1000))
+
+
+def test_the_first_error_ends_it() -> None:
+    begun: list[int] = []
+
+    def work(item: int) -> int:
+        begun.append(item)
+        if item == 1:
+            raise ValueError("broken")
+        return item
+
+    results = bounded(1, work, range(1000))
+    assert next(results) == 0
+    with pytest.raises(ValueError, match="broken"):
+        list(results)
+    assert len(begun) < 10
+
+
+def test_what_nobody_waits_for_any_more_is_not_begun() -> None:
+    begun: list[int] = []
+    results = bounded(1, begun.append, range(1000))
+    next(results)
+    results.close()  # type: ignore[attr-defined] # it is a generator
+    assert len(begun) < 10
+
+
+@pytest.mark.parametrize("parallel", [0, -1, 1])
+def test_at_least_one_runs(parallel: int) -> None:
+    assert list(bounded(parallel, str, [1, 2])) == ["1", "2"]
+
+
+def test_nothing_to_do_is_done() -> None:
+    assert list(bounded(4, str, [])) == []

@@ -1,0 +1,717 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import io
+import json
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from email.utils import formatdate
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.auth import Basic, Header
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
+    ToolchainError,
+    shorten,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.transport import Transport
+from tests.unit.stub import Reply, Stub, Waits, connection_to, transport_to
+
+OK = Reply(body={"ok": True})
+NOW = 1_700_000_000.0
+
+
+def closed_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+def fails(call: Any, *args: Any, **kwargs: Any) -> ToolchainError:
+    with pytest.raises(ToolchainError) as caught:
+        call(*args, **kwargs)
+    return caught.value
+
+
+# Requests and answers
+
+
+def test_a_read_gives_the_whole_answer() -> None:
+    with Stub(OK) as stub:
+        answer = transport_to(stub.url).read("reading x", "a/b", query={"q": "x y"})
+    (seen,) = stub.seen
+    assert (seen.method, seen.target) == ("GET", "/base/a/b?q=x%20y")
+    assert (answer.status, answer.json()) == (200, {"ok": True})
+    assert answer.url == f"{stub.url}/a/b?q=x%20y"
+    assert seen.headers["User-Agent"] == "delivery.toolchain"
+    assert "Authorization" not in seen.headers
+
+
+@pytest.mark.parametrize(
+    ("parts", "body", "content_type"),
+    [
+        ({"json": {"ü": [1, None]}}, '{"ü": [1, null]}'.encode(), "application/json"),
+        ({"json": None}, b"null", "application/json"),
+        (
+            {"form": {"a": "ü &", "b": True}},
+            b"a=%C3%BC%20%26&b=true",
+            "application/x-www-form-urlencoded;charset=UTF-8",
+        ),
+        ({"body": b"\x00\xff"}, b"\x00\xff", None),
+        ({}, b"", None),
+        ({"open_body": lambda: io.BytesIO(b"x" * 70000), "size": 70000}, b"x" * 70000, None),
+    ],
+)
+def test_bodies(parts: dict[str, Any], body: bytes, content_type: str | None) -> None:
+    with Stub(Reply(201)) as stub:
+        transport = transport_to(stub.url)
+        transport.write("writing x", "PUT", "x", **parts)
+    (seen,) = stub.seen
+    assert seen.body == body
+    assert seen.headers.get("Content-Type") == content_type
+    assert seen.headers.get("Content-Length") == str(len(body))
+    assert "Transfer-Encoding" not in seen.headers
+    assert transport.accounting.bytes_sent == len(body)
+
+
+def test_headers_of_a_request_win() -> None:
+    with Stub(OK) as stub:
+        transport_to(stub.url).read("reading", "x", headers={"Accept": "text/plain"})
+    assert stub.seen[0].headers["Accept"] == "text/plain"
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "expected"),
+    [
+        ("a", None, "http://host/base/a"),
+        ("/a", {"b": 1}, "http://host/base/a?b=1"),
+        ("a?x=1", {"b": 1}, "http://host/base/a?x=1&b=1"),
+        ("", {}, "http://host/base/"),
+        ("http://host/other/c", {"b": None}, "http://host/other/c"),
+    ],
+)
+def test_addresses(path: str, query: Any, expected: str) -> None:
+    assert transport_to("http://host/base").url(path, query) == expected
+
+
+def test_another_server_is_not_asked_with_our_credentials() -> None:
+    transport = transport_to("http://127.0.0.1:1/base", login=Basic("u", Secret("p")))
+    error = fails(transport.read, "reading", "http://127.0.0.2:1/x")
+    assert error.kind == "protocol"
+    assert transport.accounting.requests == 0
+
+
+def test_an_expected_status_is_an_answer() -> None:
+    with Stub(Reply(404), Reply(302, headers={"Location": "/x"})) as stub:
+        transport = transport_to(stub.url)
+        assert transport.read("reading", "x", expect=(200, 404)).status == 404
+        assert transport.accounting.acknowledged == 0
+        assert transport.write("starting", "POST", "x", expect=(201, 302)).status == 302
+        assert transport.accounting.acknowledged == 1
+
+
+def test_an_unexpected_status_is_an_error_in_the_words_of_the_server() -> None:
+    with Stub(Reply(409, {"errors": [{"message": "It is locked"}]})) as stub:
+        error = fails(transport_to(stub.url).write, "moving 'x'", "POST", "x?token=abc")
+    assert error.kind == "conflict"
+    assert str(error) == "moving 'x': the server answered 409: It is locked"
+    assert error.as_dict() == {
+        "kind": "conflict",
+        "status": 409,
+        "method": "POST",
+        "url": f"{stub.url}/x?token=***",
+        "detail": "It is locked",
+    }
+
+
+def test_a_service_describes_its_errors_itself() -> None:
+    with Stub(Reply(400, "code 17")) as stub:
+        transport = Transport(
+            connection_to(stub.url),
+            Basic("u", Secret("p")),
+            read_only=False,
+            describe=lambda answer: f"said {answer.text}",
+        )
+        assert "said code 17" in str(fails(transport.read, "reading", "x"))
+
+
+def test_an_error_without_a_word() -> None:
+    with Stub(Reply(500)) as stub:
+        assert "answered 500 without a word" in str(fails(transport_to(stub.url).read, "r", "x"))
+
+
+def test_a_secret_that_a_server_repeats_is_masked() -> None:
+    secret = Secret("pass-word-1")
+    with Stub(
+        Reply(400, f"wrong {secret.reveal()}"), Reply(503, secret.reveal(), {"Retry-After": "999"})
+    ) as stub:
+        connection = connection_to(stub.url, username="u", password=secret)
+        transport = Transport(connection, Basic("u", secret), read_only=False, sleep=Waits())
+        for error in (fails(transport.read, "r", "x"), fails(transport.read, "r", "x")):
+            assert secret.reveal() not in str(error) + str(error.detail)
+            assert "***" in str(error.detail)
+
+
+def test_a_long_error_page_is_cut() -> None:
+    with Stub(Reply(500, "<html><p>" + "x" * 100_000 + "</p></html>")) as stub:
+        error = fails(transport_to(stub.url).read, "reading", "x")
+    assert len(str(error)) < 1100
+    assert error.detail == shorten("x" * 100_000)
+
+
+# Retries
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+def test_a_read_is_sent_again_with_growing_waits(status: int) -> None:
+    waits = Waits()
+    with Stub(*[Reply(status)] * 3, OK) as stub:
+        transport = transport_to(stub.url, sleep=waits)
+        assert transport.read("reading", "x").status == 200
+    assert len(stub.seen) == 4
+    assert transport.accounting.retries == 3
+    assert [0.25 * 2**n <= wait <= 0.5 * 2**n for n, wait in enumerate(waits)] == [True] * 3
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
+def test_every_read_is_sent_again_with_its_body(method: str) -> None:
+    with Stub(Reply(503), OK) as stub:
+        transport_to(stub.url).read("searching", "x", method=method, json={"a": 1})
+    assert [seen.body for seen in stub.seen] == [b'{"a": 1}'] * 2
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 408, 409, 500, 501, 505])
+def test_other_statuses_are_final(status: int) -> None:
+    with Stub(Reply(status)) as stub:
+        error = fails(transport_to(stub.url).read, "reading", "x")
+    assert error.status == status
+    assert len(stub.seen) == 1
+
+
+def test_retries_end() -> None:
+    with Stub(*[Reply(503, "busy")] * 3) as stub:
+        error = fails(transport_to(stub.url, retries=2).read, "reading", "x")
+    assert (error.kind, len(stub.seen)) == ("server", 3)
+    with Stub(Reply(429)) as stub:
+        assert fails(transport_to(stub.url, retries=0).read, "r", "x").kind == "rate_limited"
+
+
+@pytest.mark.parametrize(
+    ("value", "least"),
+    [("7", 7.0), (formatdate(NOW + 30, usegmt=True), 30.0), ("0", 0.25), ("soon", 0.25)],
+)
+def test_retry_after_is_the_least_wait(
+    value: str, least: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.time", lambda: NOW)
+    waits = Waits()
+    with Stub(Reply(429, headers={"Retry-After": value}), OK) as stub:
+        transport_to(stub.url, sleep=waits).read("reading", "x")
+    (wait,) = waits
+    assert least <= wait <= max(least, 0.5)
+
+
+@pytest.mark.parametrize("reads", [True, False])
+@pytest.mark.parametrize("value", ["61", formatdate(NOW + 61, usegmt=True)])
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_longer_wait_than_allowed_is_not_waited(
+    reads: bool, value: str, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.time", lambda: NOW)
+    waits = Waits()
+    with Stub(Reply(status, "slow down", {"Retry-After": value})) as stub:
+        transport = transport_to(stub.url, sleep=waits)
+        error = fails(transport.send, "asking", "POST", "x", reads=reads, expect=(200,))
+    assert (error.kind, error.status, waits) == ("rate_limited", status, [])
+    assert "wait 61 s" in str(error)
+    assert "retry_max_wait (60 s)" in str(error)
+    assert error.detail == "slow down"
+
+
+def test_no_wait_is_longer_than_allowed() -> None:
+    waits = Waits()
+    with Stub(*[Reply(503)] * 8, OK) as stub:
+        transport_to(stub.url, sleep=waits, retries=9, retry_max_wait=1).read("reading", "x")
+    assert max(waits) <= 1
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        Reply(cut=True),
+        Reply(body=b"x" * 100, truncate=10),
+        Reply(body=b"x" * 100, truncate=0),
+        Reply(
+            body=b"5\r\nhello\r\n",
+            headers={"Transfer-Encoding": "chunked", "Content-Length": "11"},
+            truncate=11,
+        ),
+    ],
+)
+def test_a_read_that_breaks_is_sent_again(broken: Reply) -> None:
+    with Stub(broken, broken, OK) as stub:
+        transport = transport_to(stub.url)
+        assert transport.read("reading", "x").json() == {"ok": True}
+    assert transport.accounting.as_dict()["retries"] == 2
+
+
+@pytest.mark.parametrize("broken", [Reply(cut=True), Reply(body=b"x" * 100, truncate=10)])
+def test_a_write_that_breaks_is_not_sent_again(broken: Reply) -> None:
+    with Stub(broken) as stub:
+        transport = transport_to(stub.url)
+        error = fails(transport.write, "creating x", "POST", "x")
+    assert len(stub.seen) == 1
+    assert (error.kind, error.unanswered) == ("network", True)
+    assert "whether the server acted on the request is not known" in str(error)
+    assert (error.method, error.url) == ("POST", f"{stub.url}/x")
+    assert transport.accounting.writes == 1
+
+
+def test_a_timeout_is_tried_again_on_a_read_and_not_on_a_write() -> None:
+    with Stub(Reply(hold=True), Reply(hold=True), Reply(hold=True)) as stub:
+        transport = transport_to(stub.url, timeout=0.1, retries=1)
+        error = fails(transport.read, "reading x", "x")
+        assert (error.kind, error.unanswered) == ("timeout", False)
+        assert str(error) == f"reading x: no answer within 0.1 s ({stub.url}/x)"
+        assert len(stub.seen) == 2
+        error = fails(transport.write, "writing x", "PUT", "x")
+        assert (error.kind, error.unanswered) == ("timeout", True)
+        assert len(stub.seen) == 3
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_a_refused_connection_is_tried_again(reads: bool) -> None:
+    transport = transport_to(f"http://127.0.0.1:{closed_port()}")
+    error = fails(transport.send, "asking", "POST", "x", reads=reads, expect=(200,))
+    assert (error.kind, error.unanswered) == ("network", False)
+    assert "check host and port of url" in str(error)
+    assert transport.accounting.retries == 3
+
+
+def test_a_host_without_an_address_is_said_so() -> None:
+    error = fails(transport_to("http://no-such-host.invalid", retries=0).read, "reading", "x")
+    assert error.kind == "network"
+    assert "name of the host cannot be resolved" in str(error)
+
+
+@pytest.mark.parametrize("reply", [Reply(429), Reply(503, headers={"Retry-After": "1"})])
+def test_a_write_that_was_put_off_is_sent_again(reply: Reply) -> None:
+    with Stub(reply, Reply(201)) as stub:
+        transport = transport_to(stub.url)
+        transport.write("creating", "POST", "x", body=b"content")
+    assert [seen.body for seen in stub.seen] == [b"content"] * 2
+    assert transport.accounting.writes == 2
+    assert transport.accounting.acknowledged == 1
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504])
+def test_a_write_that_may_have_been_done_is_not_sent_again(status: int) -> None:
+    with Stub(Reply(status)) as stub:
+        assert fails(transport_to(stub.url).write, "creating", "POST", "x").status == status
+    assert len(stub.seen) == 1
+
+
+def test_a_file_is_read_anew_for_every_attempt() -> None:
+    opened: list[io.BytesIO] = []
+
+    def open_body() -> io.BytesIO:
+        opened.append(io.BytesIO(b"x" * 1000))
+        return opened[-1]
+
+    with Stub(Reply(429), Reply(201)) as stub:
+        transport = transport_to(stub.url)
+        transport.write("deploying", "PUT", "x", open_body=open_body, size=1000)
+    assert [len(seen.body) for seen in stub.seen] == [1000, 1000]
+    assert [file.closed for file in opened] == [True, True]
+    assert transport.accounting.bytes_sent == 2000
+
+
+# Redirects
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_read_follows_its_own_server(status: int) -> None:
+    with Stub(Reply(status, b"moved", {"Location": "/other?x=1"}), OK) as stub:
+        transport = transport_to(stub.url, login=Basic("u", Secret("p")))
+        answer = transport.read("reading", "x")
+    assert [seen.target for seen in stub.seen] == ["/base/x", "/other?x=1"]
+    assert stub.seen[1].headers["Authorization"] == stub.seen[0].headers["Authorization"]
+    assert answer.url.endswith("/other?x=1")
+    assert transport.accounting.requests == 2
+
+
+def test_another_server_is_not_followed() -> None:
+    with Stub() as other, Stub(Reply(302, headers={"Location": f"{other.url}/x"})) as stub:
+        error = fails(transport_to(stub.url).read, "reading", "x")
+        assert error.kind == "protocol"
+        assert f"redirects to {other.url}/x" in str(error)
+        assert "correct url" in str(error)
+    assert other.seen == []
+
+
+def test_another_server_is_followed_without_credentials_where_that_was_asked_for() -> None:
+    with Stub(OK) as other, Stub(Reply(302, headers={"Location": f"{other.url}/x"})) as stub:
+        transport = transport_to(stub.url, login=Header("Authorization", Secret("t"), "Bearer "))
+        transport.read("downloading", "x", foreign_hosts=True)
+    assert "Authorization" in stub.seen[0].headers
+    assert "Authorization" not in other.seen[0].headers
+
+
+@pytest.mark.parametrize("foreign", [True, False])
+def test_a_redirect_to_a_login_page_is_a_refused_login(foreign: bool) -> None:
+    location = "http://sso.invalid/login?next=%2Fx&token=abc" if foreign else "/base/login.jsp?a=b"
+    with Stub(Reply(302, headers={"Location": location})) as stub:
+        error = fails(transport_to(stub.url).read, "reading", "x")
+    assert error.kind == "auth"
+    assert "check the credentials" in str(error)
+    assert "abc" not in str(error)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_write_follows_nobody(status: int) -> None:
+    with Stub(Reply(status, headers={"Location": "/base/y"})) as stub:
+        transport = transport_to(stub.url)
+        error = fails(transport.write, "creating", "POST", "x", body=b"1")
+    assert len(stub.seen) == 1
+    assert (error.kind, error.status) == ("protocol", status)
+    assert f"redirects to {stub.url}/y" in str(error)
+    assert transport.accounting.acknowledged == 0
+
+
+def test_a_write_that_is_sent_to_a_login_page_is_a_refused_login() -> None:
+    with Stub(Reply(302, headers={"Location": "/base/login"})) as stub:
+        assert fails(transport_to(stub.url).write, "creating", "POST", "x").kind == "auth"
+
+
+@pytest.mark.parametrize("status", [307, 308])
+def test_a_read_with_a_body_keeps_it(status: int) -> None:
+    with Stub(Reply(status, headers={"Location": "y"}), OK) as stub:
+        transport_to(stub.url).read("searching", "x", method="POST", json={"a": 1})
+    assert [(seen.method, seen.body) for seen in stub.seen] == [("POST", b'{"a": 1}')] * 2
+
+
+@pytest.mark.parametrize("status", [301, 302, 303])
+def test_a_read_whose_body_would_be_lost_is_not_followed(status: int) -> None:
+    with Stub(Reply(status, headers={"Location": "y"})) as stub:
+        error = fails(transport_to(stub.url).read, "searching", "x", method="POST", json={})
+    assert (error.kind, len(stub.seen)) == ("protocol", 1)
+
+
+def test_circles_end() -> None:
+    with Stub(answer=lambda seen: Reply(302, headers={"Location": "/base/x"})) as stub:
+        error = fails(transport_to(stub.url).read, "reading", "x")
+    assert error.kind == "protocol"
+    assert "in circles" in str(error)
+    assert len(stub.seen) == 5
+
+
+@pytest.mark.parametrize("location", ["http://host:port/x", "http://[host/x", "mailto:a@b"])
+def test_a_redirect_to_no_address_is_said_so(location: str) -> None:
+    with Stub(Reply(302, headers={"Location": location})) as stub:
+        assert fails(transport_to(stub.url).read, "reading", "x").kind == "protocol"
+
+
+def test_a_redirect_without_a_target_is_the_answer() -> None:
+    with Stub(Reply(302, "nowhere")) as stub:
+        assert fails(transport_to(stub.url).read, "reading", "x").status == 302
+
+
+# Check mode
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
+def test_in_check_mode_no_write_leaves(method: str) -> None:
+    with Stub() as stub:
+        transport = transport_to(stub.url, read_only=True)
+        error = fails(transport.write, "changing x", method, "x")
+    assert (error.kind, stub.seen, stub.connections) == ("invalid", [], 0)
+    assert "check mode" in str(error)
+    assert transport.accounting.requests == 0
+
+
+def test_in_check_mode_reads_leave() -> None:
+    with Stub(OK, OK) as stub:
+        transport = transport_to(stub.url, read_only=True)
+        transport.read("reading", "x")
+        transport.read("searching", "x", method="POST", json={})
+    assert transport.accounting.writes == 0
+
+
+# Accounting
+
+
+def test_a_task_knows_what_it_cost() -> None:
+    with Stub(
+        Reply(body=b"x" * 10), Reply(201, b"y"), Reply(500, b"z" * 5), Reply(503), OK
+    ) as stub:
+        transport = transport_to(stub.url)
+        transport.read("reading", "a")
+        transport.write("writing", "PUT", "b", body=b"12345")
+        fails(transport.write, "writing", "PUT", "b", body=b"12")
+        transport.read("reading", "c")
+    found = transport.accounting.as_dict()
+    seconds = found.pop("seconds")
+    assert seconds >= 0
+    assert found == {
+        "requests": 5,
+        "writes": 2,
+        "retries": 1,
+        "bytes_sent": 7,
+        "bytes_received": 10 + 1 + 5 + len(json.dumps({"ok": True})),
+    }
+    assert transport.accounting.acknowledged == 1
+
+
+@pytest.mark.parametrize(("status", "changed"), [(200, True), (500, False)])
+def test_a_failed_task_has_changed_something_where_a_write_was_acknowledged(
+    status: int, changed: bool
+) -> None:
+    with Stub(Reply(status), Reply(400, "no")) as stub:
+        task = Task({}, connection_to(stub.url), lambda text: None, read_only=False)
+        transport = task.transport()
+        if status == 200:
+            transport.write("creating", "PUT", "a")
+        else:
+            fails(transport.write, "creating", "PUT", "a")
+        values = task.failure(fails(transport.write, "changing", "PUT", "a"))
+    assert values["changed"] is changed
+    assert values["msg"] == "changing: the server answered 400: no"
+    assert values["error"]["kind"] == "rejected"
+    assert values["http"]["writes"] == 2
+
+
+# Connections
+
+
+def test_a_connection_is_kept_alive_by_all_transports_of_a_connection() -> None:
+    with Stub(answer=lambda seen: OK) as stub:
+        for number in range(5):
+            transport = transport_to(stub.url)
+            transport.read("reading", str(number))
+            transport.write("writing", "PUT", str(number), body=b"x")
+    assert len(stub.seen) == 10
+    assert stub.connections == 1
+
+
+def test_a_connection_is_kept_alive_over_errors_and_redirects() -> None:
+    replies = [Reply(404, "no"), Reply(302, b"to", {"Location": "/base/y"}), OK, Reply(503), OK]
+    with Stub(*replies) as stub:
+        transport = transport_to(stub.url)
+        fails(transport.read, "reading", "x")
+        transport.read("reading", "x")
+        transport.read("reading", "x")
+    assert stub.connections == 1
+
+
+def test_different_credentials_share_no_session() -> None:
+    with Stub(answer=lambda seen: OK) as stub:
+        for password in ("one", "two", "one"):
+            connection = connection_to(stub.url, username="u", password=Secret(password))
+            login = Basic("u", Secret(password))
+            Transport(connection, login, read_only=False).read("reading", "x")
+    first, second, third = stub.seen
+    assert first.connection == third.connection != second.connection
+    assert first.headers["Authorization"] != second.headers["Authorization"]
+
+
+def test_cookies_are_not_kept() -> None:
+    with Stub(Reply(headers={"Set-Cookie": "session=1; Path=/"}), OK) as stub:
+        transport = transport_to(stub.url)
+        transport.read("reading", "x")
+        transport.read("reading", "x")
+    assert "Cookie" not in stub.seen[1].headers
+
+
+def test_as_many_connections_as_workers() -> None:
+    with Stub(answer=lambda seen: OK) as stub:
+        transport = transport_to(stub.url, connections=3)
+        with ThreadPoolExecutor(3) as pool:
+            list(pool.map(lambda n: transport.read("reading", str(n)), range(30)))
+    assert len(stub.seen) == transport.accounting.requests == 30
+    assert stub.connections <= 3
+
+
+# Streams
+
+
+def test_a_stream_is_taken_piece_by_piece() -> None:
+    with Stub(Reply(body=b"a\nb\nc\n")) as stub:
+        transport = transport_to(stub.url)
+        with transport.stream("downloading", "x") as response:
+            assert list(response.iter_lines()) == [b"a", b"b", b"c"]
+    assert transport.accounting.bytes_received == 6
+
+
+def test_a_stream_of_another_status_fails_with_the_words_of_the_server() -> None:
+    with Stub(Reply(404, {"errors": [{"message": "gone"}]})) as stub:
+        transport = transport_to(stub.url)
+        opening = transport.stream("downloading", "x")
+        with pytest.raises(ToolchainError, match="answered 404: gone"):
+            opening.__enter__()
+
+
+def test_a_stream_that_breaks_off_is_an_error() -> None:
+    with Stub(Reply(body=b"x" * 1000, truncate=100)) as stub:
+        transport = transport_to(stub.url)
+        with (
+            pytest.raises(ToolchainError) as caught,
+            transport.stream("downloading", "x") as response,
+        ):
+            list(response.iter_content(64))
+    assert caught.value.kind == "network"
+
+
+def test_a_stream_gives_its_only_connection_back_before_it_asks_again() -> None:
+    body = b"x" * 100_000
+    replies = [
+        Reply(503, body),
+        Reply(302, body, {"Location": "/base/y"}),
+        Reply(body=b"one"),
+        Reply(302, body, {"Location": "http://other.invalid/y"}),
+        Reply(body=b"two"),
+    ]
+
+    def work() -> list[bytes]:
+        transport = transport_to(stub.url, connections=1)
+        found = []
+        with transport.stream("downloading", "x") as response:
+            found.append(b"".join(response.iter_content(64)))
+        opening = transport.stream("downloading", "x")
+        with pytest.raises(ToolchainError, match=r"other\.invalid"):
+            opening.__enter__()
+        with transport.stream("downloading", "x") as response:
+            next(response.iter_content(1))
+        return found
+
+    with Stub(*replies) as stub:
+        pool = ThreadPoolExecutor(1)
+        try:
+            assert pool.submit(work).result(20) == [b"one"]
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+# The crumb of the CI server
+
+
+CRUMB = Reply(
+    body={"crumb": "abc", "crumbRequestField": "Jenkins-Crumb"},
+    headers={"Set-Cookie": "JSESSIONID.1=s1; Path=/base"},
+)
+NO_CRUMB = Reply(
+    403, "<html><title>Error 403 No valid crumb was included in the request</title></html>"
+)
+
+
+def test_a_crumb_is_asked_for_once_and_goes_with_every_post() -> None:
+    with Stub(CRUMB, Reply(), Reply(), OK, Reply()) as stub:
+        transport = transport_to(stub.url, crumbs=True, login=Basic("u", Secret("p")))
+        transport.write("starting", "POST", "job/x/build")
+        transport.write("starting", "POST", "job/y/build")
+        transport.read("reading", "job/x/api/json")
+        again = transport_to(stub.url, crumbs=True, login=Basic("u", Secret("p")))
+        again.read("searching", "x", method="POST")
+    assert [seen.path for seen in stub.seen][:2] == [
+        "/base/crumbIssuer/api/json",
+        "/base/job/x/build",
+    ]
+    assert [seen.headers.get("Jenkins-Crumb") for seen in stub.seen] == [
+        None,
+        "abc",
+        "abc",
+        None,
+        "abc",
+    ]
+    assert [seen.headers.get("Cookie") for seen in stub.seen] == [None] + ["JSESSIONID.1=s1"] * 4
+    assert stub.seen[0].headers["Authorization"] == stub.seen[1].headers["Authorization"]
+    assert transport.accounting.writes == 2
+
+
+def test_a_refused_crumb_is_renewed_once() -> None:
+    fresh = Reply(
+        body={"crumb": "new", "crumbRequestField": "Jenkins-Crumb"},
+        headers={"Set-Cookie": "JSESSIONID.1=s2; Path=/base"},
+    )
+    with Stub(CRUMB, NO_CRUMB, fresh, Reply(201)) as stub:
+        transport = transport_to(stub.url, crumbs=True)
+        transport.write("starting", "POST", "build", body=b"1")
+    assert [seen.headers.get("Jenkins-Crumb") for seen in stub.seen] == [None, "abc", None, "new"]
+    assert [seen.headers.get("Cookie") for seen in stub.seen] == [
+        None,
+        "JSESSIONID.1=s1",
+        None,
+        "JSESSIONID.1=s2",
+    ]
+    assert transport.accounting.retries == 0
+
+
+def test_a_crumb_that_is_refused_again_is_a_missing_permission() -> None:
+    with Stub(CRUMB, NO_CRUMB, CRUMB, NO_CRUMB) as stub:
+        error = fails(transport_to(stub.url, crumbs=True).write, "starting", "POST", "build")
+    assert (error.kind, error.status) == ("permission", 403)
+    assert "No valid crumb" in str(error)
+    assert len(stub.seen) == 4
+
+
+def test_another_403_renews_nothing() -> None:
+    with Stub(CRUMB, Reply(403, "missing the Job/Build permission")) as stub:
+        error = fails(transport_to(stub.url, crumbs=True).write, "starting", "POST", "build")
+    assert error.kind == "permission"
+    assert len(stub.seen) == 2
+
+
+def test_a_server_without_crumbs_is_asked_once() -> None:
+    with Stub(Reply(404, "<html></html>"), Reply(), Reply()) as stub:
+        transport = transport_to(stub.url, crumbs=True)
+        transport.write("starting", "POST", "build")
+        transport.write("starting", "POST", "build")
+    assert [seen.path for seen in stub.seen] == ["/base/crumbIssuer/api/json"] + ["/base/build"] * 2
+
+
+@pytest.mark.parametrize(
+    ("xml", "asked"),
+    [
+        ([Reply(body="Jenkins-Crumb:abc")], 1),
+        (
+            [
+                Reply(403, "<html>primitive XPath result sets forbidden</html>"),
+                Reply(body=".crumb=a:b=\n"),
+            ],
+            2,
+        ),
+    ],
+)
+def test_the_xml_form_serves_where_the_json_form_does_not(xml: list[Reply], asked: int) -> None:
+    with Stub(Reply(body="<html>other</html>"), *xml, Reply()) as stub:
+        transport_to(stub.url, crumbs=True).write("starting", "POST", "build")
+    paths = [seen.path for seen in stub.seen]
+    assert paths[1:-1] == ["/base/crumbIssuer/api/xml"] * asked
+    expected = ("Jenkins-Crumb", "abc") if asked == 1 else (".crumb", "a:b=")
+    assert stub.seen[-1].headers.get(expected[0]) == expected[1]
+
+
+def test_no_crumb_that_can_be_understood() -> None:
+    page = Reply(body="<html>:=</html>")
+    with Stub(page, page, page) as stub:
+        error = fails(transport_to(stub.url, crumbs=True).write, "starting", "POST", "build")
+    assert error.kind == "protocol"
+    assert "no crumb that can be understood" in str(error)
+
+
+@pytest.mark.parametrize(("status", "kind"), [(401, "auth"), (403, "permission"), (500, "server")])
+def test_an_issuer_that_refuses_ends_it(status: int, kind: str) -> None:
+    with Stub(Reply(status, "no")) as stub:
+        error = fails(transport_to(stub.url, crumbs=True).write, "starting", "POST", "build")
+    assert (error.kind, len(stub.seen)) == (kind, 1)
+
+
+def test_a_server_that_was_restarted_is_asked_anew() -> None:
+    with Stub(CRUMB, Reply(), CRUMB, Reply()) as stub:
+        transport = transport_to(stub.url, crumbs=True)
+        transport.write("starting", "POST", "build")
+        transport.forget_login()
+        transport.write("starting", "POST", "build")
+    assert "Cookie" not in stub.seen[2].headers
