@@ -22,7 +22,7 @@ class Unreadable(ValueError):
 
 @dataclass(frozen=True)
 class Refusal:
-    """The error object of the server; C(status) is the status of the answer may differ from it."""
+    """The error object of the server; its C(status) may differ from that of the answer."""
 
     status: int
     message: str
@@ -34,7 +34,11 @@ def refusal_of(record: Mapping[str, Any]) -> Refusal | None:
     Records of a search have both too, but a C(status) that is a text, and many more members.
     """
     status = record.get("status")
-    if type(status) is not int or not set(record) <= {"status", "message"}:
+    if (
+        not isinstance(status, int)
+        or isinstance(status, bool)
+        or not set(record) <= {"status", "message"}
+    ):
         return None
     return Refusal(status, str(record.get("message") or ""))
 

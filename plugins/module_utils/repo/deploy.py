@@ -100,7 +100,7 @@ class DeployFiles:
 
         try:
             sent = self._send_together(uploader)
-            for _ in bounded(self._client.connections, work, self._steps):
+            for _done in bounded(self._client.connections, work, self._steps):
                 pass
         except ToolchainError as error:
             error.result.setdefault("artifacts", self._artifacts(done))

@@ -16,7 +16,7 @@ from tests.unit.stub import Reply, Stub
 
 
 def ask(stub: Stub, call: Call, *, read_only: bool = False) -> list[dict[str, object]]:
-    task, _ = task_for(stub, read_only=read_only)
+    task, _ignored = task_for(stub, read_only=read_only)
     return Client(task).ask("doing it", call)
 
 
@@ -129,7 +129,7 @@ def test_a_refused_login_says_what_to_check() -> None:
 
 def test_a_write_that_was_refused_with_status_200_is_not_counted_as_done() -> None:
     with Stub(refusal(400, "Role a already exists", answered=200)) as stub:
-        task, _ = task_for(stub)
+        task, _ignored = task_for(stub)
         with pytest.raises(ToolchainError) as caught:
             Client(task).ask("creating the role 'a'", Call("create_role", {"name": "a"}))
     assert task.failure(caught.value)["changed"] is False
@@ -188,7 +188,7 @@ def test_parameters_of_real_servers_are_left_out_once_they_were_refused() -> Non
 def test_parameters_of_real_servers_stay_where_they_are_known() -> None:
     call = Call("update_group", {"name": "a"}, {"remove_all": True})
     with Stub(Reply(), Reply()) as stub:
-        task, _ = task_for(stub)
+        task, _ignored = task_for(stub)
         server = Client(task)
         server.ask("updating", call)
         server.ask("updating", call)

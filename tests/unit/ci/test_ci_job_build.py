@@ -55,14 +55,14 @@ def test_a_build_without_parameters_is_started_once_and_followed() -> None:
 
 def test_parameters_are_a_form_and_the_delay_has_its_unit() -> None:
     ci = Ci().defines(VERSION, PUBLISH)
-    _, played = play(ci, parameters={"VERSION": "1 & 2", "PUBLISH": False}, delay=5)
+    _ignored, played = play(ci, parameters={"VERSION": "1 & 2", "PUBLISH": False}, delay=5)
     (post,) = played.posts
     assert post.target == "/base/job/folder/job/job/buildWithParameters?delay=5sec"
     assert post.form == {"VERSION": "1 & 2", "PUBLISH": "false"}
 
 
 def test_a_job_with_parameters_gets_its_defaults_from_the_server() -> None:
-    _, played = play(Ci().defines(VERSION))
+    _ignored, played = play(Ci().defines(VERSION))
     (post,) = played.posts
     assert post.path.endswith("/buildWithParameters")
     assert post.body == b""
@@ -85,7 +85,7 @@ def test_without_waiting_the_queue_item_is_returned() -> None:
 
 
 def test_a_build_that_was_folded_into_a_waiting_one_is_joined_and_changed() -> None:
-    values, _ = play(Ci(trigger=created(14, status=303)))
+    values, _ignored = play(Ci(trigger=created(14, status=303)))
     assert (values["joined"], values["changed"]) == (True, True)
 
 
@@ -250,14 +250,14 @@ def test_a_queued_twin_is_joined(listed: bool) -> None:
 
 
 def test_a_running_twin_is_returned_as_it_is_without_waiting() -> None:
-    values, _ = needed(Ci(job={"builds": [build(7, None)]}), wait=False)
+    values, _ignored = needed(Ci(job={"builds": [build(7, None)]}), wait=False)
     assert (values["changed"], values["joined"]) == (False, True)
     assert (values["build"]["number"], values["build"]["result"]) == (7, None)
 
 
 @pytest.mark.parametrize(("lookback", "name"), [(100, "builds"), (101, "allBuilds")])
 def test_more_than_the_newest_hundred_are_asked_for_by_their_name(lookback: int, name: str) -> None:
-    _, played = needed(Ci(), lookback=lookback)
+    _ignored, played = needed(Ci(), lookback=lookback)
     tree = parse_qs(urlsplit(played.stub.seen[0].target).query)["tree"][0]
     assert f",{name}[" in tree
     assert tree.endswith(f"{{0,{lookback}}}")
@@ -277,7 +277,7 @@ def test_passwords_are_not_compared_and_never_shown() -> None:
 def test_a_secret_is_masked_in_the_lines_that_are_shown() -> None:
     ci = Ci(running=[build(7, None), build(7)], log=b"using geheim\n")
     ci.defines(definition("KEY", "Password"))
-    _, played = play(ci, parameters={"KEY": "geheim"})
+    _ignored, played = play(ci, parameters={"KEY": "geheim"})
     assert any("using ***" in line for line in played.lines)
     assert "geheim" not in str(played.lines)
 
@@ -292,7 +292,7 @@ def test_what_has_the_name_of_a_secret_is_hidden_before_the_first_request() -> N
 
 def test_a_build_that_ends_badly_fails_and_tells_what_is_known() -> None:
     log = b"compiling\nERROR: tests failed\nFinished: FAILURE\n"
-    error, _ = failed(Ci(running=[build(7, "FAILURE")], log=log))
+    error, _ignored = failed(Ci(running=[build(7, "FAILURE")], log=log))
     assert (error.kind, error.detail) == ("failed", "ERROR: tests failed")
     assert "#7 ended with FAILURE, accepted is SUCCESS" in error.message
     assert (error.result["changed"], error.result["build"]["result"]) == (True, "FAILURE")

@@ -31,8 +31,9 @@ JOB = {
 DEFAULTS = {"VERSION": "0.0.0", "PUBLISH": True, "CHANNEL": "stable", "HOSTS": ""}
 
 
-def wanted(given: Mapping[str, Any], style: str = "repeat", job: Any = JOB) -> parameters.Wanted:
-    return parameters.wanted(given, parameters.definitions_of(job), style, "the job")
+def wanted(given: Mapping[str, Any], style: str = "repeat", job: Any = None) -> parameters.Wanted:
+    definitions = parameters.definitions_of(JOB if job is None else job)
+    return parameters.wanted(given, definitions, style, "the job")
 
 
 def test_what_is_left_out_is_not_sent_and_compared_by_its_default() -> None:

@@ -42,12 +42,12 @@ def test_the_queue_is_followed_to_the_number_without_guessing() -> None:
 
 def test_a_line_is_said_once_while_only_its_numbers_change() -> None:
     items = [{"id": 14, "why": f"Expires in {n}.5 sec"} for n in (3, 2, 1)]
-    _, played = play(Ci(items=[*items, left(7)]))
+    _ignored, played = play(Ci(items=[*items, left(7)]))
     assert len(played.lines) == 1
 
 
 def test_pauses_begin_short_and_grow_to_the_interval() -> None:
-    _, played = play(Ci(items=[WAITING] * 9 + [left(7)]), poll_interval=2)
+    _ignored, played = play(Ci(items=[WAITING] * 9 + [left(7)]), poll_interval=2)
     pauses = played.clock.pauses
     assert pauses[0] == 0.5
     assert pauses == sorted(pauses)
@@ -55,7 +55,7 @@ def test_pauses_begin_short_and_grow_to_the_interval() -> None:
 
 
 def test_a_cancelled_item_fails() -> None:
-    error, _ = failed(Ci(items=[WAITING, {"id": 14, "cancelled": True, "executable": None}]))
+    error, _ignored = failed(Ci(items=[WAITING, {"id": 14, "cancelled": True, "executable": None}]))
     assert error.kind == "failed"
     assert "queue item 14 was cancelled" in error.message
     assert error.result["changed"] is True
@@ -63,7 +63,7 @@ def test_a_cancelled_item_fails() -> None:
 
 def test_a_vanished_item_is_found_by_its_id_among_the_builds() -> None:
     after = {"builds": [build(9), build(8, queueId=14), build(7)]}
-    values, _ = play(Ci(items=[GONE], after=after, running=[build(8, queueId=14)]))
+    values, _ignored = play(Ci(items=[GONE], after=after, running=[build(8, queueId=14)]))
     assert (values["build"]["number"], values["queue_id"]) == (8, 14)
 
 
@@ -83,7 +83,7 @@ def test_a_vanished_item_without_a_build_is_given_up_after_a_while() -> None:
 
 
 def test_a_build_that_goes_away_is_given_up_after_a_while() -> None:
-    error, _ = failed(Ci(running=[build(7, None), GONE]))
+    error, _ignored = failed(Ci(running=[build(7, None), GONE]))
     assert "build #7 is not on the server any more" in error.message
     assert error.result["build"]["number"] == 7
 
@@ -132,7 +132,7 @@ def test_a_running_build_is_shown_with_percent_time_left_and_last_line() -> None
     at = "Tue, 14 Nov 2023 22:13:24 GMT"
     running = [build(7, None, timestamp=started), build(7)]
     replies = [Reply(body=running[0], headers={"Date": at}), running[1]]
-    _, played = play(Ci(running=replies, log=b"Checking out\nCompiling\n"))
+    _ignored, played = play(Ci(running=replies, log=b"Checking out\nCompiling\n"))
     assert played.lines == [
         "folder/job #7: running, 40 %, about 6 s left: Compiling",
     ]
@@ -141,7 +141,7 @@ def test_a_running_build_is_shown_with_percent_time_left_and_last_line() -> None
 def test_a_running_build_is_not_shown_more_often_than_the_interval() -> None:
     begins = [4_000_000_000_000 + 10_000 * n for n in range(20)]
     running = [build(7, None, timestamp=begin) for begin in begins]
-    _, played = play(Ci(running=[*running, build(7)]), wait_timeout=600.0)
+    _ignored, played = play(Ci(running=[*running, build(7)]), wait_timeout=600.0)
     times = sum(played.clock.pauses)
     assert 1 < len(played.lines) <= times / 5 + 1
 
@@ -170,7 +170,7 @@ def test_the_log_is_read_piece_by_piece() -> None:
     log = Log(text[:5], text[5:12], text[12:], b"", b"end")
     with Stub(answer=log) as stub:
         console = Console(transport_to(stub.url), "job/a/1", 3)
-        for _ in range(5):
+        for _ignored in range(5):
             console.read()
     assert console.lines() == ["two", "größe", "end"]
     assert stub.seen[-1].target.endswith(f"start={len(text)}")
@@ -234,5 +234,5 @@ def test_a_build_is_looked_at_when_its_end_is_expected() -> None:
         Reply(body=build(7, None, timestamp=begin), headers={"Date": date.format(20 + seconds)})
         for seconds in (1, 3, 7, 9, 12)
     ]
-    _, played = play(Ci(items=[WAITING] * 8 + [left(7)], running=[*running, build(7)]))
+    _ignored, played = play(Ci(items=[WAITING] * 8 + [left(7)], running=[*running, build(7)]))
     assert played.clock.pauses[-5:] == [5, 5, 3, 1, 5]

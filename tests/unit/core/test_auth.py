@@ -64,7 +64,7 @@ def test_basic_is_utf8_and_goes_with_the_first_request(username: str, password: 
     with Stub(*replies()) as stub:
         ask(stub, username=username, password=Secret(password))
     for seen in stub.seen:
-        kind, _, text = seen.headers["Authorization"].partition(" ")
+        kind, _ignored, text = seen.headers["Authorization"].partition(" ")
         assert kind == "Basic"
         assert b64decode(text).decode() == f"{username}:{password}"
 
@@ -167,7 +167,7 @@ class Consumers(oauthlib.oauth1.RequestValidator):
 def accepted(seen: Seen, base: str, key: rsa.RSAPrivateKey) -> bool:
     endpoint = oauthlib.oauth1.ResourceEndpoint(Consumers(key))
     origin = base.removesuffix("/base")
-    valid, _ = endpoint.validate_protected_resource_request(
+    valid, _ignored = endpoint.validate_protected_resource_request(
         f"{origin}{seen.target}", seen.method, seen.body.decode(), dict(seen.headers)
     )
     return bool(valid)

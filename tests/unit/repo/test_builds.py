@@ -63,7 +63,7 @@ def test_the_newest_promotion_counts_not_the_last_in_the_list(server: Server) ->
 def test_a_virtual_target_counts_in_both_spellings(server: Server, recorded: str) -> None:
     server.on[RECORD] = record(status("released", recorded))
     server.on["GET /api/repositories/v"] = VIRTUAL
-    plan, _ = server.run(PromoteBuild, options(status="released", target_repo="v"))
+    plan, _ignored = server.run(PromoteBuild, options(status="released", target_repo="v"))
     assert not plan.changed
 
 
@@ -74,7 +74,7 @@ def test_half_a_promotion_is_compared_by_what_it_names(
     server: Server, given: dict[str, Any]
 ) -> None:
     server.on[RECORD] = record(status("released"))
-    plan, _ = server.run(PromoteBuild, options(**given))
+    plan, _ignored = server.run(PromoteBuild, options(**given))
     assert not plan.changed
 
 
@@ -120,18 +120,18 @@ def test_a_promotion_without_a_status_is_seen_by_the_place_of_the_files(server: 
     server.on["GET /api/repositories/rel"] = LOCAL
     server.on[RECORD] = record(modules=artifacts)
     server.on["POST /api/search/aql"] = [Reply(body={"results": found}) for found in (rows, there)]
-    plan, _ = server.run(PromoteBuild, options(target_repo="rel"), check=True)
+    plan, _ignored = server.run(PromoteBuild, options(target_repo="rel"), check=True)
     assert plan.changed
     plan, values = server.run(PromoteBuild, options(target_repo="rel"), check=True)
     assert not plan.changed
     assert values["promotion"]["repository"] == "rel"
-    plan, _ = server.run(PromoteBuild, options(target_repo="rel", copy=False), check=True)
+    plan, _ignored = server.run(PromoteBuild, options(target_repo="rel", copy=False), check=True)
     assert plan.changed
 
 
 def test_a_record_that_is_being_rewritten_is_read_once_more(server: Server) -> None:
     server.on[RECORD] = [Reply(404), record(status("released"))]
-    plan, _ = server.run(PromoteBuild, options(status="released"))
+    plan, _ignored = server.run(PromoteBuild, options(status="released"))
     assert not plan.changed
     server.on[RECORD] = Reply(404, {"errors": [{"message": "No build was found"}]})
     error = server.fails(PromoteBuild, options(status="released"))

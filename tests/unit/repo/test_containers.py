@@ -130,7 +130,7 @@ def test_other_names_in_the_target(server: Server) -> None:
     server.on[head("src", "1")] = digest(ONE)
     server.on[head("dst", "2", "new")] = [Reply(404), digest(ONE)]
     server.on[PROMOTE] = Reply(200)
-    plan, _ = server.run(PromoteImage, options(tag="1", target_tag="2", target_image="new"))
+    plan, _ignored = server.run(PromoteImage, options(tag="1", target_tag="2", target_image="new"))
     assert plan.action == "create"
     [body] = server.bodies(PROMOTE)
     assert body["targetTag"] == "2"
@@ -154,14 +154,14 @@ def test_tags_only(server: Server) -> None:
 def test_a_copy_on_a_server_with_tags_only_needs_no_source(server: Server) -> None:
     server.dialect = "generic"
     server.on["GET /api/container/dst/v2/team/app/tags/list?n=1000"] = tags("1")
-    plan, _ = server.run(PromoteImage, options(tag="1"))
+    plan, _ignored = server.run(PromoteImage, options(tag="1"))
     assert not plan.changed
 
 
 def test_a_move(server: Server) -> None:
     server.on[head("src", "1")] = server.on[head("dst", "1")] = digest(ONE)
     server.on[PROMOTE] = Reply(200)
-    plan, _ = server.run(PromoteImage, options(tag="1", copy=False))
+    plan, _ignored = server.run(PromoteImage, options(tag="1", copy=False))
     assert plan.changed
     assert plan.before == {"src/team/app:1": ONE, "dst/team/app:1": ONE}
     assert plan.after == {"dst/team/app:1": ONE}
@@ -193,12 +193,12 @@ def test_all_tags_are_compared_one_by_one(server: Server) -> None:
     server.on[head("dst", "2")] = [digest(ONE), digest(TWO)]
     server.on[head("dst", "old")] = digest(ONE)
     server.on[PROMOTE] = Reply(200)
-    plan, _ = server.run(PromoteImage, options(all_tags=True))
+    plan, _ignored = server.run(PromoteImage, options(all_tags=True))
     assert plan.before == {"dst/team/app:1": ONE, "dst/team/app:2": ONE}
     assert plan.after == {"dst/team/app:1": ONE, "dst/team/app:2": TWO}
     assert len(server.warnings) == 1
     assert "tag" not in server.bodies(PROMOTE)[0]
-    plan, _ = server.run(PromoteImage, options(all_tags=True))
+    plan, _ignored = server.run(PromoteImage, options(all_tags=True))
     assert not plan.changed
 
 

@@ -60,7 +60,7 @@ def test_unchanged_is_one_request(server: Server) -> None:
 
 def test_sha1_counts_where_the_server_has_no_sha256(server: Server) -> None:
     server.on["HEAD /r/a"] = Reply(200, "x", {"X-Checksum-Sha1": sums("x")["sha1"]})
-    plan, _ = server.run(deploy.operation, options(path="a", content="x"))
+    plan, _ignored = server.run(deploy.operation, options(path="a", content="x"))
     assert not plan.changed
 
 
@@ -151,7 +151,7 @@ def test_without_a_licence_the_list_of_repositories_tells(server: Server) -> Non
     server.on["GET /api/repositories/r"] = Reply(400, "available only in Artifactory Pro")
     server.on["GET /api/repositories"] = Reply(body='[{"key": "r", "type": "LOCAL"}]')
     server.on["PUT /r/a"] = stored("x")
-    plan, _ = server.run(deploy.operation, options(path="a", content="x"))
+    plan, _ignored = server.run(deploy.operation, options(path="a", content="x"))
     assert plan.changed
 
 
@@ -192,7 +192,7 @@ def test_a_lost_answer_is_looked_up_and_nothing_is_sent_twice(server: Server) ->
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["HEAD /r/a"] = [Reply(404), head("x")]
     server.on["PUT /r/a"] = [Reply(404), Reply(cut=True)]
-    _, values = server.run(deploy.operation, options(path="a", content="x"))
+    _ignored, values = server.run(deploy.operation, options(path="a", content="x"))
     assert actions(values) == [("a", "uploaded")]
     assert server.asked.count("PUT /r/a") == 2
     server.on["HEAD /r/a"] = Reply(404)
@@ -255,7 +255,7 @@ def test_a_folder_is_planned_with_one_listing(server: Server, dist: Path) -> Non
     files[0].update(size="5", folder="false")
     server.on["GET /api/repositories/r"] = LOCAL
     server.on[LISTING] = Reply(body={"files": files})
-    plan, _ = server.run(deploy.operation, options(path="t/1", src=f"{dist}/"))
+    plan, _ignored = server.run(deploy.operation, options(path="t/1", src=f"{dist}/"))
     assert not plan.changed
     assert server.asked == ["GET /api/repositories/r", LISTING]
 
@@ -284,7 +284,7 @@ def test_names_without_digests_are_looked_at_one_by_one(server: Server, dist: Pa
     server.on[LISTING] = Reply(body={"files": [{"uri": f"/{name}"} for name in names]})
     for name in names:
         server.on[f"HEAD /r/t/1/{name}"] = head(name)
-    plan, _ = server.run(deploy.operation, options(path="t/1", src=f"{dist}/"))
+    plan, _ignored = server.run(deploy.operation, options(path="t/1", src=f"{dist}/"))
     assert not plan.changed
     assert len(server.asked) == 5
 
@@ -299,7 +299,7 @@ def test_without_checksums_all_is_sent_and_one_look_is_enough(server: Server, di
         server.on[f"PUT /r/t/1/{name}"] = Reply(201)
     plan, values = server.run(deploy.operation, options(path="t/1", src=f"{dist}/"))
     assert plan.changed
-    assert {action for _, action in actions(values)} == {"uploaded"}
+    assert {action for _ignored, action in actions(values)} == {"uploaded"}
     assert len([name for name in server.asked if name.startswith("HEAD")]) == 1
     assert not any("X-Checksum-Sha1" in seen.headers for seen in server.stub.seen)
 
@@ -314,7 +314,7 @@ def test_a_failure_tells_what_was_deployed_before_it(server: Server, dist: Path)
     error = server.fails(deploy.operation, wanted)
     assert "quota exceeded" in error.message
     assert ("t/1/a.txt", "uploaded") in actions(error.result)
-    assert "t/1/b.txt" not in [path for path, _ in actions(error.result)]
+    assert "t/1/b.txt" not in [path for path, _ignored in actions(error.result)]
 
 
 # --- archives
@@ -354,7 +354,7 @@ def test_an_archive_is_sent_once(server: Server, archive: Path, dialect: str, ta
     assert sent.body == archive.read_bytes()
     plan, values = server.run(deploy.operation, wanted)
     assert not plan.changed
-    assert {action for _, action in actions(values)} == {"unchanged"}
+    assert {action for _ignored, action in actions(values)} == {"unchanged"}
 
 
 @pytest.mark.parametrize(
@@ -400,7 +400,7 @@ def test_absent_behind_a_virtual_repository(server: Server) -> None:
     server.on["GET /api/repositories/v"] = VIRTUAL
     server.on["GET /api/storage/v/a?list&listFolders=1"] = listed(("b.txt", "x"))
     server.on["GET /api/storage/r/a?list&listFolders=1"] = listed()
-    plan, _ = server.run(deploy.operation, options(repo="v", path="a/b.txt", state="absent"))
+    plan, _ignored = server.run(deploy.operation, options(repo="v", path="a/b.txt", state="absent"))
     assert not plan.changed
     assert "still shows it" in server.warnings[0]
 
@@ -414,7 +414,7 @@ def test_a_whole_repository_needs_force(server: Server) -> None:
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["GET /api/storage/r?list&listFolders=1"] = listed(("b.txt", "x"))
     server.on["DELETE /r/"] = Reply(204)
-    plan, _ = server.run(deploy.operation, options(state="absent", force=True))
+    plan, _ignored = server.run(deploy.operation, options(state="absent", force=True))
     assert plan.action == "delete"
 
 
@@ -422,7 +422,7 @@ def test_a_lost_deletion_is_looked_up(server: Server) -> None:
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["GET /api/storage/r?list&listFolders=1"] = [listed(("b.txt", "x")), listed()]
     server.on["DELETE /r/b.txt"] = Reply(cut=True)
-    plan, _ = server.run(deploy.operation, options(path="b.txt", state="absent"))
+    plan, _ignored = server.run(deploy.operation, options(path="b.txt", state="absent"))
     assert plan.changed
     assert server.asked.count("DELETE /r/b.txt") == 1
 

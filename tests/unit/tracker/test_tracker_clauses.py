@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The filters `jql` and `jql_quote`."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleFilterError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.delivery.toolchain.plugins.filter.jql import FilterModule as JqlFilters
+from ansible_collections.delivery.toolchain.plugins.filter.jql_quote import (
+    FilterModule as QuoteFilters,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.reserved import (
+    RESERVED_WORDS,
+)
+from sandbox.tracker import jql as server
+from sandbox.tracker.jql_words import RESERVED_WORDS as WORDS_OF_THE_SERVER
+
+jql = JqlFilters().filters()["jql"]
+jql_quote = QuoteFilters().filters()["jql_quote"]
+
+
+@pytest.mark.parametrize(
+    ("clauses", "options", "query"),
+    [
+        ({"project": "REL"}, {}, 'project = "REL"'),
+        (
+            {"project": "REL", "status": ["Open", "In Progress"], "assignee": None},
+            {},
+            'project = "REL" AND status in ("Open", "In Progress") AND assignee is EMPTY',
+        ),
+        ({"status !=": "Done"}, {}, 'status != "Done"'),
+        ({"status!=": ["Done", "Open"]}, {}, 'status not in ("Done", "Open")'),
+        ({"status NOT  IN": ["Done"]}, {}, 'status not in ("Done")'),
+        ({"status in": "Done"}, {}, 'status in ("Done")'),
+        ({"assignee is not": None}, {}, "assignee is not EMPTY"),
+        ({"assignee is": "EMPTY"}, {}, "assignee is EMPTY"),
+        ({"assignee !=": None}, {}, "assignee is not EMPTY"),
+        ({"created >=": "-4w", "created <": "-1d"}, {}, 'created >= "-4w" AND created < "-1d"'),
+        ({"summary ~": 'a "b" \\ c'}, {}, r'summary ~ "a \"b\" \\ c"'),
+        ({"summary !~": "x"}, {}, 'summary !~ "x"'),
+        ({"Story Points >": 3}, {}, '"Story Points" > 3'),
+        ({"cf[10001]": 1.5}, {}, "cf[10001] = 1.5"),
+        ({"Order": "x"}, {}, '"Order" = "x"'),
+        ({"flagged": True}, {}, 'flagged = "true"'),
+        ({"due <=": datetime.date(2026, 1, 2)}, {}, 'due <= "2026-01-02"'),
+        ({"due": datetime.datetime(2026, 1, 2, 3, 4)}, {}, 'due = "2026-01-02 03:04"'),  # noqa: DTZ001 - as YAML gives it
+        ({"fixVersion": ["1.0", None]}, {}, '(fixVersion in ("1.0") OR fixVersion is EMPTY)'),
+        (
+            {"fixVersion !=": ["1.0", None]},
+            {},
+            '(fixVersion not in ("1.0") AND fixVersion is not EMPTY)',
+        ),
+        ({"assignee": {"function": "currentUser"}}, {}, "assignee = currentUser()"),
+        (
+            {"created >": {"function": "startOfDay()", "arguments": ["-1d"]}},
+            {},
+            'created > startOfDay("-1d")',
+        ),
+        ({"x": "1", "y": "2"}, {"join": "or"}, 'x = "1" OR y = "2"'),
+        ([{"project": "REL"}, {"status": "Open"}], {}, 'project = "REL" AND status = "Open"'),
+        (
+            [{"project": "REL", "status": "Open"}, {"key": "OPS-1"}],
+            {"join": "or"},
+            '(project = "REL" AND status = "Open") OR key = "OPS-1"',
+        ),
+        (
+            [{"field": "created", "operator": ">=", "value": "-1d"}, "a = 1 OR b = 2"],
+            {},
+            'created >= "-1d" AND (a = 1 OR b = 2)',
+        ),
+        (
+            {"project": "REL", "or": [{"status": "Open"}, {"labels": "x"}]},
+            {},
+            'project = "REL" AND (status = "Open" OR labels = "x")',
+        ),
+        ({"not": {"status": "Done"}}, {}, 'NOT (status = "Done")'),
+        ("a = 1", {"order_by": "created DESC"}, "a = 1 ORDER BY created DESC"),
+        (
+            {"project": "REL"},
+            {"order_by": ["priority desc", "Story Points", "key"]},
+            'project = "REL" ORDER BY priority DESC, "Story Points", key',
+        ),
+        ({}, {}, ""),
+        ([], {"order_by": "key"}, "ORDER BY key"),
+    ],
+)
+def test_clauses_become_a_query(clauses: Any, options: dict[str, Any], query: str) -> None:
+    assert jql(clauses, **options) == query
+
+
+@pytest.mark.parametrize(
+    ("clauses", "options", "words"),
+    [
+        ({"status": []}, {}, "empty"),
+        ({"status": [[]]}, {}, "not a value"),
+        ({"created >": None}, {}, "cannot be compared with nothing"),
+        ({"created >": ["1"]}, {}, "cannot be compared with a list"),
+        ({"a": {"unknown": 1}}, {}, "function"),
+        ({"a": {"function": "x) OR (1"}}, {}, "function"),
+        ([{"field": "a", "operator": "like", "value": 1}], {}, "not an operator"),
+        ({"or": []}, {}, "without a clause"),
+        ({"not": {}}, {}, "without a clause"),
+        ({"a": 1}, {"join": "xor"}, "joined with"),
+        (5, {}, "a dict, a list or a text"),
+    ],
+)
+def test_what_has_no_meaning_is_refused(clauses: Any, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(AnsibleFilterError, match=words):
+        jql(clauses, **options)
+
+
+@given(
+    st.dictionaries(
+        st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1).filter(
+            lambda name: name.strip() == name and not set(name) & set("=<>~!") and " " not in name
+        ),
+        st.text(st.characters(exclude_categories=["Cs"]), min_size=1),
+        min_size=1,
+    ).filter(lambda clauses: not {name.lower() for name in clauses} & {"and", "or", "not"})
+)
+def test_any_field_and_value_reach_the_server_whole(clauses: dict[str, str]) -> None:
+    parsed = server.parse(jql(clauses)).where
+    parts = parsed.parts if isinstance(parsed, server.And) else (parsed,)
+    assert parts == tuple(
+        server.Clause(name, "=", server.Operand("value", (value,)))
+        for name, value in clauses.items()
+    )
+
+
+def test_the_words_that_the_server_reserves_are_quoted_as_fields() -> None:
+    assert WORDS_OF_THE_SERVER <= RESERVED_WORDS
+    for word in WORDS_OF_THE_SERVER - {"and", "or", "not"}:
+        assert jql({word.upper(): "x"}) == f'"{word.upper()}" = "x"'
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [("a", '"a"'), (5, '"5"'), (True, '"true"'), ("\n\x00", r'"\n\u0000"')]
+)
+def test_one_value_is_quoted(value: Any, text: str) -> None:
+    assert jql_quote(value) == text
+
+
+@pytest.mark.parametrize("value", [None, ["a"], {"a": 1}, "\udc00"])
+def test_what_is_no_single_value_is_not_quoted(value: Any) -> None:
+    with pytest.raises(AnsibleFilterError, match="jql_quote"):
+        jql_quote(value)

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The search as it goes over the wire: parameters, headers, dialects, refused logins."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import search
+from tests.unit.stub import Reply, Seen, Stub, connection_to
+
+PARAMS: dict[str, Any] = {
+    "jql": "project = REL",
+    "fields": None,
+    "expand": None,
+    "properties": None,
+    "fields_by_keys": None,
+    "validate_query": None,
+    "max_results": None,
+    "start_at": 0,
+    "page_size": 100,
+    "parallel": 4,
+}
+NO_ISSUES = Reply(body={"issues": [], "total": 0})
+REMOVED = Reply(
+    410, {"errorMessages": ["The requested API has been removed. Please migrate"], "errors": {}}
+)
+
+
+class Run:
+    """One search; `warnings` are those of the task."""
+
+    def __init__(self, stub: Stub, settings: dict[str, Any] | None = None, **params: Any) -> None:
+        self.warnings: list[str] = []
+        kind = {"dialect": "auto", "accept_language": None, **(settings or {})}
+        login = {"username": "reporter", "password": Secret("reporter-password")}
+        connection = connection_to(stub.url, "tracker", settings=kind, **login)
+        self.task = Task({**PARAMS, **params}, connection, self.warnings.append, read_only=True)
+
+    def __call__(self) -> dict[str, Any]:
+        operation = search.operation(self.task)
+        plan = operation.plan()
+        assert not plan.changed
+        return dict(plan.result)
+
+
+def query(seen: Seen) -> dict[str, str]:
+    found = parse_qs(urlsplit(seen.target).query, keep_blank_values=True, strict_parsing=True)
+    return {name: value for name, (value,) in found.items()}
+
+
+def test_a_search_sends_what_was_set_and_no_more() -> None:
+    with Stub(NO_ISSUES) as stub:
+        assert Run(stub)() == {"issues": [], "issue_keys": [], "total": 0, "complete": True}
+        (seen,) = stub.seen
+    assert seen.method == "GET"
+    assert seen.target == (
+        "/base/rest/api/2/search?jql=project%20%3D%20REL%20ORDER%20BY%20key"
+        "&startAt=0&maxResults=100"
+    )
+    assert seen.headers["Accept"] == "application/json"
+    assert "Accept-Language" not in seen.headers
+
+
+def test_every_option_reaches_the_server() -> None:
+    with Stub(Reply(body={"issues": [], "warningMessages": ["odd"]})) as stub:
+        run = Run(
+            stub,
+            {"accept_language": "en"},
+            fields=["summary", "-comment"],
+            expand=["names", "schema"],
+            properties=["release"],
+            fields_by_keys=True,
+            validate_query="warn",
+            max_results=7,
+            start_at=5,
+            page_size=50,
+        )
+        assert run()["total"] is None
+        (seen,) = stub.seen
+    assert query(seen) == {
+        "jql": "project = REL ORDER BY key",
+        "fields": "summary,-comment",
+        "expand": "names,schema",
+        "properties": "release",
+        "fieldsByKeys": "true",
+        "startAt": "5",
+        "maxResults": "7",
+        "validateQuery": "warn",
+    }
+    assert seen.headers["Accept-Language"] == "en"
+    assert seen.headers["X-Force-Accept-Language"] == "true"
+    assert len(run.warnings) == 1
+    assert run.warnings[0].endswith(": odd")
+
+
+def test_no_fields_at_all_still_give_the_keys() -> None:
+    with Stub(NO_ISSUES) as stub:
+        Run(stub, fields=[], expand=[], properties=[])()
+        asked = query(stub.seen[0])
+    assert asked["fields"] == "key"
+    assert not {"expand", "properties"} & set(asked)
+
+
+LONG = f"key in ({', '.join(['REL-1'] * 400)})"
+
+
+def test_a_long_query_goes_by_post() -> None:
+    with Stub(NO_ISSUES) as stub:
+        Run(stub, jql=LONG, fields=["summary"], validate_query="false")()
+        (seen,) = stub.seen
+    assert (seen.method, seen.target) == ("POST", "/base/rest/api/2/search")
+    assert json.loads(seen.body) == {
+        "jql": f"{LONG} ORDER BY key",
+        "fields": ["summary"],
+        "startAt": 0,
+        "maxResults": 100,
+        "validateQuery": False,
+    }
+    assert seen.headers["X-Atlassian-Token"] == "no-check"
+
+
+@pytest.mark.parametrize("status", [404, 405])
+def test_a_long_query_goes_by_get_where_the_server_has_no_other_search(status: int) -> None:
+    page = Reply(body={"issues": [{"key": "REL-1"}], "total": 2})
+    with Stub(Reply(status), page, Reply(body={"issues": [{"key": "REL-2"}], "total": 2})) as stub:
+        assert Run(stub, jql=LONG, page_size=1)()["issue_keys"] == ["REL-1", "REL-2"]
+        assert [seen.method for seen in stub.seen] == ["POST", "GET", "GET"]
+
+
+def cloud(seen: Seen) -> Reply:
+    """A cloud server with two pages; its old search is gone."""
+    if not seen.path.endswith("/search/jql"):
+        return REMOVED
+    if "nextPageToken" in query(seen):
+        return Reply(body={"issues": [{"id": "2", "key": "REL-2"}], "isLast": True})
+    return Reply(body={"issues": [{"id": "1", "key": "REL-1"}], "nextPageToken": "next"})
+
+
+def test_a_server_without_the_old_search_is_asked_its_successor_and_remembered() -> None:
+    with Stub(answer=cloud) as stub:
+        first = Run(stub)()
+        assert first["issue_keys"] == ["REL-1", "REL-2"]
+        assert first["total"] is None
+        assert first["complete"] is True
+        again = Run(stub, validate_query="warn", expand=["names", "schema"])
+        assert again()["issue_keys"] == ["REL-1", "REL-2"]
+        paths = [seen.path.removeprefix("/base/rest/api/2/") for seen in stub.seen]
+        assert paths == ["search", *["search/jql"] * 4]
+        asked = query(stub.seen[4])
+    assert asked == {
+        "jql": "project = REL ORDER BY key",
+        "fields": "*navigable",
+        "expand": "names,schema",
+        "maxResults": "100",
+        "nextPageToken": "next",
+    }
+    assert any("validate_query" in line for line in again.warnings)
+
+
+def test_the_successor_may_be_known_to_version_3_alone() -> None:
+    def answer(seen: Seen) -> Reply:
+        return Reply(404) if "/api/2/" in seen.path else cloud(seen)
+
+    with Stub(answer=answer) as stub:
+        assert Run(stub, {"dialect": "cloud"})()["issue_keys"] == ["REL-1", "REL-2"]
+        assert [seen.path.removeprefix("/base/rest/api/") for seen in stub.seen] == [
+            "2/search/jql",
+            "3/search/jql",
+            "3/search/jql",
+        ]
+
+
+def test_a_removed_search_names_its_successor() -> None:
+    with Stub(REMOVED) as stub, pytest.raises(ToolchainError, match="search/jql") as caught:
+        Run(stub, {"dialect": "server"})()
+    assert caught.value.kind == "not_found"
+    assert caught.value.status == 410
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (
+            Reply(body={"issues": []}, headers={"X-Seraph-LoginReason": "AUTHENTICATED_FAILED"}),
+            "AUTHENTICATED_FAILED",
+        ),
+        (
+            Reply(headers={"X-Seraph-LoginReason": "OUT, AUTHENTICATION_DENIED"}),
+            "AUTHENTICATION_DENIED",
+        ),
+        (Reply(body={"issues": []}, headers={"X-AUSERNAME": "anonymous"}), "anonymous"),
+        (
+            Reply(400, {"errorMessages": ["no such project"]}, {"X-AUSERNAME": "anonymous"}),
+            "anonymous",
+        ),
+        (
+            Reply(
+                403,
+                "<html>locked</html>",
+                {"X-Authentication-Denied-Reason": "CAPTCHA_CHALLENGE; login-url=http://x/login"},
+            ),
+            "CAPTCHA_CHALLENGE",
+        ),
+        (Reply(401, "<html><title>Unauthorized</title></html>"), "Unauthorized"),
+        (Reply(302, headers={"Location": "/base/login.jsp"}), "login page"),
+    ],
+)
+def test_a_refused_login_is_said_and_never_tried_again(reply: Reply, words: str) -> None:
+    with Stub(reply) as stub, pytest.raises(ToolchainError, match=words) as caught:
+        Run(stub)()
+    assert caught.value.kind == "auth"
+    assert "reporter-password" not in str(caught.value.as_dict()) + caught.value.message
+
+
+def test_a_login_that_was_taken_in_the_end_is_one() -> None:
+    headers = {"X-Seraph-LoginReason": "OUT, OK", "X-AUSERNAME": "reporter"}
+    with Stub(Reply(body={"issues": []}, headers=headers)) as stub:
+        assert Run(stub)()["complete"] is True
+
+
+def test_nobody_is_who_was_asked_for_without_credentials() -> None:
+    with Stub(Reply(body={"issues": []}, headers={"X-AUSERNAME": "anonymous"})) as stub:
+        run = Run(stub)
+        connection = connection_to(stub.url, "tracker", settings={"dialect": "auto"})
+        run.task = Task(PARAMS, connection, run.warnings.append, read_only=True)
+        assert run()["complete"] is True
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "words"),
+    [
+        (
+            Reply(
+                500,
+                '<?xml version="1.0"?><status><status-code>500</status-code>'
+                "<message>Search limit &lt;exceeded&gt;</message></status>",
+            ),
+            "server",
+            "500: Search limit <exceeded>",
+        ),
+        (Reply(400, {"errorMessages": ["Error in the JQL Query"]}), "rejected", "Error in the JQL"),
+        (Reply(body="<html><h1>Welcome</h1></html>"), "protocol", "Welcome"),
+        (Reply(body=""), "protocol", "empty body"),
+        (Reply(body='{"issues": 5}'), "protocol", "list of issues"),
+        (Reply(body='{"issues": ["a"]}'), "protocol", "list of issues"),
+        (Reply(404, "<html><h1>Not here</h1></html>"), "not_found", "Not here"),
+    ],
+)
+def test_what_the_server_says_is_said(reply: Reply, kind: str, words: str) -> None:
+    with Stub(reply) as stub, pytest.raises(ToolchainError) as caught:
+        Run(stub)()
+    assert caught.value.kind == kind
+    assert words in f"{caught.value.message} {caught.value.detail}"
+    assert "project = REL" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("start_at", -1), ("max_results", -1), ("page_size", 0), ("parallel", 0)]
+)
+def test_impossible_numbers_are_refused_before_any_request(option: str, value: int) -> None:
+    with Stub() as stub, pytest.raises(ToolchainError, match=option) as caught:
+        Run(stub, **{option: value})()
+    assert caught.value.kind == "invalid"
+
+
+def pages_of(count: int) -> Callable[[Seen], Reply]:
+    def answer(seen: Seen) -> Reply:
+        asked = query(seen)
+        start, size = int(asked["startAt"]), int(asked["maxResults"])
+        numbers = range(start, min(start + size, count))
+        issues = [{"id": str(number), "key": f"OPS-{number}"} for number in numbers]
+        return Reply(body={"startAt": start, "maxResults": size, "total": count, "issues": issues})
+
+    return answer
+
+
+def test_pages_come_over_as_many_connections_as_are_allowed() -> None:
+    with Stub(answer=pages_of(500)) as stub:
+        found = Run(stub, page_size=10, parallel=3)()
+        assert found["issue_keys"] == [f"OPS-{number}" for number in range(500)]
+        assert len(stub.seen) == 50
+        assert 1 < stub.connections <= 3

@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Walks through pages against servers made of a list, some of them unkind."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.walk import (
+    Found,
+    OffsetWalk,
+    Range,
+    TokenWalk,
+)
+
+Ask = Callable[[int, int], Mapping[str, Any]]
+
+
+def issues_of(*numbers: int) -> list[dict[str, Any]]:
+    return [{"id": str(number), "key": f"REL-{number}"} for number in numbers]
+
+
+def numbers(found: Found) -> list[int]:
+    return [int(issue["id"]) for issue in found.issues]
+
+
+class Server:
+    """Pages of a list; `cap` is the largest page, `short` makes every page but the first shorter.
+
+    `before` is called with the number of each request (from 1) and may change `matches`.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        *,
+        cap: int = 1000,
+        totals: bool = True,
+        short: int = 0,
+        before: Callable[[int, list[int]], None] = lambda number, matches: None,
+    ) -> None:
+        self.matches = list(range(1, count + 1))
+        self.cap, self.totals, self.short, self.before = cap, totals, short, before
+        self.asked: list[tuple[int, int]] = []
+        self._lock = threading.Lock()
+
+    def __call__(self, start: int, size: int) -> dict[str, Any]:
+        with self._lock:
+            self.asked.append((start, size))
+            self.before(len(self.asked), self.matches)
+            page = min(size, self.cap)
+            if len(self.asked) > 1 and page > 1:
+                page = max(1, page - self.short)
+            answer: dict[str, Any] = {"issues": issues_of(*self.matches[start : start + page])}
+            if self.totals:
+                answer |= {"startAt": start, "maxResults": page, "total": len(self.matches)}
+            return answer
+
+
+def walk(
+    ask: Ask, *, start: int = 0, count: int | None = None, page_size: int = 100, parallel: int = 4
+) -> Found:
+    return OffsetWalk(ask, Range(start, count, page_size), parallel, "searching").read()
+
+
+@given(
+    count=st.integers(0, 60),
+    cap=st.integers(1, 30),
+    page_size=st.integers(1, 30),
+    short=st.integers(0, 3),
+    start=st.integers(0, 70),
+    wanted=st.none() | st.integers(0, 70),
+    parallel=st.integers(1, 5),
+    totals=st.booleans(),
+)
+def test_every_walk_gives_what_was_asked_for_in_order(
+    *,
+    count: int,
+    cap: int,
+    page_size: int,
+    short: int,
+    start: int,
+    wanted: int | None,
+    parallel: int,
+    totals: bool,
+) -> None:
+    server = Server(count, cap=cap, totals=totals, short=short)
+    found = walk(server, start=start, count=wanted, page_size=page_size, parallel=parallel)
+    expected = server.matches[start:][:wanted]
+    assert numbers(found) == expected
+    assert found.total == (count if totals else None)
+    everything = start + len(expected) >= count
+    if totals:
+        assert found.complete is everything
+    else:
+        assert found.complete in (False, everything)
+        assert found.complete or wanted is not None
+    if short == 0:
+        step = min(cap, page_size)
+        assert len(server.asked) <= math.ceil(len(expected) / step) + 2
+    assert found.warnings == []
+
+
+def test_pages_are_read_in_parallel_by_the_size_that_the_server_returned() -> None:
+    server = Server(250, cap=40)
+    found = walk(server, page_size=100)
+    assert numbers(found) == list(range(1, 251))
+    assert server.asked[0] == (0, 100)
+    assert sorted(server.asked[1:]) == [
+        *((start, 40) for start in range(40, 240, 40)),
+        (240, 10),
+    ]
+
+
+@given(
+    removals=st.lists(st.lists(st.integers(0, 39), max_size=3), min_size=1, max_size=12),
+    page_size=st.integers(2, 12),
+)
+def test_what_still_matches_is_there_or_the_walk_says_that_it_may_not_be(
+    removals: list[list[int]], page_size: int
+) -> None:
+    def shrink(number: int, matches: list[int]) -> None:
+        for index in removals[number - 2] if 2 <= number <= len(removals) + 1 else []:
+            if index < len(matches):
+                del matches[index]
+
+    server = Server(40, before=shrink)
+    found = walk(server, page_size=page_size, parallel=1)
+    lost = set(server.matches) - set(numbers(found))
+    assert not (found.complete and lost)
+    assert found.complete or found.warnings
+
+
+def test_an_issue_that_slips_over_the_border_of_two_pages_is_read_after_all() -> None:
+    def shrink(number: int, matches: list[int]) -> None:
+        if number == 2:
+            matches.remove(3)
+
+    server = Server(25, before=shrink)
+    found = walk(server, page_size=10, parallel=1)
+    assert sorted(numbers(found)) == list(range(1, 26))
+    assert found.complete
+    assert found.total == 24
+    assert len(server.asked) == 4
+
+
+def test_an_issue_that_comes_while_pages_are_read_is_read_once() -> None:
+    def grow(number: int, matches: list[int]) -> None:
+        if number == 3:
+            matches.append(26)
+
+    found = walk(Server(25, before=grow), page_size=10, parallel=1)
+    assert numbers(found) == list(range(1, 27))
+    assert found.total == 26
+    assert found.complete
+
+
+def test_duplicates_are_removed_and_the_result_is_not_called_complete() -> None:
+    pages = {0: issues_of(1, 2), 2: issues_of(2, 3), 4: issues_of(5)}
+    found = walk(lambda start, size: {"issues": pages[start], "total": 5}, page_size=2)
+    assert numbers(found) == [1, 2, 3, 5]
+    assert not found.complete
+    assert any("5 issues match" in line for line in found.warnings)
+
+
+def test_an_empty_page_ends_the_walk_though_the_server_promised_more() -> None:
+    found = walk(lambda start, size: {"issues": issues_of(1, 2)[start:], "total": 10}, page_size=2)
+    assert numbers(found) == [1, 2]
+    assert not found.complete
+    assert found.warnings
+
+
+@pytest.mark.parametrize("totals", [{"total": 9}, {}])
+def test_a_server_that_does_not_page_is_an_error(totals: dict[str, int]) -> None:
+    with pytest.raises(ToolchainError, match="the same") as caught:
+        walk(lambda start, size: {"issues": issues_of(1, 2, 3), **totals}, page_size=3)
+    assert caught.value.kind == "protocol"
+
+
+def test_a_server_that_answers_from_elsewhere_is_an_error() -> None:
+    answer = {"issues": issues_of(1, 2, 3), "startAt": 0, "total": 9}
+    with pytest.raises(ToolchainError, match="asked for issues from 3 on and gave 0"):
+        walk(lambda start, size: answer, page_size=3)
+
+
+def test_a_short_page_that_repeats_is_given_without_a_claim() -> None:
+    found = walk(lambda start, size: {"issues": issues_of(1, 2, 3)}, page_size=100)
+    assert numbers(found) == [1, 2, 3]
+    assert not found.complete
+    assert found.warnings
+
+
+@pytest.mark.parametrize("totals", [True, False])
+def test_a_server_without_an_end_is_an_error(totals: bool) -> None:
+    def ask(start: int, size: int) -> dict[str, Any]:
+        more = {"total": start + 2 * size} if totals else {}
+        return {"issues": issues_of(*range(start, start + size)), **more}
+
+    with pytest.raises(ToolchainError) as caught:
+        walk(ask, page_size=2)
+    assert caught.value.kind == "protocol"
+
+
+def test_a_refusal_to_page_further_is_raised() -> None:
+    def ask(start: int, size: int) -> Mapping[str, Any]:
+        if start + size > 20:
+            raise ToolchainError("server", "Search limit exceeded", status=500)
+        return server(start, size)
+
+    server = Server(30)
+    with pytest.raises(ToolchainError, match="limit exceeded"):
+        walk(ask, page_size=10)
+
+
+def test_warnings_of_all_pages_are_kept() -> None:
+    def ask(start: int, size: int) -> dict[str, Any]:
+        page = issues_of(*range(start, min(start + size, 4)))
+        return {"issues": page, "total": 4, "warningMessages": [f"from {start}"]}
+
+    assert walk(ask, page_size=2).warnings == ["from 0", "from 2"]
+
+
+def by_token(
+    pages: Mapping[str | None, Mapping[str, Any]],
+    *,
+    start: int = 0,
+    count: int | None = None,
+    page_size: int = 2,
+) -> Found:
+    def ask(token: str | None, size: int) -> Mapping[str, Any]:
+        return pages[token]
+
+    return TokenWalk(ask, Range(start, count, page_size), "searching").read()
+
+
+THREE_PAGES: dict[str | None, dict[str, Any]] = {
+    None: {"issues": issues_of(1, 2), "nextPageToken": "b", "isLast": False},
+    "b": {"issues": issues_of(2, 3), "nextPageToken": "c"},
+    "c": {"issues": issues_of(4), "isLast": True},
+}
+
+
+def test_pages_by_token_are_read_to_the_last_one() -> None:
+    found = by_token(THREE_PAGES)
+    assert numbers(found) == [1, 2, 3, 4]
+    assert found.complete
+    assert found.total is None
+
+
+@pytest.mark.parametrize(
+    ("start", "count", "expected", "complete"),
+    [
+        (1, None, [2, 3, 4], True),
+        (1, 2, [2, 3], False),
+        (0, 4, [1, 2, 3, 4], True),
+        (0, 2, [1, 2], False),
+        (0, 0, [], False),
+        (9, None, [], True),
+    ],
+)
+def test_a_part_of_pages_by_token(
+    start: int, count: int | None, expected: list[int], complete: bool
+) -> None:
+    found = by_token(THREE_PAGES, start=start, count=count)
+    assert numbers(found) == expected
+    assert found.complete is complete
+
+
+def test_a_page_token_that_comes_again_is_an_error() -> None:
+    pages = {**THREE_PAGES, "c": {"issues": issues_of(4), "nextPageToken": "b"}}
+    with pytest.raises(ToolchainError, match="same page token twice"):
+        by_token(pages)
+
+
+def test_empty_pages_are_passed_by_but_not_for_ever() -> None:
+    pages: dict[str | None, dict[str, Any]] = {
+        None: {"issues": issues_of(1), "nextPageToken": "b"},
+        "b": {"issues": [], "nextPageToken": "c"},
+        "c": {"issues": issues_of(2)},
+    }
+    assert numbers(by_token(pages)) == [1, 2]
+    tokens = itertools.count()
+
+    def ask(token: str | None, size: int) -> dict[str, Any]:
+        return {"issues": [], "nextPageToken": str(next(tokens))}
+
+    with pytest.raises(ToolchainError, match="nothing new"):
+        TokenWalk(ask, Range(0, None, 2), "searching").read()
+
+
+def test_a_last_page_without_a_token_that_says_it_is_not_the_last_makes_no_claim() -> None:
+    found = by_token({None: {"issues": issues_of(1), "isLast": False}})
+    assert not found.complete
+    assert found.warnings

@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Generated pages: trees of `(name, attributes, children)`, what a server makes of them, and edits.
+
+Nothing here knows how the collection reads or compares storage format.
+"""
+
+from __future__ import annotations
+
+import html
+import random
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+from hypothesis import strategies as st
+
+Tree: TypeAlias = tuple[str, dict[str, str], list[Any]]
+
+SPACE = "REL"
+# Samples instead of free text: a document needs many, and each free character costs a draw.
+_TEXT = st.sampled_from(
+    (
+        *("a", "Release", " ", "a b", " a", "a ", "R&D", "a < b > c", "\u2013é\u00a0ß", "\u00a0"),
+        *("it's", '"x"', "]]>", "a\nb", "&amp;", "x  y", "\n", "\u2028", "\U0001d11e"),
+    )
+)
+_VALUE = st.sampled_from(["", "a", "A b", "R&D", "<x>", "it's", '"x"', "é\u2013", "\u00a0", " a "])
+_CODE = st.sampled_from(
+    ["", "a", "a ]]> b", "]]>", " ", "\n a\n\tb ", "if a < b && c:", "]]", "x]]]>>", "&nbsp;"]
+)
+_BLOCKS = ("p", "h1", "h2", "ul", "ol", "table", "pre", "ac:task-list", "ac:layout")
+
+
+def _element(name: str, children: Any, attributes: Any = None) -> st.SearchStrategy[Tree]:
+    given = st.just({}) if attributes is None else attributes
+    return st.tuples(st.just(name), given, children)
+
+
+_ATTRIBUTES = st.just({}) | st.builds(
+    dict.fromkeys,
+    st.sampled_from([["class"], ["title", "class"], ["data-x"], ["style", "href", "id"]]),
+    _VALUE,
+)
+_NOTHING: st.SearchStrategy[list[Any]] = st.just([])
+_PAGE = _element(
+    "ri:page",
+    _NOTHING,
+    st.sampled_from(
+        [
+            {"ri:content-title": "Über uns & so"},
+            *(
+                {"ri:content-title": "a", "ri:space-key": key, "ri:anchor": ""}
+                for key in (SPACE, "OTHER", "rel")
+            ),
+        ]
+    ),
+)
+_LINK = st.builds(
+    lambda page, text: ("ac:link", {}, [page, ("ac:plain-text-link-body", {}, [text])]),
+    _PAGE,
+    _TEXT,
+)
+
+
+def _parameters(names: list[str]) -> st.SearchStrategy[list[Tree]]:
+    given = st.sampled_from([names[at:] for at in range(len(names) + 1)])
+    return st.builds(
+        lambda chosen, value: [
+            ("ac:parameter", {"ac:name": name}, [f"{value}{name}"]) for name in chosen
+        ],
+        given,
+        _TEXT,
+    )
+
+
+_STATUS = st.builds(
+    lambda parameters: ("ac:structured-macro", {"ac:name": "status"}, parameters),
+    _parameters(["colour", "title"]),
+)
+_INLINE = st.recursive(
+    _TEXT | _element("br", _NOTHING) | _LINK | _STATUS,
+    lambda inner: st.one_of(
+        *(_element(name, st.lists(inner, max_size=3), _ATTRIBUTES) for name in ("b", "em", "a"))
+    ),
+    max_leaves=4,
+)
+_INLINES = st.lists(_INLINE, max_size=4)
+_CODE_MACRO = st.builds(
+    lambda parameters, code, own: (
+        "ac:structured-macro",
+        {"ac:name": "code", **own},
+        [*parameters, ("ac:plain-text-body", {}, [code] if code else [])],
+    ),
+    _parameters(["language", "theme", "title"]),
+    _CODE,
+    st.sampled_from([{}, {"ac:schema-version": "1"}, {"ac:macro-id": "mine"}]),
+)
+
+
+def _blocks(inner: st.SearchStrategy[Tree]) -> st.SearchStrategy[Tree]:
+    """Blocks that hold other blocks, or text."""
+    content = _INLINES | st.lists(inner, min_size=1, max_size=2)
+    cell = _element("td", content, _ATTRIBUTES) | _element("th", _INLINES)
+    row = _element("tr", st.lists(cell, min_size=1, max_size=2))
+    body = st.builds(lambda blocks: ("ac:rich-text-body", {}, blocks), st.lists(inner, max_size=2))
+    task = st.builds(
+        lambda status, text: (
+            "ac:task",
+            {},
+            [
+                ("ac:task-id", {}, ["1"]),
+                ("ac:task-status", {}, [status]),
+                ("ac:task-body", {}, text),
+            ],
+        ),
+        st.sampled_from(["complete", "incomplete"]),
+        _INLINES,
+    )
+    return st.one_of(
+        _element("ul", st.lists(_element("li", content), min_size=1, max_size=3)),
+        _element("table", st.lists(row, min_size=1, max_size=2), _ATTRIBUTES),
+        st.builds(
+            lambda parameters, inside: (
+                "ac:structured-macro",
+                {"ac:name": "panel"},
+                [*parameters, inside],
+            ),
+            _parameters(["title", "bgColor"]),
+            body,
+        ),
+        _element("ac:task-list", st.lists(task, min_size=1, max_size=2)),
+    )
+
+
+_SIMPLE = st.one_of(
+    *(_element(name, _INLINES, _ATTRIBUTES) for name in ("p", "h1", "h2")),
+    _element("pre", st.lists(_CODE.filter(bool), max_size=1)),
+    _CODE_MACRO,
+)
+#: Bodies of pages, as lists of blocks.
+BODIES = st.lists(st.recursive(_SIMPLE, _blocks, max_leaves=5), min_size=1, max_size=4)
+
+
+# -- writing -------------------------------------------------------------------------------------
+
+_FLOWS = ("", "ac:rich-text-body")
+_STRUCTURES = ("ul", "table", "tbody", "tr", "ac:task-list", "ac:task", "ac:structured-macro")
+_PLAIN = ("ac:plain-text-body", "ac:plain-text-link-body")
+
+
+class Writer:
+    """Spells a tree in one of its many ways, as `chance` falls; `plain` always in the same."""
+
+    def __init__(self, chance: random.Random | None = None) -> None:
+        self.chance = chance
+
+    def _maybe(self) -> bool:
+        return self.chance is not None and self.chance.random() < 0.5
+
+    def body(self, blocks: list[Any]) -> str:
+        inner = self._blank().join(self.node(block) for block in blocks)
+        return f"{self._blank()}{inner}{self._blank()}"
+
+    def _blank(self) -> str:
+        return self.chance.choice(["\n", "  ", "\n\t", "\r\n"]) if self._maybe() else ""
+
+    def node(self, node: Any) -> str:
+        if isinstance(node, str):
+            return self.text(node)
+        name, attributes, children = node
+        pairs = list(attributes.items())
+        if self.chance is not None:
+            self.chance.shuffle(pairs)
+        tag = name + "".join(f" {key}={self.value(value)}" for key, value in pairs)
+        if name in _PLAIN:
+            content = self.cdata("".join(children)) if children else ""
+        else:
+            join = self._blank if name in _STRUCTURES or name in _FLOWS else str
+            content = "".join(f"{self.node(child)}{join()}" for child in children)
+        if content:
+            return f"<{tag}>{content}</{name}>"
+        return f"<{tag}></{name}>" if self._maybe() else f"<{tag}{' ' if self._maybe() else ''}/>"
+
+    def text(self, text: str) -> str:
+        return "".join(self.character(character) for character in text)
+
+    def character(self, character: str) -> str:
+        named = {"\u00a0": "&nbsp;", "é": "&eacute;", "\u2013": "&ndash;", "ß": "&#223;"}
+        if character in named and self._maybe():
+            return named[character]
+        return html.escape(character, quote=self._maybe())
+
+    def value(self, value: str) -> str:
+        if "'" not in value and self._maybe():
+            return f"'{html.escape(value, quote=False)}'"
+        return f'"{html.escape(value)}"'
+
+    def cdata(self, text: str) -> str:
+        """Cut anywhere, and always where `]]>` would close it."""
+        cuts = [0, *(at + 2 for at in range(len(text)) if text.startswith("]]>", at)), len(text)]
+        if self._maybe() and self.chance is not None:
+            cuts = sorted({*cuts, self.chance.randrange(len(text) + 1)})
+        parts = [text[start:end] for start, end in pairwise(cuts)]
+        return "".join(f"<![CDATA[{part}]]>" for part in parts)
+
+
+def plain(blocks: list[Any]) -> str:
+    """One spelling of a body."""
+    return Writer().body(blocks)
+
+
+# -- what a server does on save --------------------------------------------------------------------
+
+
+def saved(blocks: list[Any], chance: random.Random) -> str:
+    """A body after a save: everything that servers are known to rewrite, or part of it."""
+    return Writer(chance).body([_rewritten(block, chance) for block in blocks])
+
+
+def _rewritten(node: Any, chance: random.Random) -> Any:
+    if isinstance(node, str):
+        return node
+    name, attributes, children = node
+    children = [_rewritten(child, chance) for child in children]
+    attributes = dict(attributes)
+    if name == "ac:structured-macro":
+        attributes.setdefault("ac:macro-id", f"id-{chance.random()}")
+        attributes.setdefault("ac:schema-version", "1")
+        parameters = [child for child in children if child[0] == "ac:parameter"]
+        others = [child for child in children if child[0] != "ac:parameter"]
+        chance.shuffle(parameters)
+        children = [*parameters, *others]
+    if name == "ri:page" and attributes.get("ri:space-key") == SPACE:
+        del attributes["ri:space-key"]
+    if name in _BLOCKS or name == "ac:structured-macro":
+        key = chance.choice(["local-id", "ac:local-id"])
+        attributes[key] = str(chance.random())
+    if name == "ri:page":
+        attributes["ri:version-at-save"] = str(chance.randrange(9))
+    if name == "ac:task":
+        children.insert(1, ("ac:task-uuid", {}, [str(chance.random())]))
+    if name == "table" and chance.random() < 0.5:
+        children = [("tbody", {}, children)]
+    if name in ("p", "td", "li", "b", "em"):
+        children = [_commented(child, chance) for child in children]
+    return (name, attributes, children)
+
+
+def _commented(child: Any, chance: random.Random) -> Any:
+    """Text that a reader has commented on."""
+    if isinstance(child, str) and chance.random() < 0.2:
+        return ("ac:inline-comment-marker", {"ac:ref": str(chance.random())}, [child])
+    return child
+
+
+# -- edits -----------------------------------------------------------------------------------------
+
+
+def edited(blocks: list[Any], chance: random.Random) -> list[Any]:
+    """The body after one small edit of its author."""
+    root: Tree = ("", {}, blocks)
+    places = list(_places(root, ()))
+    path = chance.choice(places)
+    changed = _at(root, path, chance)
+    return list(changed[2])
+
+
+def _places(node: Any, path: tuple[int, ...]) -> Any:
+    if path:
+        yield path
+    if not isinstance(node, str):
+        for index, child in enumerate(node[2]):
+            yield from _places(child, (*path, index))
+
+
+def _at(node: Tree, path: tuple[int, ...], chance: random.Random) -> Tree:
+    name, attributes, children = node
+    index = path[0]
+    child = children[index]
+    if len(path) > 1:
+        return (name, attributes, _put(children, index, [_at(child, path[1:], chance)]))
+    if chance.random() < 0.3:
+        return (name, attributes, _put(children, index, chance.choice([[], [child, child]])))
+    new = _text_edit(child, chance) if isinstance(child, str) else _tag_edit(child, chance)
+    return (name, attributes, _put(children, index, [new]))
+
+
+def _put(children: list[Any], index: int, new: list[Any]) -> list[Any]:
+    return [*children[:index], *new, *children[index + 1 :]]
+
+
+def _text_edit(text: str, chance: random.Random) -> str:
+    at = chance.randrange(len(text) + 1)
+    choices = [f"{text[:at]} {text[at:]}", f"{text[:at]}x{text[at:]}", text.swapcase()]
+    return chance.choice([choice for choice in choices if choice != text])
+
+
+def _tag_edit(node: Tree, chance: random.Random) -> Tree:
+    name, attributes, children = node
+    own = [key for key in attributes if (key, attributes[key]) != ("ri:space-key", SPACE)]
+    own = [key for key in own if key != "ac:schema-version"]
+    key = chance.choice([*own, "class"])
+    if key in attributes and chance.random() < 0.4 and key != "ac:macro-id":
+        return (name, {k: v for k, v in attributes.items() if k != key}, children)
+    return (name, {**attributes, key: f"{attributes.get(key, '')}y"}, children)

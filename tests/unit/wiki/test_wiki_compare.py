@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pages are compared as a reader sees them: no rewriting of the server, every edit of a person."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.compare import (
+    compare,
+    readable,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.storage import parse
+from sandbox.wiki.rewrite import rewrite
+from tests.unit.wiki.documents import BODIES, SPACE, Writer, edited, plain, saved
+
+CHANCES = st.integers(0, 2**32).map(random.Random)
+
+
+@given(BODIES, CHANCES)
+def test_what_a_server_rewrites_is_no_difference(blocks: list[Any], chance: random.Random) -> None:
+    current, wanted = saved(blocks, chance), Writer(chance).body(blocks)
+    verdict = compare(current, wanted, SPACE)
+    assert verdict.same, (current, wanted)
+    assert bool(verdict.ignored) is (current != wanted)
+    before, after = readable(current, wanted, SPACE)
+    assert before == after
+
+
+@given(BODIES, CHANCES)
+def test_what_the_sandbox_rewrites_is_no_difference(
+    blocks: list[Any], chance: random.Random
+) -> None:
+    wanted = Writer(chance).body(blocks)
+    assert compare(rewrite(wanted, SPACE), wanted, SPACE).same
+
+
+@given(BODIES, CHANCES)
+def test_every_edit_is_a_difference(blocks: list[Any], chance: random.Random) -> None:
+    changed = edited(blocks, chance)
+    assume(_seen(changed) != _seen(blocks))
+    current, wanted = saved(blocks, chance), Writer(chance).body(changed)
+    assert not compare(current, wanted, SPACE).same, (current, wanted)
+    assert not compare(rewrite(plain(blocks), SPACE), wanted, SPACE).same
+    before, after = readable(current, wanted, SPACE)
+    assert before != after
+
+
+def _seen(nodes: list[Any]) -> list[Any]:
+    """What an edit has to change: text put together, parameters by name, empty text left out."""
+    seen: list[Any] = []
+    for node in nodes:
+        if isinstance(node, str):
+            if seen and isinstance(seen[-1], str):
+                seen[-1] += node
+            else:
+                seen.append(node)
+            continue
+        name, attributes, children = node
+        inner = _seen(children)
+        if name == "ac:structured-macro":
+            inner.sort(key=lambda one: (one[0] != "ac:parameter", one[1].get("ac:name", "")))
+        seen.append((name, attributes, inner))
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("current", "wanted", "ignored"),
+    [
+        ("<p />", "<p></p>", "spelling of empty elements (1)"),
+        ("<p>\u2013</p>", "<p>&ndash;</p>", "entities (1)"),
+        ("<p>a</p>", "<p>a</p>\n", "whitespace between blocks (1)"),
+        ('<p b="1" a="2" />', '<p a="2" b="1" />', "order of attributes (1)"),
+        ("<p a='1' />", '<p a="1" />', "quotation marks of attributes (1)"),
+        (
+            '<ac:structured-macro ac:name="x" ac:macro-id="1" ac:schema-version="1" />',
+            '<ac:structured-macro ac:name="x" />',
+            "attribute ac:macro-id (1)",
+        ),
+        ('<p local-id="1" />', '<p ac:local-id="2" />', "attribute local-id (1)"),
+        (
+            '<ri:page ri:version-at-save="2" />',
+            '<ri:page ri:space-key="REL" />',
+            "attribute ri:space-key of the page's own space (1)",
+        ),
+        ("<table><tbody><tr /></tbody></table>", "<table><tr /></table>", "element tbody (1)"),
+        (
+            "<table><colgroup><col /></colgroup><tbody><tr /></tbody></table>",
+            "<table><tbody><tr /></tbody></table>",
+            "element colgroup (1)",
+        ),
+        (
+            "<ac:task><ac:task-uuid>1</ac:task-uuid></ac:task>",
+            "<ac:task></ac:task>",
+            "element ac:task-uuid (1)",
+        ),
+        (
+            '<p>a<ac:inline-comment-marker ac:ref="1"> <b>b</b></ac:inline-comment-marker>c</p>',
+            "<p>a <b>b</b>c</p>",
+            "element ac:inline-comment-marker (1)",
+        ),
+        (
+            '<ac:macro><ac:parameter ac:name="a" /><ac:parameter ac:name="b" /></ac:macro>',
+            '<ac:macro><ac:parameter ac:name="b" /><ac:parameter ac:name="a" /></ac:macro>',
+            "order of ac:parameter (1)",
+        ),
+        (
+            "<ac:plain-text-body><![CDATA[ab]]></ac:plain-text-body>",
+            "<ac:plain-text-body><![CDATA[a]]><![CDATA[b]]></ac:plain-text-body>",
+            "CDATA sections (2)",
+        ),
+    ],
+)
+def test_what_is_ignored_is_named(current: str, wanted: str, ignored: str) -> None:
+    verdict = compare(current, wanted, SPACE)
+    assert verdict.same
+    assert ignored in verdict.ignored
+
+
+@pytest.mark.parametrize(
+    ("current", "wanted"),
+    [
+        ("<p>Release</p>", "<p>release</p>"),
+        ("<p>a b</p>", "<p>a  b</p>"),
+        ("<p>a</p>", "<p>a </p>"),
+        ("<p>a</p>", "<p>a&nbsp;</p>"),
+        ("<p><b>a</b> <b>b</b></p>", "<p><b>a</b><b>b</b></p>"),
+        ("<pre> a</pre>", "<pre>a</pre>"),
+        ("<ac:plain-text-body><![CDATA[ ]]></ac:plain-text-body>", "<ac:plain-text-body />"),
+        ('<td class="x" />', "<td />"),
+        ('<td data-highlight-colour="red" />', "<td />"),
+        ('<ac:structured-macro ac:macro-id="1" />', '<ac:structured-macro ac:macro-id="2" />'),
+        (
+            '<ac:structured-macro ac:schema-version="1" />',
+            '<ac:structured-macro ac:schema-version="2" />',
+        ),
+        ('<ri:page ri:space-key="REL" />', '<ri:page ri:space-key="OTHER" />'),
+        ("<ul><li>a</li><li>b</li></ul>", "<ul><li>b</li><li>a</li></ul>"),
+        (
+            '<table><colgroup><col style="width: 1px" /></colgroup><tr /></table>',
+            "<table><tr /></table>",
+        ),
+        (
+            "<table><tbody><tr /></tbody><tbody><tr /></tbody></table>",
+            "<table><tbody><tr /><tr /></tbody></table>",
+        ),
+        ("<p>a<!-- b --></p>", "<p>a</p>"),
+        ("<p>a</p>", "<p>a"),
+        ("<p>a", "<p>a</p>"),
+    ],
+)
+def test_what_is_a_difference(current: str, wanted: str) -> None:
+    verdict = compare(current, wanted, SPACE)
+    assert not verdict.same
+    assert verdict.ignored == ()
+    before, after = readable(current, wanted, SPACE)
+    assert before != after
+
+
+def test_a_body_that_cannot_be_parsed_is_the_same_as_itself() -> None:
+    assert compare("<p>", "<p>", SPACE).same
+
+
+def test_the_diff_has_a_line_for_each_block() -> None:
+    body = (
+        "<h1>A &amp; B</h1><p>one<br/>two</p><ul><li>x</li></ul>"
+        '<ac:structured-macro ac:name="code"><ac:parameter ac:name="language">sh</ac:parameter>'
+        "<ac:plain-text-body><![CDATA[a\n]]]]><![CDATA[>b]]></ac:plain-text-body>"
+        "</ac:structured-macro><!-- c -->"
+    )
+    before, after = readable(body, body.replace("two", "Two"), SPACE)
+    assert before.splitlines() == [
+        "<h1>A &amp; B</h1>",
+        "<p>one<br />two</p>",
+        "<ul>",
+        "  <li>x</li>",
+        "</ul>",
+        '<ac:structured-macro ac:name="code">',
+        '  <ac:parameter ac:name="language">sh</ac:parameter>',
+        "  <ac:plain-text-body><![CDATA[a",
+        "]]]]><![CDATA[>b]]></ac:plain-text-body>",
+        "</ac:structured-macro>",
+        "<!-- c -->",
+    ]
+    changed = [line for line in after.splitlines() if line not in before.splitlines()]
+    assert changed == ["<p>one<br />Two</p>"]
+
+
+@given(BODIES, CHANCES)
+def test_what_the_diff_shows_is_well_formed(blocks: list[Any], chance: random.Random) -> None:
+    for shown in readable(saved(blocks, chance), plain(blocks), SPACE):
+        parse(shown)

@@ -1,0 +1,577 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pages over the wire: what is sent, how often, and whose work survives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import writing
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.page import PageOperation
+from tests.unit.stub import Reply, Stub, Waits, connection_to
+from tests.unit.wiki.server import Wiki, page
+
+PARAMS: dict[str, Any] = {
+    **dict.fromkeys(("page_id", "space", "title", "parent_id", "body", "src", "section")),
+    "compare": "normalized",
+    "on_conflict": "fail",
+    "expected_version": None,
+    "version_comment": None,
+    "minor_edit": False,
+    "state": "present",
+}
+LOCK = Reply(409, {"message": "org.x.OptimisticLockException: Row was updated"})
+
+
+class Run:
+    """One task on a wiki: C(plan), then C(apply) unless nothing changes."""
+
+    def __init__(self, stub: Stub, *, read_only: bool = False, **params: Any) -> None:
+        self.warnings: list[str] = []
+        login = {"username": "reporter", "password": Secret("reporter-password")}
+        connection = connection_to(stub.url, "wiki", **login)
+        self.task = Task({**PARAMS, **params}, connection, self.warnings.append, read_only)
+
+    def __call__(self) -> tuple[Plan, dict[str, Any]]:
+        operation = PageOperation(self.task)
+        plan = operation.plan()
+        result = dict(plan.result)
+        if plan.changed and not self.task.read_only:
+            result |= operation.apply(plan)
+        return plan, result
+
+    def fails(self) -> ToolchainError:
+        with pytest.raises(ToolchainError) as caught:
+            self()
+        return caught.value
+
+
+@pytest.fixture
+def wiki() -> Wiki:
+    return Wiki(page(), page(id="8", title="Other", parent=None))
+
+
+@pytest.fixture
+def stub(wiki: Wiki) -> Iterator[Stub]:
+    with Stub(answer=wiki) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
+    found = Waits()
+    monkeypatch.setattr(writing, "sleep", found)
+    return found
+
+
+def methods(stub: Stub) -> list[str]:
+    return [seen.method for seen in stub.seen]
+
+
+def test_an_unchanged_page_takes_one_request(stub: Stub, wiki: Wiki) -> None:
+    plan, result = Run(stub, page_id="7", body="<p>old</p>\n", title=" Notes ", parent_id="1")()
+    assert not plan.changed
+    assert plan.before == plan.after
+    assert result["page"] == {
+        "id": "7",
+        "title": "Notes",
+        "space": "REL",
+        "version": 3,
+        "url": f"{stub.url}/pages/viewpage.action?pageId=7",
+    }
+    assert result["ignored_differences"] == ["whitespace between blocks (1)"]
+    assert methods(stub) == ["GET"]
+
+
+def test_a_changed_page_takes_two_requests(stub: Stub, wiki: Wiki) -> None:
+    plan, result = Run(stub, page_id="7", body="<p>new</p>")()
+    assert plan.changed
+    assert (plan.before, plan.after) == (
+        "title: Notes\n\n<p>old</p>\n",
+        "title: Notes\n\n<p>new</p>\n",
+    )
+    assert result["page"]["version"] == 4
+    assert methods(stub) == ["GET", "PUT"]
+    assert wiki.written == [
+        {
+            "id": "7",
+            "type": "page",
+            "title": "Notes",
+            "space": {"key": "REL"},
+            "body": {"storage": {"value": "<p>new</p>", "representation": "storage"}},
+            "version": {"number": 4},
+        }
+    ]
+    assert stub.seen[1].headers["Content-Type"] == "application/json"
+
+
+def test_check_mode_says_the_same_and_writes_nothing(stub: Stub, wiki: Wiki) -> None:
+    options = {"page_id": "7", "body": "<p>new</p>", "title": "Renamed", "parent_id": "8"}
+    checked, predicted = Run(stub, read_only=True, **options)()
+    assert methods(stub) == ["GET"]
+    done, result = Run(stub, **options)()
+    assert (checked.before, checked.after) == (done.before, done.after)
+    assert predicted == result
+    assert wiki.pages["7"]["parent"] == "8"
+    assert done.after == "title: Renamed\nparent: 8\n\n<p>new</p>\n"
+
+
+def test_the_note_of_a_version_is_sent_where_it_is_given(stub: Stub, wiki: Wiki) -> None:
+    Run(stub, page_id="7", body="<p>new</p>", version_comment="why", minor_edit=True)()
+    assert wiki.written[0]["version"] == {"number": 4, "message": "why", "minorEdit": True}
+
+
+def test_a_rename_keeps_the_body_as_the_server_has_it(stub: Stub, wiki: Wiki) -> None:
+    wiki.pages["7"]["body"] = '<p local-id="1">old<br></br></p>'
+    plan, _result = Run(stub, page_id="7", title="Renamed", body="<p>old<br/></p>")()
+    assert [change.field for change in plan.changes] == ["title"]
+    assert wiki.pages["7"]["title"] == "Renamed"
+    assert wiki.pages["7"]["body"] == '<p local-id="1">old<br></br></p>'
+    assert "ancestors" not in wiki.written[0]
+
+
+def test_exact_comparison_compares_text(stub: Stub, wiki: Wiki) -> None:
+    wiki.pages["7"]["body"] = "<p>old<br /></p>"
+    plan, result = Run(stub, page_id="7", body="<p>old<br/></p>", compare="exact")()
+    assert plan.changed
+    assert plan.before != plan.after
+    assert result["ignored_differences"] == []
+    assert not Run(stub, page_id="7", body="<p>old<br/></p>", compare="exact")()[0].changed
+
+
+def test_a_body_comes_from_a_file(stub: Stub, wiki: Wiki, tmp_path: Path) -> None:
+    source = tmp_path / "page.xml"
+    source.write_bytes("<p>ä</p>\r\n".encode())
+    Run(stub, page_id="7", src=str(source))()
+    assert wiki.pages["7"]["body"] == "<p>ä</p>\r\n"
+    source.write_bytes(b"\xff")
+    assert Run(stub, page_id="7", src=str(source)).fails().kind == "invalid"
+    assert Run(stub, page_id="7", src=str(tmp_path / "none")).fails().kind == "invalid"
+
+
+# -- finding, creating, removing -------------------------------------------------------------------
+
+
+def test_a_page_is_found_by_its_title_in_one_request(stub: Stub, wiki: Wiki) -> None:
+    plan, result = Run(stub, space="REL", title=" notes", body="<p>old</p>")()
+    assert [change.field for change in plan.changes] == ["title"]
+    assert result["page"]["title"] == "notes"
+    assert not Run(stub, space="REL", title="notes ", body="<p>old</p>")()[0].changed
+    assert methods(stub) == ["GET", "PUT", "GET"]
+
+
+def test_a_look_up_without_bodies_is_followed_by_a_read(stub: Stub, wiki: Wiki) -> None:
+    def bare(seen: Any) -> Reply:
+        reply = wiki(seen)
+        if seen.path.endswith("/content"):
+            body = dict(reply.body)  # type: ignore[call-overload]
+            body["results"] = [{"id": "7", "title": "Notes", "version": {"number": 3}}]
+            return Reply(body=body)
+        return reply
+
+    stub.answer = bare
+    plan, result = Run(stub, space="REL", title="Notes", body="<p>old</p>")()
+    assert not plan.changed
+    assert methods(stub) == ["GET", "GET"]
+    assert result["page"]["version"] == 3
+
+
+def test_a_missing_page_is_created(stub: Stub, wiki: Wiki) -> None:
+    options = {
+        "space": "REL",
+        "title": " New ",
+        "body": "<p>1</p>",
+        "parent_id": "7",
+        "version_comment": "first",
+    }
+    checked, predicted = Run(stub, read_only=True, **options)()
+    assert predicted["page"] == {
+        "id": None,
+        "title": "New",
+        "space": "REL",
+        "version": 1,
+        "url": None,
+    }
+    plan, result = Run(stub, **options)()
+    assert (checked.before, checked.after) == (plan.before, plan.after)
+    assert plan.after == "title: New\nparent: 7\n\n<p>1</p>\n"
+    assert result["page"]["id"] == "102"
+    assert wiki.written == [
+        {
+            "type": "page",
+            "title": "New",
+            "space": {"key": "REL"},
+            "body": {"storage": {"value": "<p>1</p>", "representation": "storage"}},
+            "ancestors": [{"id": "7"}],
+            "version": {"number": 1, "message": "first"},
+        }
+    ]
+    assert not Run(stub, **options)()[0].changed
+    assert methods(stub) == ["GET", "GET", "POST", "GET"]
+
+
+def test_a_page_is_created_once_though_the_answer_got_lost(stub: Stub, wiki: Wiki) -> None:
+    wiki.lost = 1
+    _plan, result = Run(stub, space="REL", title="New", body="<p>1</p>")()
+    assert result["page"]["id"] == "102"
+    assert methods(stub) == ["GET", "POST", "GET"]
+
+
+def test_a_creation_that_did_not_happen_is_not_repeated(stub: Stub, wiki: Wiki) -> None:
+    stub.answer = lambda seen: Reply(cut=True) if seen.method == "POST" else wiki(seen)
+    error = Run(stub, space="REL", title="New", body="<p>1</p>").fails()
+    assert error.kind == "network"
+    assert methods(stub).count("POST") == 1
+
+
+def test_a_page_goes_to_the_trash_once(stub: Stub, wiki: Wiki) -> None:
+    plan, result = Run(stub, page_id="7", state="absent")()
+    assert (plan.action, plan.after) == ("delete", "")
+    assert result["page"]["id"] == "7"
+    assert wiki.pages["7"]["status"] == "trashed"
+    for options in ({"page_id": "7"}, {"space": "REL", "title": "Notes"}):
+        plan, result = Run(stub, state="absent", **options)()
+        assert not plan.changed
+        assert result["page"] is None
+    assert methods(stub) == ["GET", "DELETE", "GET", "GET"]
+
+
+def test_a_removal_whose_answer_got_lost_is_looked_up(stub: Stub, wiki: Wiki) -> None:
+    wiki.lost = 1
+    Run(stub, page_id="7", state="absent")()
+    assert methods(stub) == ["GET", "DELETE", "GET"]
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "words"),
+    [
+        ({"page_id": "99", "body": ""}, "not_found", "99"),
+        ({"page_id": "7", "space": "OPS", "body": ""}, "conflict", "in the space REL, not in OPS"),
+        ({"page_id": "7", "body": "", "expected_version": 2}, "conflict", "version 3, not 2"),
+        ({"space": "REL", "title": "None"}, "not_found", "body or src"),
+        (
+            {"space": "REL", "title": "None", "body": "", "section": "A"},
+            "not_found",
+            "without section",
+        ),
+        (
+            {"space": "REL", "title": "None", "body": "", "expected_version": 1},
+            "conflict",
+            "does not exist",
+        ),
+        ({"page_id": "7", "body": "", "section": "Nowhere"}, "not_found", "no heading 'Nowhere'"),
+    ],
+)
+def test_what_cannot_be_done_is_said_before_any_write(
+    stub: Stub, options: dict[str, Any], kind: str, words: str
+) -> None:
+    error = Run(stub, **options).fails()
+    assert (error.kind, words in error.message) == (kind, True), error.message
+    assert methods(stub) == ["GET"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"title": "x", "body": ""}, "page_id, or space and title"),
+        ({"space": "REL", "body": ""}, "page_id, or space and title"),
+        ({"page_id": "7", "title": " "}, "title is blank"),
+        ({"page_id": "7", "section": "A"}, "section needs body"),
+        ({"page_id": "7", "body": "<p>R & D</p>"}, "line 1, column 6"),
+        ({"page_id": "..", "body": ""}, "not a path"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_any_request(
+    stub: Stub, options: dict[str, Any], words: str
+) -> None:
+    error = Run(stub, **options).fails()
+    assert error.kind == "invalid"
+    assert words in error.message
+    assert stub.seen == []
+
+
+@pytest.mark.parametrize("status", ["draft", "trashed"])
+def test_a_page_that_is_not_current_is_left_alone(stub: Stub, wiki: Wiki, status: str) -> None:
+    content = {
+        "id": "7",
+        "type": "page",
+        "status": status,
+        "title": "Notes",
+        "version": {"number": 1},
+    }
+    stub.answer = lambda seen: Reply(body=content)
+    assert Run(stub, page_id="7", body="<p>new</p>").fails().kind == "conflict"
+    assert methods(stub) == ["GET"]
+
+
+# -- what servers do not tell ----------------------------------------------------------------------
+
+
+def test_a_server_that_refuses_expand_is_asked_without_it_and_remembered(
+    stub: Stub, wiki: Wiki
+) -> None:
+    wiki.expands = None
+    assert Run(stub, page_id="7", body="<p>new</p>")()[0].changed
+    assert not Run(stub, page_id="7", body="<p>new</p>")()[0].changed
+    assert methods(stub) == ["GET", "GET", "PUT", "GET"]
+    assert ["expand" in seen.target for seen in stub.seen] == [True, False, False, False]
+
+
+def test_a_body_that_is_not_sent_is_not_an_empty_one(stub: Stub, wiki: Wiki) -> None:
+    wiki.expands = frozenset({"version", "space"})
+    wiki.pages["7"]["body"] = ""
+    plan, _result = Run(stub, page_id="7", body="")()
+    assert plan.changed
+    assert "does not send the body" in plan.before
+    assert Run(stub, page_id="7", title="Renamed").fails().kind == "protocol"
+    assert Run(stub, page_id="7", body="", section="A").fails().kind == "protocol"
+    assert not Run(stub, page_id="7", title="Notes")()[0].changed
+
+
+def test_a_parent_that_is_not_shown_may_be_another(stub: Stub, wiki: Wiki) -> None:
+    wiki.expands = frozenset({"body.storage", "version", "space"})
+    plan, _result = Run(stub, page_id="7", body="<p>old</p>", parent_id="1")()
+    assert plan.changed
+    assert wiki.written[0]["ancestors"] == [{"id": "1"}]
+
+
+def test_a_server_that_cannot_look_up_titles_is_explained(stub: Stub, wiki: Wiki) -> None:
+    wiki.finds = False
+    error = Run(stub, space="REL", title="Notes", body="").fails()
+    assert error.kind == "not_found"
+    assert "give page_id" in error.message
+
+
+@pytest.mark.parametrize("body", [b"", b"null", b'{"id": "7"}', b"<html><h1>Hello</h1></html>"])
+def test_an_answer_without_a_page_is_no_page(body: bytes) -> None:
+    with Stub(Reply(body=body)) as stub:
+        assert Run(stub, page_id="7", body="").fails().kind == "protocol"
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"OK"])
+def test_the_answer_to_a_save_may_have_any_shape(stub: Stub, wiki: Wiki, body: bytes) -> None:
+    def saved(_wiki: Wiki) -> Reply:
+        wiki.store_last()
+        return Reply(body=body)
+
+    wiki.puts = [saved]
+    _plan, result = Run(stub, page_id="7", title="Renamed", body="<p>new</p>")()
+    assert (result["page"]["version"], result["page"]["title"]) == (4, "Renamed")
+
+
+# -- conflicts -------------------------------------------------------------------------------------
+
+
+def test_another_writers_edit_is_not_written_over(stub: Stub, wiki: Wiki) -> None:
+    wiki.puts = [lambda wiki: wiki.edit(body="<p>theirs</p>")]
+    error = Run(stub, page_id="7", body="<p>new</p>").fails()
+    assert (error.kind, error.status) == ("conflict", 409)
+    assert "version 3 was read, and now it has version 4" in error.message
+    assert "Version must be incremented" in str(error.detail)
+    assert wiki.pages["7"]["body"] == "<p>theirs</p>"
+    assert methods(stub) == ["GET", "PUT", "GET"]
+
+
+def test_an_edit_that_left_the_body_alone_is_built_upon_if_wanted(stub: Stub, wiki: Wiki) -> None:
+    wiki.puts = [lambda wiki: wiki.edit(title="Theirs")]
+    options = {"page_id": "7", "body": "<p>new</p>"}
+    assert Run(stub, **options).fails().kind == "conflict"
+    wiki.puts = [lambda wiki: wiki.edit(title="Theirs again"), lambda wiki: wiki.edit()]
+    _plan, result = Run(stub, on_conflict="retry", **options)()
+    assert wiki.pages["7"]["body"] == "<p>new</p>"
+    assert wiki.pages["7"]["title"] == "Theirs again"
+    assert result["page"]["version"] == wiki.pages["7"]["version"] == 7
+
+
+def test_an_edit_of_the_body_is_a_conflict_even_where_retry_is_wanted(
+    stub: Stub, wiki: Wiki
+) -> None:
+    wiki.puts = [lambda wiki: wiki.edit(body="<p>theirs</p>")]
+    error = Run(stub, page_id="7", body="<p>new</p>", on_conflict="retry").fails()
+    assert error.kind == "conflict"
+    assert wiki.pages["7"]["body"] == "<p>theirs</p>"
+
+
+def test_retries_have_a_bound(stub: Stub, wiki: Wiki) -> None:
+    wiki.puts = [lambda wiki: wiki.edit()] * 9
+    assert Run(stub, page_id="7", body="<p>n</p>", on_conflict="retry").fails().kind == "conflict"
+    assert methods(stub).count("PUT") == 4
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        LOCK,
+        Reply(409, {"message": "Transaction rolled back"}),
+        Reply(500, "<html><h1>Oops</h1></html>"),
+        Reply(501, {"message": "The page is unreconciled"}),
+    ],
+)
+def test_a_lock_while_the_page_has_not_changed_is_waited_for(
+    stub: Stub, wiki: Wiki, waits: Waits, reply: Reply
+) -> None:
+    wiki.puts = [lambda wiki: reply] * 2
+    _plan, result = Run(stub, page_id="7", body="<p>new</p>")()
+    assert result["page"]["version"] == 4
+    assert [one["version"]["number"] for one in wiki.written] == [4, 4, 4]
+    assert waits == [0.2, 0.4]
+    wiki.puts = [lambda wiki: reply] * 9
+    error = Run(stub, page_id="7", body="<p>newer</p>").fails()
+    assert error.status == reply.status
+    assert wiki.pages["7"]["version"] == 4
+
+
+def test_a_lock_behind_which_somebody_wrote_is_a_conflict(stub: Stub, wiki: Wiki) -> None:
+    def locked(wiki: Wiki) -> Reply:
+        wiki.edit(body="<p>theirs</p>")
+        return LOCK
+
+    wiki.puts = [locked]
+    assert Run(stub, page_id="7", body="<p>new</p>").fails().kind == "conflict"
+    assert wiki.pages["7"]["body"] == "<p>theirs</p>"
+
+
+def test_a_refusal_that_is_no_lock_is_not_tried_again(stub: Stub, wiki: Wiki) -> None:
+    wiki.puts = [lambda wiki: Reply(409, {"message": "Content 7 is a draft"})] * 2
+    error = Run(stub, page_id="7", body="<p>new</p>", on_conflict="retry").fails()
+    assert error.kind == "conflict"
+    assert "is a draft" in error.message
+    assert methods(stub).count("PUT") == 1
+
+
+@pytest.mark.parametrize("status", [400, 409, 500])
+def test_a_title_that_is_in_use_is_a_conflict(stub: Stub, wiki: Wiki, status: int) -> None:
+    words = "A page with this title already exists: Other in the space with key REL"
+    wiki.puts = [lambda wiki: Reply(status, {"message": words})] * 2
+    error = Run(stub, page_id="7", title="Other").fails()
+    assert error.kind == "conflict"
+    assert methods(stub) == ["GET", "PUT"]
+
+
+def test_a_save_whose_answer_got_lost_is_looked_up(stub: Stub, wiki: Wiki) -> None:
+    wiki.lost = 1
+    _plan, result = Run(stub, page_id="7", body="<p>new</p>")()
+    assert result["page"]["version"] == 4
+    assert methods(stub) == ["GET", "PUT", "GET"]
+
+
+def test_a_save_that_an_error_answered_may_have_taken_place(stub: Stub, wiki: Wiki) -> None:
+    def saved(wiki: Wiki) -> Reply:
+        wiki.store_last()
+        return Reply(502, "<html><h1>Bad gateway</h1></html>")
+
+    wiki.puts = [saved]
+    _plan, result = Run(stub, page_id="7", body="<p>new</p>")()
+    assert result["page"]["version"] == 4
+    assert methods(stub) == ["GET", "PUT", "GET"]
+
+
+def test_a_lost_save_is_never_repeated(stub: Stub, wiki: Wiki) -> None:
+    wiki.puts = [lambda wiki: Reply(cut=True)] * 2
+    error = Run(stub, page_id="7", body="<p>new</p>", on_conflict="retry").fails()
+    assert error.kind == "network"
+    assert "still has version 3" in error.message
+    assert methods(stub) == ["GET", "PUT", "GET"]
+
+
+def test_a_page_that_went_away_is_not_brought_back(stub: Stub, wiki: Wiki) -> None:
+    def trashed(wiki: Wiki) -> Reply:
+        wiki.pages["7"]["status"] = "trashed"
+        return LOCK
+
+    wiki.puts = [trashed]
+    error = Run(stub, page_id="7", body="<p>new</p>").fails()
+    assert error.kind == "conflict"
+    assert "removed meanwhile" in error.message
+
+
+def test_a_page_that_may_only_be_read_is_explained(stub: Stub, wiki: Wiki) -> None:
+    wiki.puts = [lambda wiki: Reply(404, {"message": "No content found"})]
+    error = Run(stub, page_id="7", body="<p>new</p>").fails()
+    assert error.kind == "not_found"
+    assert "may be read, but not edited" in error.message
+
+
+# -- after the save --------------------------------------------------------------------------------
+
+
+def test_a_page_that_the_server_moved_is_a_failure(stub: Stub, wiki: Wiki) -> None:
+    wiki.puts = [lambda wiki: wiki.pages["7"].update(parent=None)]
+    error = Run(stub, page_id="7", body="<p>new</p>").fails()
+    assert error.kind == "failed"
+    assert error.result["changed"] is True
+    assert error.result["page"]["version"] == 4
+    assert "below 1" in error.message
+
+
+def test_a_body_that_the_server_changed_beyond_its_habits_is_told(stub: Stub, wiki: Wiki) -> None:
+    def robbed(wiki: Wiki) -> None:
+        content = wiki.written[-1]["body"]["storage"]
+        content["value"] = content["value"].replace(' class="x"', "")
+
+    wiki.puts = [robbed]
+    run = Run(stub, page_id="7", body='<p class="x">new</p>')
+    run()
+    assert len(run.warnings) == 1
+    assert "another body" in run.warnings[0]
+
+
+def test_readers_comments_that_lose_their_place_are_told(stub: Stub, wiki: Wiki) -> None:
+    mark = '<ac:inline-comment-marker ac:ref="1">old</ac:inline-comment-marker>'
+    wiki.pages["7"]["body"] = f"<p>{mark}</p>"
+    assert not Run(stub, page_id="7", body="<p>old</p>")()[0].changed
+    run = Run(stub, page_id="7", body="<p>new</p>", read_only=True)
+    run()
+    assert ["1 inline comments" in line for line in run.warnings] == [True]
+
+
+def test_one_section_is_managed_and_the_rest_left_alone(stub: Stub, wiki: Wiki) -> None:
+    head, tail = "<p>a&nbsp;&ndash;</p>\r\n<h2 >Log</h2>", "<h2>End</h2><p>b<br></br></p>"
+    wiki.pages["7"]["body"] = f"{head}\n<p>old</p>{tail}"
+    options = {"page_id": "7", "section": "Log"}
+    assert not Run(stub, body="<p>old</p>", **options)()[0].changed
+    assert Run(stub, body="<p>new</p>", **options)()[0].changed
+    assert wiki.pages["7"]["body"] == f"{head}<p>new</p>{tail}"
+    assert not Run(stub, body="<p>new</p>\n", **options)()[0].changed
+    error = Run(stub, body="<p>x</p><h2>y</h2>", **options).fails()
+    assert error.kind == "invalid"
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "words"),
+    [
+        (Reply(401, "<html><title>Unauthorized</title></html>"), "auth", "Unauthorized"),
+        (Reply(body=b"", headers={"X-Seraph-LoginReason": "AUTHENTICATED_FAILED"}), "auth", "FAIL"),
+        (Reply(404, {"message": "x"}, {"X-AUSERNAME": "anonymous"}), "auth", "anonymous"),
+        (Reply(403, {"message": "XSRF check failed"}), "permission", "XSRF"),
+        (
+            Reply(
+                400,
+                {
+                    "message": "com.x.api.BadRequestException: Error parsing xhtml",
+                    "data": {"errors": [{"message": {"translation": "Unexpected close tag"}}]},
+                },
+            ),
+            "rejected",
+            "400: BadRequestException: Error parsing xhtml; Unexpected close tag",
+        ),
+    ],
+)
+def test_what_the_server_says_is_said(
+    stub: Stub, wiki: Wiki, reply: Reply, kind: str, words: str
+) -> None:
+    wiki.puts = [lambda wiki: reply]
+    error = Run(stub, page_id="7", body="<p>new</p>").fails()
+    assert error.kind == kind
+    assert words in error.message
+    assert "updating the page 'Notes' (7)" in error.message
+    assert "reporter-password" not in error.message + json.dumps(error.as_dict())
+    assert methods(stub) == ["GET", "PUT"]

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Sections: what stands under a heading, and nothing else."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.section import (
+    find,
+    require_inside,
+)
+from tests.unit.wiki.documents import BODIES, Writer
+
+PAGE = (
+    "<p>Ä&nbsp;before</p>\r\n<h1>One</h1> <p>1</p><h2>Two &amp; <b>a</b>  half</h2>\n<p>2</p>"
+    "<h3>Deep</h3><p>3</p><h2>Three</h2><p>4</p><h1>Four</h1>"
+)
+
+
+@pytest.mark.parametrize(
+    ("heading", "content"),
+    [
+        (
+            "One",
+            PAGE[PAGE.index(" <p>1</p>") : PAGE.index("<h1>Four")],
+        ),
+        (" Two & a\nhalf", "\n<p>2</p><h3>Deep</h3><p>3</p>"),
+        ("Deep", "<p>3</p>"),
+        ("Three", "<p>4</p>"),
+        ("Four", ""),
+    ],
+)
+def test_a_section_goes_to_the_next_heading_of_its_level(heading: str, content: str) -> None:
+    section = find(PAGE, heading)
+    assert section.content == content
+    assert section.replaced(content) == PAGE
+    assert section.before.endswith(("</h1>", "</h2>", "</h3>"))
+
+
+def test_a_section_stays_in_its_cell() -> None:
+    page = (
+        "<ac:layout><ac:layout-section><ac:layout-cell><h2>A</h2><p>1</p></ac:layout-cell>"
+        "<ac:layout-cell><p>2</p></ac:layout-cell></ac:layout-section></ac:layout>"
+    )
+    assert find(page, "A").content == "<p>1</p>"
+
+
+def test_an_anchor_is_not_part_of_the_heading() -> None:
+    page = (
+        '<h1><ac:structured-macro ac:name="anchor"><ac:parameter ac:name="">x</ac:parameter>'
+        "</ac:structured-macro>Notes</h1><p>1</p>"
+    )
+    assert find(page, "Notes").content == "<p>1</p>"
+
+
+@pytest.mark.parametrize(
+    ("page", "heading", "kind"),
+    [
+        (PAGE, "one", "not_found"),
+        (PAGE, "Five", "not_found"),
+        ("<h1>A</h1><h2>A</h2>", "A", "invalid"),
+        ("<pre>&lt;h1&gt;A&lt;/h1&gt;</pre>", "A", "not_found"),
+    ],
+)
+def test_a_heading_has_to_be_there_once(page: str, heading: str, kind: str) -> None:
+    with pytest.raises(ToolchainError) as caught:
+        find(page, heading)
+    assert caught.value.kind == kind
+
+
+def test_a_content_that_would_end_its_own_section_is_refused() -> None:
+    section = find(PAGE, "Three")
+    require_inside("<p>a</p><h3>b</h3><div><h1>c</h1></div>", section)
+    for level in (1, 2):
+        with pytest.raises(ToolchainError, match="ends a section of level 2") as caught:
+            require_inside(f"<p>a</p><h{level}>b</h{level}>", section)
+        assert caught.value.kind == "invalid"
+
+
+@given(BODIES, BODIES, st.integers(0, 2**32).map(random.Random))
+def test_the_rest_of_the_page_stays_byte_for_byte(
+    before: list[Any], after: list[Any], chance: random.Random
+) -> None:
+    writer = Writer(chance)
+    head, tail = writer.body(before), writer.body(after)
+    heading = "<h1>The section: \u00e9&nbsp;&amp;</h1>"
+    page = f"{head}{heading}<p>old</p><h1>The end of it</h1>{tail}"
+    section = find(page, "The section: \u00e9\u00a0&")
+    new = section.replaced("<p>new</p>")
+    assert new == f"{head}{heading}<p>new</p><h1>The end of it</h1>{tail}"
+    assert find(new, "The section: \u00e9 &").content == "<p>new</p>"

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reading storage format: places in the source, and what is wrong with it, for people."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.storage import (
+    Element,
+    Malformed,
+    parse,
+)
+from tests.unit.wiki.documents import BODIES, Writer
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "column", "words"),
+    [
+        ("<p>R & D</p>", 1, 6, "write &amp;"),
+        ("<p>ok</p>\n<p>x &amp; R&D</p>", 2, 13, "write &amp;"),
+        ('<a href="x?a=1&b=2">x</a>', 1, 15, "write &amp;"),
+        ("a &", 1, 3, "write &amp;"),
+        ("<p>a<br>b</p>", 1, 5, "write <br /> instead of <br>"),
+        ("<p>a</p>\n<hr>\n<p>b</p>", 2, 1, "write <hr />"),
+        ('<p>\n <img src="x"></p>', 2, 2, "write <img />"),
+        ("<p>x]]>y</p>", 1, 5, "write ]]&gt;"),
+        ("<![CDATA[ a ]]> b ]]>", 1, 19, "close and open it again: ]]]]><![CDATA[>"),
+        ("<p>&check;</p>", 1, 4, "&check; is not known"),
+        ("<p>ü &foo;</p>", 1, 6, "&foo; is not known"),
+        ("<p title='&foo;'/>", 1, 11, "&foo; is not known"),
+        ("<p>a < b</p>", 1, 6, "write &lt;"),
+        ("<!-- a -- b -->", 1, 10, "inside of a comment"),
+        ("<p><b>x</p>", 1, 8, "<b> from line 1, column 4 is not closed"),
+        ("<ul>\n<li>a\n</ul>", 3, 1, "<li> from line 2, column 1 is not closed"),
+        ("<p>a", 1, 5, "<p> from line 1, column 1 is not closed"),
+        ("a</p>", 1, 2, "closes nothing"),
+        ("a</storage-format>", 1, 2, "closes nothing"),
+        ("<p a='1' a='2'/>", 1, 10, "duplicate attribute"),
+        ("<p>\x01</p>", 1, 4, "not well-formed"),
+        ("<p>\ud800</p>", 1, 4, "surrogate"),
+        ("<![CDATA[ a", 1, 12, "unclosed CDATA"),
+        ("<b>" * 201 + "</b>" * 201, 1, 601, "more than 200"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(
+    body: str, line: int, column: int, words: str
+) -> None:
+    with pytest.raises(Malformed) as caught:
+        parse(body)
+    assert (caught.value.line, caught.value.column) == (line, column), str(caught.value)
+    assert words in str(caught.value)
+    assert f"line {line}, column {column}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "text",
+        "<p>&nbsp;&ndash;&hearts;&amp;&#8212;&#x1F600;</p>",
+        '<ac:link><ri:page ri:content-title="a"/></ac:link><foo:bar/>',
+        "<p>a</p><!-- c --><?target data?>",
+    ],
+)
+def test_what_the_wiki_takes_is_taken(body: str) -> None:
+    assert parse(body).end == len(body.encode())
+
+
+def test_entities_and_sections_become_text() -> None:
+    root = parse('<p title="a&nbsp;&amp;b">&ouml;<![CDATA[<x>]]>]]&gt;</p>')
+    (paragraph,) = root.elements
+    assert paragraph.attributes == {"title": "a\u00a0&b"}
+    assert paragraph.children == ["ö<x>]]>"]
+
+
+@given(BODIES, st.integers(0, 2**32).map(random.Random))
+def test_every_element_knows_its_place_in_the_source(
+    blocks: list[Any], chance: random.Random
+) -> None:
+    body = Writer(chance).body(blocks)
+    source = body.encode()
+    root = parse(body)
+    for element in root.walk():
+        if element is root:
+            continue
+        piece = source[element.begin : element.end].decode()
+        assert piece.startswith(f"<{element.name}")
+        assert piece.endswith(">")
+        (again,) = parse(piece).elements
+        assert _shape(again) == _shape(element)
+        inside = parse(source[element.inner : element.outer].decode())
+        assert _shape(inside)[2] == _shape(element)[2]
+
+
+def _shape(element: Element) -> tuple[str, dict[str, str], list[Any]]:
+    children = [
+        _shape(child) if isinstance(child, Element) else child for child in element.children
+    ]
+    return (element.name, element.attributes, children)
