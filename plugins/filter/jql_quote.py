@@ -1,0 +1,60 @@
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: jql_quote
+short_description: Quote one value for a JQL query
+version_added: 0.1.0
+description:
+  - Puts a value into quotation marks and escapes what would end the string or break the query.
+  - These are backslashes, quotation marks and control characters.
+  - Characters that a text search (C(~)) understands, such as C(*), keep their meaning there.
+author: delivery.toolchain contributors (@delivery-toolchain)
+positional: _input
+options:
+  _input:
+    description: A text, a number or a boolean.
+    type: raw
+    required: true
+seealso:
+  - plugin: delivery.toolchain.jql
+    plugin_type: filter
+"""
+
+EXAMPLES = r"""
+- name: Search for a summary that comes from elsewhere
+  delivery.toolchain.jql_search:
+    jql: project = REL AND summary ~ {{ 'Ampersand in a "property"' | delivery.toolchain.jql_quote }}
+"""
+
+RETURN = r"""
+_value:
+  description: The value in quotation marks, ready to stand in a query.
+  type: str
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.jql import quote
+
+
+def jql_quote(value: Any) -> str:
+    """One value as a quoted string of a query."""
+    if not isinstance(value, (str, int, float)):
+        raise AnsibleFilterError(f"jql_quote takes one text, number or boolean, not {value!r}")
+    try:
+        return quote(str(value).lower() if isinstance(value, bool) else str(value))
+    except ToolchainError as error:
+        raise AnsibleFilterError(f"jql_quote: {error.message}") from None
+
+
+class FilterModule:
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        return {"jql_quote": jql_quote}

@@ -1,0 +1,111 @@
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: jql_search
+short_description: Issues that match a JQL query
+version_added: 0.1.0
+description:
+  - Returns all issues that match the queries, in the order of the server, each query's issues after those of the one before.
+  - Use C(query), so that a single issue comes as a list, too.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.tracker_plugin
+options:
+  _terms:
+    description:
+      - Queries.
+      - Where the order of a query is not unique, C(key) becomes its last order term.
+    type: list
+    elements: str
+    required: true
+  fields:
+    description:
+      - Fields to return, as V(summary), V(*all) or V(-comment). Not given means the navigable fields.
+      - An empty list returns no field but the key.
+    type: list
+    elements: str
+  expand:
+    description: What to expand in each issue, as V(changelog).
+    type: list
+    elements: str
+  properties:
+    description: Keys of issue properties to return.
+    type: list
+    elements: str
+  fields_by_keys:
+    description: Whether O(fields) names fields by their keys instead of their ids.
+    type: bool
+  validate_query:
+    description:
+      - How strictly the server checks the query; not given means as it does by default.
+      - V(true) and V(false) are what older servers know, V(strict), V(warn) and V(none) what newer ones know.
+      - Jira Cloud always validates strictly.
+    type: str
+    choices: [strict, warn, none, 'true', 'false']
+  max_results:
+    description: Most issues to return per query. Not given means every issue.
+    type: int
+  start_at:
+    description: How many issues to leave out at the beginning.
+    type: int
+    default: 0
+  page_size:
+    description: Issues to ask for in one request; the server may give fewer.
+    type: int
+    default: 100
+  parallel:
+    description: Most pages to read at once.
+    type: int
+    default: 4
+seealso:
+  - module: delivery.toolchain.jql_search
+"""
+
+EXAMPLES = r"""
+- name: Show the keys of a release
+  ansible.builtin.debug:
+    msg: "{{ query('delivery.toolchain.jql_search', 'project = REL AND fixVersion = \"1.0.0\"', fields=['summary']) | map(attribute='key') }}"
+"""
+
+RETURN = r"""
+_list:
+  description: The issues as the server gives them.
+  type: list
+  elements: dict
+"""
+
+from typing import Any
+
+from ansible.plugins.lookup import LookupBase
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import search
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
+
+_OPTIONS = (
+    "fields",
+    "expand",
+    "properties",
+    "fields_by_keys",
+    "validate_query",
+    "max_results",
+    "start_at",
+    "page_size",
+    "parallel",
+)
+
+
+class LookupModule(LookupBase):
+    def run(
+        self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
+    ) -> list[dict[str, Any]]:
+        self.set_options(var_options=variables, direct=kwargs)
+        options = {name: self.get_option(name) for name in _OPTIONS}
+        found: list[dict[str, Any]] = []
+        for term in terms:
+            params = {**options, "jql": str(term)}
+            found += lookups.ask("tracker", self.get_option, params, search.issues)
+        return found

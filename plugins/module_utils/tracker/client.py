@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How the issue tracker answers (written interface, 4.2): login, error bodies, language."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Collection
+from typing import Any
+
+from ..core import errors
+from ..core.http import Answer, Query
+from ..core.seraph import require_login
+from ..core.task import Task
+
+_ANY = range(100, 600)
+_XML_MESSAGE = re.compile(r"<message>(.*?)</message>", re.DOTALL)
+
+
+def describe(answer: Answer) -> str:
+    """The tracker's words; some of its errors are XML although JSON was asked for (server fact)."""
+    found = _XML_MESSAGE.search(answer.text)
+    if found is not None and answer.text.lstrip().startswith("<"):
+        return html.unescape(found[1])
+    return errors.words(answer.text)
+
+
+class Tracker:
+    """Requests to the tracker that change nothing."""
+
+    def __init__(self, task: Task, *, connections: int = 4) -> None:
+        self._transport = task.transport(describe=describe, connections=connections)
+        self._headers = {"Accept": "application/json"}
+        language = task.connection.settings.get("accept_language")
+        if language is not None:
+            self._headers |= {"Accept-Language": language, "X-Force-Accept-Language": "true"}
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """What is known of this server, for the next item of a loop."""
+        return self._transport.memory
+
+    def length(self, path: str, query: Query) -> int:
+        """How long the address of a request is, in characters."""
+        return len(self._transport.url(path, query))
+
+    def read(
+        self, what: str, path: str, *, expect: Collection[int] = (200,), **parts: Any
+    ) -> Answer:
+        """The answer to a request with any method that reads; see C(Transport.send).
+
+        Every answer is asked first whether the server took the login: a query that ran for nobody
+        fails for reasons that have nothing to do with it (server fact).
+        """
+        headers = dict(self._headers)
+        if parts.get("method", "GET") != "GET":
+            headers["X-Atlassian-Token"] = "no-check"
+        answer = self._transport.read(what, path, expect=_ANY, headers=headers, **parts)
+        require_login(answer, self._transport.connection.has_credentials)
+        if answer.status not in expect:
+            raise self._transport.failure(answer)
+        return answer

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The query language of the issue tracker, as far as a client has to know it: where the order of a
+query stands, and how a value is quoted.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..core.errors import invalid
+
+#: Fields that no two issues share, so that an order by one of them is unique.
+_UNIQUE = frozenset({"key", "issuekey", "issue", "id"})
+_DIRECTIONS = frozenset({"asc", "desc"})
+_TOKEN = re.compile(
+    r"""\s+|(?P<quoted>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
+    r"""|(?P<word>(?:[^\s"'=!<>~(),&|\\]|\\.)+)|(?P<symbol>.)""",
+    re.DOTALL,
+)
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+@dataclass(frozen=True)
+class Token:
+    """C(kind) is C(quoted), C(word) or C(symbol); C(text) stands without its quotes."""
+
+    kind: str
+    text: str
+
+
+def _tokens(jql: str) -> Iterator[Token]:
+    for found in _TOKEN.finditer(jql):
+        kind = found.lastgroup
+        if kind is not None:
+            text = found[kind]
+            yield Token(kind, text[1:-1] if kind == "quoted" else text)
+
+
+def _order(tokens: list[Token]) -> list[Token] | None:
+    """What stands behind C(ORDER BY), C(None) where a query has no order."""
+    for index, token in enumerate(tokens[:-1]):
+        following = tokens[index + 1]
+        words = token.kind == following.kind == "word"
+        if words and (token.text.lower(), following.text.lower()) == ("order", "by"):
+            return tokens[index + 2 :]
+    return None
+
+
+def _is_term(tokens: list[Token]) -> bool:
+    """Whether tokens are one term of an order: a field, and perhaps a direction."""
+    fields = [token for token in tokens if token.kind != "symbol"]
+    return len(fields) == len(tokens) and bool(tokens)
+
+
+def _terms(tokens: list[Token]) -> list[list[Token]]:
+    terms: list[list[Token]] = [[]]
+    for token in tokens:
+        if token == Token("symbol", ","):
+            terms.append([])
+        else:
+            terms[-1].append(token)
+    return terms
+
+
+def with_unique_order(jql: str) -> str:
+    """C(jql) with C(key) as its last order term, unless an order term is unique already.
+
+    Without a unique order a server may show an issue on two pages and another one on none (server
+    fact). A query that does not parse stays as it is: the server's words then fit what the user
+    wrote.
+    """
+    tokens = list(_tokens(jql))
+    if any(token.kind == "symbol" and token.text in "\"'\\" for token in tokens):
+        return jql
+    order = _order(tokens)
+    if order is None:
+        return f"{jql.strip()} ORDER BY key".lstrip()
+    terms = _terms(order)
+    if not all(map(_is_term, terms)) or any(_is_unique(term) for term in terms):
+        return jql
+    return f"{jql.rstrip()}, key"
+
+
+def _is_unique(term: list[Token]) -> bool:
+    *field, last = term
+    if field and last.kind == "word" and last.text.lower() in _DIRECTIONS:
+        last = field.pop()
+    return not field and last.text.lower() in _UNIQUE
+
+
+def quote(text: str) -> str:
+    """C(text) as one value of a query, in quotation marks.
+
+    Backslash, quotation mark and control characters are escaped, so that no value can end the
+    string or add to the query.
+    """
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    if unicodedata.category(character) == "Cc":
+        return f"\\u{ord(character):04x}"
+    if unicodedata.category(character) == "Cs":
+        raise invalid("a value of a query holds half a surrogate pair, which is no character")
+    return character

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pages of the wiki as it gives and takes them (written interface, 2.3 and 4.3)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..core import errors
+from ..core.http import Answer, path, unreadable
+from ..core.seraph import require_login
+from ..core.task import Task
+
+_ANY = range(100, 600)
+_CONTENT = "rest/api/content"
+#: Server fact: neither body nor ancestors come unless they are asked for.
+_EXPAND = "body.storage,version,space,ancestors"
+_REFUSED = "wiki.expand refused"
+_JAVA_PACKAGE = re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z]\w*(?:Exception|Error)\b)")
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page; C(body) is C(None) where the server does not send it, C(parent) an id.
+
+    C(shows_parent): the server says where the page stands (C(parent) C(None): at the top).
+    """
+
+    id: str
+    title: str
+    space: str | None
+    version: int
+    url: str
+    status: str = "current"
+    type: str = "page"
+    body: str | None = None
+    parent: str | None = None
+    shows_parent: bool = False
+
+    def shown(self) -> dict[str, Any]:
+        """The C(page) return value."""
+        names = ("id", "title", "space", "version", "url")
+        return {name: getattr(self, name) for name in names}
+
+
+def describe(answer: Answer) -> str:
+    """The wiki's words without the package of its exception (server fact: C(message), C(data))."""
+    try:
+        decoded = json.loads(answer.body)
+    except ValueError:
+        return errors.words(answer.text)
+    if not isinstance(decoded, Mapping) or not isinstance(decoded.get("message"), str):
+        return errors.words(answer.text)
+    lines = [_JAVA_PACKAGE.sub("", decoded["message"]).strip(), *_details(decoded.get("data"))]
+    return "; ".join(dict.fromkeys(filter(None, lines)))
+
+
+def _details(data: Any) -> Iterator[str]:
+    entries = data.get("errors") if isinstance(data, Mapping) else None
+    for entry in entries if isinstance(entries, list) else []:
+        message = entry.get("message") if isinstance(entry, Mapping) else None
+        if isinstance(message, Mapping):
+            message = message.get("translation") or message.get("key")
+        if isinstance(message, str):
+            yield message
+
+
+class Wiki:
+    """Requests to the wiki."""
+
+    def __init__(self, task: Task) -> None:
+        self._transport = task.transport(describe=describe)
+        self._base = task.connection.url
+        # The written interface knows no query: a server may refuse it, which is asked only once.
+        self._expand = None if self._transport.memory.get(_REFUSED) else _EXPAND
+
+    def get(self, what: str, page_id: str) -> Page | None:
+        """A page by id; C(None) where it is missing or not visible (the server does not tell)."""
+        answer = self._read(what, f"{_CONTENT}/{path(page_id)}", {}, (200, 404))
+        return None if answer.status == 404 else self._page(answer, answer.json())
+
+    def require(self, what: str, page_id: str) -> Page:
+        """A page by id; C(not_found) where it is missing or not visible."""
+        answer = self._read(what, f"{_CONTENT}/{path(page_id)}", {}, (200,))
+        return self._page(answer, answer.json())
+
+    def find(self, what: str, space: str, title: str) -> Page | None:
+        """A page by its title, which the server trims and compares without regard to case."""
+        query = {"spaceKey": space, "title": title, "type": "page"}
+        answer = self._read(what, _CONTENT, query, (200,))
+        decoded = answer.json()
+        results = decoded.get("results") if isinstance(decoded, Mapping) else None
+        if not isinstance(results, list):
+            raise unreadable(answer, "a list of pages")
+        pages = [self._page(answer, one, space) for one in results if _has_title(one, title)]
+        return next((page for page in pages if page.title == title), next(iter(pages), None))
+
+    def create(self, what: str, content: Mapping[str, Any]) -> Answer:
+        return self._write(what, "POST", _CONTENT, content)
+
+    def replace(self, what: str, page_id: str, content: Mapping[str, Any]) -> Answer:
+        return self._write(what, "PUT", f"{_CONTENT}/{path(page_id)}", content)
+
+    def trash(self, what: str, page_id: str) -> Answer:
+        return self._send(what, "DELETE", f"{_CONTENT}/{path(page_id)}", (200, 202, 204))
+
+    def written(self, answer: Answer) -> Page | None:
+        """The page in the answer to a write; C(None) where it shows none (no shape is written)."""
+        try:
+            return self._page(answer, answer.json())
+        except errors.ToolchainError:
+            return None
+
+    def _read(
+        self, what: str, place: str, query: Mapping[str, str], expect: tuple[int, ...]
+    ) -> Answer:
+        """Ask with C(expand), and once without it where the server refuses that with 400."""
+        headers = {"Accept": "application/json"}
+        while True:
+            expansion = {} if self._expand is None else {"expand": self._expand}
+            answer = self._transport.read(
+                what, place, query={**query, **expansion}, headers=headers, expect=_ANY
+            )
+            self._require_login(answer)
+            if answer.status == 400 and self._expand is not None:
+                self._expand = None
+                continue
+            if answer.status not in expect:
+                raise self._transport.failure(answer)
+            self._transport.memory[_REFUSED] = self._expand is None
+            return answer
+
+    def _write(self, what: str, method: str, place: str, content: Mapping[str, Any]) -> Answer:
+        query = {} if self._expand is None else {"expand": self._expand}
+        return self._send(what, method, place, (200, 201), query=query, json=content)
+
+    def _send(
+        self, what: str, method: str, place: str, expect: tuple[int, ...], **parts: Any
+    ) -> Answer:
+        headers = {"Accept": "application/json", "X-Atlassian-Token": "no-check"}
+        answer = self._transport.write(what, method, place, headers=headers, expect=_ANY, **parts)
+        try:
+            self._require_login(answer)
+            if answer.status not in expect:
+                raise self._transport.failure(answer)
+        except errors.ToolchainError:
+            # The transport took the status for a yes.
+            self._transport.accounting.add(acknowledged=-1)
+            raise
+        return answer
+
+    def _require_login(self, answer: Answer) -> None:
+        require_login(answer, self._transport.connection.has_credentials)
+
+    def _page(self, answer: Answer, content: Any, space: str | None = None) -> Page:
+        """A page from the server's object; C(protocol) where it has no id, title or version."""
+        version = _member(content, "version", "number")
+        page_id, title = _member(content, "id"), _member(content, "title")
+        if page_id is None or not isinstance(title, str) or not isinstance(version, int):
+            raise unreadable(answer, "a page with id, title and version")
+        ancestors = _member(content, "ancestors")
+        shows_parent = isinstance(ancestors, list)
+        parent = _member(ancestors[-1], "id") if shows_parent and ancestors else None
+        body = _member(content, "body", "storage", "value")
+        return Page(
+            id=str(page_id),
+            title=title,
+            space=_member(content, "space", "key") or space,
+            version=version,
+            url=self._url(str(page_id), content),
+            status=_member(content, "status") or "current",
+            type=_member(content, "type") or "page",
+            body=body if isinstance(body, str) else None,
+            parent=None if parent is None else str(parent),
+            shows_parent=shows_parent,
+        )
+
+    def _url(self, page_id: str, content: Any) -> str:
+        base, page = _member(content, "_links", "base"), _member(content, "_links", "webui")
+        if isinstance(page, str):
+            return f"{(base or self._base).rstrip('/')}{page}"
+        return f"{self._base}/pages/viewpage.action?pageId={page_id}"
+
+
+def _member(value: Any, *names: str) -> Any:
+    for name in names:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def _has_title(content: Any, title: str) -> bool:
+    found = _member(content, "title")
+    is_page = _member(content, "type") in (None, "page")
+    return is_page and isinstance(found, str) and found.strip().lower() == title.lower()

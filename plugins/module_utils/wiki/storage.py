@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Storage format: the XHTML dialect in which the wiki keeps its pages, read without any library
+beyond the standard one.
+"""
+
+from __future__ import annotations
+
+import html.entities
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+from xml.parsers import expat
+
+_ROOT = "storage-format"
+_XML_ENTITIES = ("amp", "lt", "gt", "quot", "apos")
+_DECLARED = "".join(
+    f'<!ENTITY {name} "&#{code};">'
+    for name, code in html.entities.name2codepoint.items()
+    if name not in _XML_ENTITIES
+)
+#: Stands on a line of its own, so that the positions that expat gives are those of the body.
+_OPENING = f"<!DOCTYPE {_ROOT} [{_DECLARED}]><{_ROOT}>\n".encode()
+_CLOSING = f"</{_ROOT}>".encode()
+_NEVER_CLOSED = frozenset(
+    ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "wbr")
+)
+#: Elements within each other; no page of a reader has as many.
+_DEEPEST = 200
+_TAG_END = re.compile(rb"""(?:[^>"']|"[^"]*"|'[^']*')*>""")
+_AMPERSAND = re.compile(r"&(?!#[0-9]+;|#x[0-9a-fA-F]+;|[A-Za-z][A-Za-z0-9]*;)")
+_REFERENCE = re.compile(r"&([A-Za-z][A-Za-z0-9]*);")
+
+Node: TypeAlias = "Element | Comment | str"
+
+
+@dataclass(frozen=True)
+class Comment:
+    """A comment, or with C(target) a processing instruction."""
+
+    text: str
+    target: str | None = None
+
+
+@dataclass
+class Element:
+    """An element and where it stands in the encoded source: C(begin) its start tag, C(inner) and
+    C(outer) its content, C(end) what comes after it.
+    """
+
+    name: str
+    attributes: dict[str, str] = field(default_factory=dict)
+    children: list[Node] = field(default_factory=list)
+    begin: int = 0
+    inner: int = 0
+    outer: int = 0
+    end: int = 0
+
+    @property
+    def elements(self) -> list[Element]:
+        return [child for child in self.children if isinstance(child, Element)]
+
+    def walk(self) -> Iterator[Element]:
+        """This element and all below it, in the order of the document."""
+        yield self
+        for child in self.elements:
+            yield from child.walk()
+
+
+class Malformed(ValueError):
+    """A body that is not well-formed; C(line) and C(column) count from 1."""
+
+    def __init__(self, reason: str, line: int, column: int, hint: str | None = None) -> None:
+        advice = "" if hint is None else f": {hint}"
+        super().__init__(f"line {line}, column {column}: {reason}{advice}")
+        self.line, self.column = line, column
+
+
+def parse(source: str) -> Element:
+    """The tree of a body, below a nameless root; raises :class:`Malformed`.
+
+    Entities of HTML are known, the prefixes C(ac:), C(ri:) and any other need no declaration.
+    """
+    try:
+        return _Parser(source).root
+    except UnicodeEncodeError as error:
+        before = source[: error.start]
+        column = error.start - before.rfind("\n")
+        raise Malformed("half a surrogate pair", before.count("\n") + 1, column) from None
+
+
+class _Parser:
+    def __init__(self, source: str) -> None:
+        self._text, self._source = source, source.encode()
+        self.root = Element("", end=len(self._source), outer=len(self._source))
+        self._open = [self.root]
+        self._places: list[tuple[int, int]] = []
+        self._expat = parser = expat.ParserCreate("utf-8")
+        parser.ordered_attributes = True
+        parser.buffer_text = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._add
+        parser.CommentHandler = lambda text: self._add(Comment(text))
+        parser.ProcessingInstructionHandler = lambda target, text: self._add(Comment(text, target))
+        try:
+            parser.Parse(_OPENING + self._source + _CLOSING, True)
+        except expat.ExpatError as error:
+            raise self._explained(error) from None
+        self._drop_own_line_break()
+
+    def _offset(self) -> int:
+        return self._expat.CurrentByteIndex - len(_OPENING)
+
+    def _start(self, name: str, attributes: list[str]) -> None:
+        if self._offset() < 0:
+            return
+        if len(self._open) > _DEEPEST:
+            self._refuse(f"<{name}> stands inside of more than {_DEEPEST} elements")
+        pairs = dict(zip(attributes[::2], attributes[1::2], strict=True))
+        begin = self._offset()
+        found = _TAG_END.match(self._source, begin)
+        inner = begin if found is None else found.end()
+        element = Element(name, pairs, begin=begin, inner=inner, outer=inner, end=inner)
+        self._open[-1].children.append(element)
+        self._open.append(element)
+        self._places.append((self._expat.CurrentLineNumber - 1, self._expat.CurrentColumnNumber))
+
+    def _end(self, name: str) -> None:
+        offset = self._offset()
+        if len(self._open) == 1:
+            if offset < len(self._source):
+                self._refuse(f"</{name}> closes nothing that is open")
+            return
+        element = self._open.pop()
+        self._places.pop()
+        if self._source[element.inner - 2 : element.inner] != b"/>":
+            element.outer = offset
+            element.end = self._source.index(b">", offset) + 1
+
+    def _refuse(self, reason: str) -> None:
+        line, column = self._expat.CurrentLineNumber - 1, self._expat.CurrentColumnNumber + 1
+        raise Malformed(reason, line, column)
+
+    def _add(self, node: Any) -> None:
+        children = self._open[-1].children
+        if isinstance(node, str) and children and isinstance(children[-1], str):
+            children[-1] += node
+        else:
+            children.append(node)
+
+    def _drop_own_line_break(self) -> None:
+        """The line break behind the opening is ours."""
+        first = self.root.children[0]
+        if isinstance(first, str):
+            self.root.children[:1] = [first[1:]] if first[1:] else []
+
+    # -- what is wrong, for people -------------------------------------------------------------
+
+    def _explained(self, error: expat.ExpatError) -> Malformed:
+        words = expat.errors.messages[error.code]
+        lines = self._text.split("\n")
+        line = min(error.lineno - 1, len(lines))
+        here = lines[line - 1]
+        column = min(error.offset, len(here)) if error.lineno - 1 == line else len(here)
+        if words == expat.errors.XML_ERROR_TAG_MISMATCH:
+            return self._unclosed(line, max(error.offset - 1, 1))
+        if words == expat.errors.XML_ERROR_UNDEFINED_ENTITY:
+            return _unknown_entity(here, line, column)
+        return _invalid(words, here, line, column)
+
+    def _unclosed(self, line: int, column: int) -> Malformed:
+        if not self._places:
+            return Malformed("an end tag closes nothing that is open", line, column)
+        name, (opened, place) = self._open[-1].name, self._places[-1]
+        if name.lower() in _NEVER_CLOSED:
+            hint = f"write <{name} /> instead of <{name}>"
+            return Malformed(f"<{name}> is not closed", opened, place + 1, hint)
+        reason = f"<{name}> from line {opened}, column {place + 1} is not closed here"
+        return Malformed(reason, line, column)
+
+
+def _unknown_entity(here: str, line: int, column: int) -> Malformed:
+    found = _REFERENCE.search(here, column) or _REFERENCE.search(here)
+    name = f"&{found[1]};" if found is not None else "the entity"
+    hint = "write the character itself, its number (as &#8212;), or &amp; for an ampersand"
+    return Malformed(f"{name} is not known", line, (found.start() if found else column) + 1, hint)
+
+
+def _invalid(words: str, here: str, line: int, column: int) -> Malformed:
+    """An error of the lexical kind: expat stands at, or a few characters behind, its cause."""
+    for found in _AMPERSAND.finditer(here[: column + 1]):
+        if found.start() >= column - _longest_name(here, found.end()) - 1:
+            return Malformed(
+                "an ampersand stands for itself", line, found.start() + 1, "write &amp; for it"
+            )
+    if here[max(0, column - 2) : column + 1] == "]]>":
+        hint = "write ]]&gt; in text; inside of CDATA close and open it again: ]]]]><![CDATA[>"
+        return Malformed("]]> stands outside of CDATA", line, column - 1, hint)
+    if "--" in here[max(0, column - 2) : column + 1] and "<!--" in here[:column]:
+        return Malformed("-- stands inside of a comment", line, column + 1)
+    if here[max(0, column - 1) : column] == "<":
+        return Malformed("< stands for itself", line, column, "write &lt; for it")
+    return Malformed(words, line, column + 1)
+
+
+def _longest_name(here: str, start: int) -> int:
+    """Characters behind an ampersand that could be the name of an entity."""
+    found = re.compile(r"[#A-Za-z0-9]*").match(here, start)
+    return 0 if found is None else len(found[0])

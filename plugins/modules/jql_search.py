@@ -1,0 +1,156 @@
+#!/usr/bin/python
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: jql_search
+short_description: Search for issues with a JQL query
+version_added: 0.1.0
+description:
+  - Reads all issues that match a query, in the order of the server, each one once.
+  - The result is complete, or it says that it is not. A server that refuses to page further is an error.
+  - Where the server says how many issues match, pages are read in parallel.
+  - On a server without the old search (Jira Cloud), its successor with page tokens is used.
+  - A query that is too long for an address is sent in the body of a POST request.
+  - What the server warns of becomes warnings of the task.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.tracker
+  - delivery.toolchain.attributes.info
+  - delivery.toolchain.attributes.tracker
+options:
+  jql:
+    description:
+      - The query.
+      - Where its order is not unique, C(key) becomes the last order term; the query's own order comes first.
+      - The filters P(delivery.toolchain.jql#filter) and P(delivery.toolchain.jql_quote#filter) help to put values into it.
+    type: str
+    required: true
+  fields:
+    description:
+      - Fields to return, as V(summary), V(*all) or V(-comment). Not given means the navigable fields.
+      - An empty list returns no field but the key.
+    type: list
+    elements: str
+  expand:
+    description: What to expand in each issue, as V(changelog).
+    type: list
+    elements: str
+  properties:
+    description: Keys of issue properties to return.
+    type: list
+    elements: str
+  fields_by_keys:
+    description: Whether O(fields) names fields by their keys instead of their ids.
+    type: bool
+  validate_query:
+    description:
+      - How strictly the server checks the query; not given means as it does by default.
+      - V(true) and V(false) are what older servers know, V(strict), V(warn) and V(none) what newer ones know.
+      - Jira Cloud always validates strictly.
+    type: str
+    choices: [strict, warn, none, 'true', 'false']
+  max_results:
+    description: Most issues to return in all. Not given means every issue; V(0) only counts.
+    type: int
+  start_at:
+    description: How many issues to leave out at the beginning.
+    type: int
+    default: 0
+  page_size:
+    description: Issues to ask for in one request; the server may give fewer.
+    type: int
+    default: 100
+  parallel:
+    description: Most pages to read at once.
+    type: int
+    default: 4
+seealso:
+  - plugin: delivery.toolchain.jql_search
+    plugin_type: lookup
+  - plugin: delivery.toolchain.jql
+    plugin_type: filter
+"""
+
+EXAMPLES = r"""
+- name: Find the issues of a release
+  delivery.toolchain.jql_search:
+    jql: project = REL AND fixVersion = "1.0.0" ORDER BY priority DESC
+    fields: [summary, status, issuetype]
+  register: release
+
+- name: Count what is still open
+  delivery.toolchain.jql_search:
+    jql: "{{ {'project': 'REL', 'status !=': 'Done'} | delivery.toolchain.jql }}"
+    max_results: 0
+  register: open_issues
+
+- name: Show the first ten
+  delivery.toolchain.jql_search:
+    jql: project = OPS ORDER BY created DESC
+    max_results: 10
+"""
+
+RETURN = r"""
+issues:
+  description: The issues as the server gives them, in its order, without duplicates.
+  returned: success
+  type: list
+  elements: dict
+  sample: [{"id": "10001", "key": "REL-1", "fields": {"summary": "Deploy a folder of files in one task"}}]
+issue_keys:
+  description: The keys of the issues, in the same order.
+  returned: success
+  type: list
+  elements: str
+  sample: [REL-1, REL-2]
+total:
+  description: How many issues match, as the server says; null where it does not say it.
+  returned: success
+  type: int
+  sample: 25
+complete:
+  description: Whether every match from O(start_at) on is in RV(issues).
+  returned: success
+  type: bool
+  sample: true
+http:
+  description: What the task cost, as requests, writes, retries, bytes_sent, bytes_received and seconds.
+  returned: always
+  type: dict
+  sample: {"requests": 1, "writes": 0, "retries": 0, "bytes_sent": 0, "bytes_received": 5120, "seconds": 0.021}
+error:
+  description: What went wrong, as kind, status, method, url and detail.
+  returned: failure
+  type: dict
+  sample: {"kind": "auth", "status": 401, "method": "GET", "url": "https://tracker.example/rest/api/2/search", "detail": "Unauthorized"}
+"""
+
+from typing import Any
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import search
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "jql": {"type": "str", "required": True},
+    "fields": {"type": "list", "elements": "str"},
+    "expand": {"type": "list", "elements": "str"},
+    "properties": {"type": "list", "elements": "str"},
+    "fields_by_keys": {"type": "bool"},
+    "validate_query": {"type": "str", "choices": ["strict", "warn", "none", "true", "false"]},
+    "max_results": {"type": "int"},
+    "start_at": {"type": "int", "default": 0},
+    "page_size": {"type": "int", "default": 100},
+    "parallel": {"type": "int", "default": 4},
+}
+
+
+def main() -> None:
+    host.run("tracker", OPTIONS, search.operation)
+
+
+if __name__ == "__main__":
+    main()

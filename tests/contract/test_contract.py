@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What every module keeps, whatever it manages: the steps of its case file, played in both ways.
+
+A case is played once in the worker and once in processes of their own, each time from the state of
+the seeds, with one host per flavour of the sandbox.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook
+from tests.helpers.cases import CASES, connection_options, settings
+
+ROOT = Path(__file__).resolve().parents[2]
+VARIANTS = [(name, flavour) for name, case in CASES.items() for flavour in case["flavours"]]
+#: Return values that differ from run to run: times, and what depends on how long something took.
+VARYING: dict[str, tuple[tuple[str, ...], ...]] = {
+    "build_promote": (("promotion", "timestamp"),),
+    "ci_job_build": (("http",), ("build", "timestamp"), ("build", "duration")),
+}
+ARGUMENT_ERRORS = ("missing required arguments", "one of the following is required")
+WAYS = {"in process": True, "separate": False}
+
+
+@dataclass(frozen=True)
+class Step:
+    """A task of a case; `changed` is what it must say, None where it must fail."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    changed: bool | None
+    check: bool = False
+
+
+def first_step(case: Mapping[str, Any]) -> str:
+    """The step that begins a case, without the prefixes and suffixes."""
+    return next(step for step in ("create", "run", "update") if step in case)
+
+
+def steps_of(case: Mapping[str, Any]) -> list[Step]:
+    """The steps of a case in order."""
+    steps = [Step("missing", case["missing"], None)]
+    for state in ("create", "update", "delete"):
+        if state in case:
+            steps += [
+                Step(f"{state} in check mode", case[state], True, check=True),
+                Step(state, case[state], True),
+                Step(f"{state} again", case[state], False),
+            ]
+    if "run" in case:
+        changed = case.get("run_changed", True)
+        steps += [
+            Step("run in check mode", case["run"], case.get("check_changed", changed), check=True),
+            Step("run", case["run"], changed),
+            Step("run again", case["run"], case.get("again_changed", False)),
+        ]
+    wrong = connections.WRONG_LOGINS[case["service"]]
+    return [*steps, Step("wrong login", {**case[first_step(case)], **wrong}, None)]
+
+
+@dataclass(frozen=True)
+class Played:
+    """A case with its runs, one per way."""
+
+    case: Mapping[str, Any]
+    runs: Mapping[str, playbook.Run]
+
+    @property
+    def steps(self) -> list[Step]:
+        return steps_of(self.case)
+
+    def events(self, flavour: str) -> Iterator[tuple[str, Step, playbook.Event]]:
+        """Label for messages, step and event, of both ways."""
+        for way, run in self.runs.items():
+            for step in self.steps:
+                yield f"{step.name} ({way})", step, run.event(step.name, flavour)
+
+
+def _play(name: str, sandboxes: Mapping[str, Sandbox], folder: Path) -> Played:
+    case = CASES[name]
+    service, module = case["service"], case["module"]
+    folder.mkdir()
+    inventory = folder / "inventory.json"
+    hosts = {
+        flavour: {
+            "ansible_connection": "local",
+            "ansible_python_interpreter": "{{ ansible_playbook_python }}",
+            "url": sandbox.urls[service],
+            **connection_options(name, flavour),
+        }
+        for flavour, sandbox in sandboxes.items()
+    }
+    inventory.write_text(json.dumps({"all": {"hosts": hosts}}), encoding="utf-8")
+    defaults = connections.connection(service, "{{ url }}")
+    if "dialect" in case:
+        defaults["dialect"] = "{{ dialect }}"
+    tasks = [
+        playbook.task(module, step.arguments, step.name, check_mode=step.check, diff=True)
+        for step in steps_of(case)
+    ]
+    runs = {}
+    for way, in_process in WAYS.items():
+        for sandbox in sandboxes.values():
+            sandbox.reset()
+            sandbox.settings(service, **settings(name)[service])
+        play = playbook.play(
+            tasks,
+            hosts="all",
+            module_defaults={f"group/delivery.toolchain.{service}": defaults},
+            vars={"toolchain_in_process": in_process},
+        )
+        controls = {flavour: sandbox.control for flavour, sandbox in sandboxes.items()}
+        arguments = ["-vvv", "-i", str(inventory)]
+        runs[way] = playbook.run(folder, [play], controls=controls, arguments=arguments)
+    return Played(case, runs)
+
+
+@pytest.fixture(scope="session")
+def play(
+    fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Played]:
+    """`play("analysis_role")`: the case file of that name, played once per session."""
+    folder = tmp_path_factory.mktemp("contract")
+    played: dict[str, Played] = {}
+
+    def once(name: str) -> Played:
+        if name not in played:
+            case = CASES[name]
+            sandboxes = {flavour: fresh(flavour) for flavour in case["flavours"]}
+            played[name] = _play(name, sandboxes, folder / name)
+        return played[name]
+
+    return once
+
+
+Play = Callable[[str], Played]
+each_variant = pytest.mark.parametrize(("name", "flavour"), VARIANTS)
+each_case = pytest.mark.parametrize("name", CASES)
+
+
+def test_every_module_has_a_case() -> None:
+    modules = {path.stem for path in (ROOT / "plugins" / "modules").glob("*.py")}
+    assert modules
+    assert {case["module"] for case in CASES.values()} == modules
+
+
+@each_variant
+def test_missing_options_are_named_before_any_request(play: Play, name: str, flavour: str) -> None:
+    documentation = yaml.safe_load(playbook.documentation(CASES[name]["module"], "DOCUMENTATION"))
+    required = {name for name, option in documentation["options"].items() if option.get("required")}
+    for label, step, event in play(name).events(flavour):
+        if step.name != "missing":
+            continue
+        assert event.status == "failed", label
+        message = event.result["msg"]
+        assert message.startswith(ARGUMENT_ERRORS), label
+        for option in required - set(step.arguments):
+            assert option in message, label
+        assert "error" not in event.result, label
+        assert event.requests == [], label
+
+
+@each_variant
+def test_changed_is_said_truly(play: Play, name: str, flavour: str) -> None:
+    for label, step, event in play(name).events(flavour):
+        if step.changed is not None:
+            assert event.status == "ok", f"{label}: {event.result.get('msg')}"
+            assert event.result["changed"] is step.changed, label
+
+
+@each_variant
+def test_check_mode_writes_nothing(play: Play, name: str, flavour: str) -> None:
+    checked = 0
+    for label, step, event in play(name).events(flavour):
+        if step.check:
+            assert event.writes == [], label
+            assert event.result["http"]["writes"] == 0, label
+            checked += 1
+    assert checked
+
+
+@each_variant
+def test_check_mode_shows_the_diff_of_the_run(play: Play, name: str, flavour: str) -> None:
+    for way, run in play(name).runs.items():
+        for state in {"create", "update", "delete", "run"} & set(CASES[name]):
+            checked = run.event(f"{state} in check mode", flavour).result["diff"]
+            assert checked == run.event(state, flavour).result["diff"], f"{state} ({way})"
+
+
+@each_variant
+def test_the_diff_shows_a_difference_exactly_where_there_is_one(
+    play: Play, name: str, flavour: str
+) -> None:
+    for label, step, event in play(name).events(flavour):
+        if step.changed is not None:
+            diff = event.result["diff"]
+            assert (diff["before"] != diff["after"]) is step.changed, label
+
+
+@each_variant
+def test_writes_are_as_many_as_needed(play: Play, name: str, flavour: str) -> None:
+    expected = CASES[name].get("writes", {})
+    for label, step, event in play(name).events(flavour):
+        if step.name in expected:
+            assert len(event.writes) == expected[step.name], label
+        elif step.name.endswith("again") and step.changed is False:
+            assert event.writes == [], label
+
+
+@each_variant
+def test_unchanged_costs_as_many_requests_as_promised(play: Play, name: str, flavour: str) -> None:
+    expected = CASES[name].get("requests", {}).get("unchanged")
+    for label, step, event in play(name).events(flavour):
+        if step.name in ("create again", "update again", "run again") and expected is not None:
+            assert len(event.requests) == expected, label
+
+
+@each_variant
+def test_requests_are_accounted_for(play: Play, name: str, flavour: str) -> None:
+    for label, step, event in play(name).events(flavour):
+        if step.changed is not None:
+            assert event.result["http"]["requests"] == len(event.requests), label
+
+
+@each_variant
+def test_return_values(play: Play, name: str, flavour: str) -> None:
+    expected = CASES[name].get("after_create", {})
+    for way, run in play(name).runs.items():
+        event = run.event(first_step(CASES[name]), flavour)
+        assert _part(event.result, expected) == expected, way
+
+
+def _part(value: Any, shape: Any) -> Any:
+    """`value` without the members that `shape` does not have, at every depth."""
+    if isinstance(value, dict) and isinstance(shape, dict):
+        return {name: _part(value.get(name), inner) for name, inner in shape.items()}
+    if isinstance(value, list) and isinstance(shape, list) and len(value) == len(shape):
+        return [_part(one, inner) for one, inner in zip(value, shape, strict=True)]
+    return value
+
+
+@each_variant
+def test_both_ways_return_the_same(play: Play, name: str, flavour: str) -> None:
+    runs = play(name).runs
+    for step in play(name).steps:
+        one, other = (
+            _comparable(CASES[name]["module"], runs[way].event(step.name, flavour).result)
+            for way in WAYS
+        )
+        assert one == other, step.name
+
+
+def _comparable(module: str, result: Mapping[str, Any]) -> dict[str, Any]:
+    """A result without Ansible's own notes and without what time alone makes differ."""
+    kept = {name: value for name, value in result.items() if not name.startswith("_ansible")}
+    copy: dict[str, Any] = json.loads(json.dumps(kept))
+    copy.get("http", {}).pop("seconds", None)
+    for *parents, member in VARYING.get(module, ()):
+        inner: Any = copy
+        for parent in parents:
+            inner = inner.get(parent) or {}
+        inner.pop(member, None)
+    return copy
+
+
+@each_case
+def test_each_way_was_taken(play: Play, name: str) -> None:
+    runs = play(name).runs
+    assert "EXEC /bin/sh" not in runs["in process"].output
+    assert "EXEC /bin/sh" in runs["separate"].output
+
+
+@each_variant
+def test_a_wrong_login_is_refused(play: Play, name: str, flavour: str) -> None:
+    for label, step, event in play(name).events(flavour):
+        if step.name == "wrong login":
+            assert event.status == "failed", label
+            assert event.result["error"]["kind"] == "auth", f"{label}: {event.result['msg']}"
+            assert all(request["status"] == 401 for request in event.requests), label
+
+
+@each_case
+def test_no_secret_is_shown(play: Play, name: str) -> None:
+    case = CASES[name]
+    service = case["service"]
+    secrets = [
+        *case.get("secrets", []),
+        *connections.secrets(connections.LOGINS[service]),
+        *connections.secrets(connections.WRONG_LOGINS[service]),
+    ]
+    for way, run in play(name).runs.items():
+        assert "wrong login" in run.output, way
+        assert run.shows(secrets) == [], way

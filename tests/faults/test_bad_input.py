@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Options that contradict each other: refused in one sentence, before the first request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook
+from tests.helpers.cases import CASES, MODULES, connection_options, first_arguments
+from tests.helpers.sentences import assert_one_sentence
+
+FLAVOUR = "real"
+SECRET = "input-secret-1234567890"
+#: A second way to log in besides that of the tests, and the words that name it.
+SECOND_LOGINS: dict[str, dict[str, str]] = {
+    "repo": {"api_key": SECRET},
+    "tracker": {"username": "reporter", "password": SECRET},
+    "wiki": {"username": "reporter", "password": SECRET},
+    "ci": {"url": f"http://somebody:{SECRET}@127.0.0.1:1/ci"},
+    "analysis": {"ltoken_file": "/nowhere/ltoken"},
+}
+#: What every module refuses, given the address of its service; the words that must be said.
+CONNECTIONS: dict[str, Callable[[str], tuple[dict[str, Any], str]]] = {
+    "no address": lambda url: ({"url": ""}, "url"),
+    "another scheme": lambda url: ({"url": url.replace("http:", "ftp:")}, "http://"),
+    "a query in the address": lambda url: ({"url": f"{url}?page=1"}, "query"),
+    "no host": lambda url: ({"url": "http://"}, "host"),
+    "no port": lambda url: ({"url": "http://127.0.0.1:port/x"}, "address"),
+}
+#: What one module refuses (module, arguments, words).
+OPTIONS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "two sources": (
+        "artifact_deploy",
+        {"repo": "generic", "path": "a", "src": "a.txt", "content": "a"},
+        "mutually exclusive",
+    ),
+    "no source": ("artifact_deploy", {"repo": "generic", "path": "a"}, "src"),
+    "a file that is not there": (
+        "artifact_deploy",
+        {"repo": "generic", "path": "a", "src": "/nowhere/a.txt"},
+        "/nowhere/a.txt",
+    ),
+    "text without a name": ("artifact_deploy", {"repo": "generic", "content": "a"}, "path"),
+    "a text that is no archive": (
+        "artifact_deploy",
+        {"repo": "generic", "path": "a/b.txt", "content": "a", "explode": True},
+        "explode",
+    ),
+    "a whole repository": (
+        "artifact_deploy",
+        {"repo": "generic-staging-local", "state": "absent"},
+        "force",
+    ),
+    "parent folders": (
+        "artifact_deploy",
+        {"repo": "generic", "path": "../other/a.txt", "content": "a"},
+        "..",
+    ),
+    "neither status nor target": (
+        "build_promote",
+        {"build_name": "agent", "build_number": "12"},
+        "target_repo",
+    ),
+    "no tag": (
+        "docker_promote",
+        {"repo": "docker-staging-local", "target_repo": "docker-release-local", "image": "a"},
+        "all_tags",
+    ),
+    "one tag and all tags": (
+        "docker_promote",
+        {
+            "repo": "docker-staging-local",
+            "target_repo": "docker-release-local",
+            "image": "a",
+            "tag": "1",
+            "all_tags": True,
+        },
+        "all_tags",
+    ),
+    "fewer than no results": ("jql_search", {"jql": "project = REL", "max_results": -1}, "max"),
+    "pages of nothing": ("jql_search", {"jql": "project = REL", "page_size": 0}, "page_size"),
+    "body and file": (
+        "wiki_page",
+        {"page_id": "1002", "body": "<p/>", "src": "body.xml"},
+        "mutually exclusive",
+    ),
+    "no page": ("wiki_page", {"body": "<p/>"}, "page_id"),
+    "an open element": ("wiki_page", {"page_id": "1002", "body": "<p>\n <b>x</p>"}, "line 2"),
+    "a body file that is not there": (
+        "wiki_page",
+        {"page_id": "1002", "src": "/nowhere/body.xml"},
+        "/nowhere/body.xml",
+    ),
+    "a job without a name": ("ci_job_build", {"job": "delivery//x"}, "job"),
+    "a job on another server": (
+        "ci_job_build",
+        {"job": "http://elsewhere.invalid/job/x"},
+        "URL",
+    ),
+    "script and file": (
+        "ci_script",
+        {"script": "1", "src": "x.groovy"},
+        "mutually exclusive",
+    ),
+    "no script": ("ci_script", {"unless": "true"}, "script"),
+    "a script file that is not there": (
+        "ci_script",
+        {"src": "/nowhere/x.groovy"},
+        "/nowhere/x.groovy",
+    ),
+    "no pattern": ("ci_script", {"script": "1", "changed_when_output": "("}, "changed_when_output"),
+    "a permission in two ways": (
+        "analysis_role",
+        {"name": "a", "create_project": True, "permissions": {"Create project": False}},
+        "create_project",
+    ),
+    "no yes or no": (
+        "analysis_role",
+        {"name": "a", "permissions": {"create_project": "maybe"}},
+        "create_project",
+    ),
+}
+#: How Ansible's own argument check begins; it carries no `error`.
+ARGUMENT_CHECK = (
+    "parameters are mutually exclusive",
+    "one of the following is required",
+    "state is present but any of the following are missing",
+)
+CASES_OF_MODULES = [(module, what) for module in MODULES for what in CONNECTIONS]
+
+
+@pytest.fixture(scope="module")
+def refused(
+    fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory
+) -> playbook.Run:
+    """All of it in one playbook, with retries, so that one that is sent is not sent unnoticed."""
+    sandbox = fresh(FLAVOUR)
+    tasks = []
+    for module in MODULES:
+        url = sandbox.urls[CASES[module]["service"]]
+        arguments = {**first_arguments(module), **connection_options(module, FLAVOUR)}
+        for what, of in CONNECTIONS.items():
+            changed, _words = of(url)
+            tasks.append(playbook.task(module, {**arguments, **changed}, f"{module}: {what}"))
+        second = {**arguments, **SECOND_LOGINS[CASES[module]["service"]]}
+        tasks.append(playbook.task(module, second, f"{module}: two logins"))
+    for what, (module, arguments, _words) in OPTIONS.items():
+        tasks.append(playbook.task(module, arguments, what))
+    play = playbook.play(tasks, module_defaults=connections.module_defaults(sandbox.urls))
+    return playbook.run(
+        tmp_path_factory.mktemp("input"),
+        [play],
+        controls={"localhost": sandbox.control},
+        arguments=["-vvv"],
+    )
+
+
+def _assert_refused(event: playbook.Event, words: str) -> None:
+    message = event.result.get("msg", "")
+    assert event.status == "failed", message
+    assert words in message, message
+    assert event.requests == [], message
+    if "error" in event.result:
+        assert event.result["error"]["kind"] == "invalid", message
+        assert_one_sentence(event.result, event.task)
+    else:
+        assert message.startswith(ARGUMENT_CHECK), message
+
+
+@pytest.mark.parametrize(("module", "what"), CASES_OF_MODULES)
+def test_an_address_that_is_none(refused: playbook.Run, module: str, what: str) -> None:
+    _changed, words = CONNECTIONS[what]("")
+    _assert_refused(refused.event(f"{module}: {what}"), words)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_two_ways_to_log_in(refused: playbook.Run, module: str) -> None:
+    _assert_refused(refused.event(f"{module}: two logins"), "")
+
+
+@pytest.mark.parametrize("what", OPTIONS)
+def test_options_that_contradict(refused: playbook.Run, what: str) -> None:
+    _module, _arguments, words = OPTIONS[what]
+    _assert_refused(refused.event(what), words)
+
+
+def test_no_secret_is_shown(refused: playbook.Run) -> None:
+    logins = [
+        secret for login in connections.LOGINS.values() for secret in connections.secrets(login)
+    ]
+    assert refused.shows([SECRET, *logins]) == []

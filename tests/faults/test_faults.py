@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Servers that misbehave, for every module: the right kind of error, nothing twice, nothing half.
+
+Each module is run in one playbook: the troubles one after the other, then from the state of the
+seeds those that hit its write.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook
+from tests.helpers.cases import CASES, MODULES, connection_options, first_arguments, settings
+from tests.helpers.sentences import assert_one_sentence
+
+FLAVOUR = "real"
+LOST = 1.0  # seconds: longer than the time-out of the troubles
+PAGE = "<!DOCTYPE html><html><head><title>Welcome</title></head><body><p>Hello</p></body></html>"
+LOGIN_PAGE = (
+    "<!DOCTYPE html><html><head><title>Log in</title></head>"
+    '<body><form><input name="user"><input type="password" name="secret"></form></body></html>'
+)
+ERROR_PAGE = (
+    "<html><head><title>Error</title></head><body><h1>Internal error</h1>"
+    + "<p>Call the help desk.</p>" * 200
+    + "</body></html>"
+)
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """A fault, or a wrong connection, and the kind of error that it is reported as."""
+
+    kind: str
+    fault: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    words: str = ""
+
+
+#: What hits every request of a module.
+TROUBLES = {
+    "an HTML answer": Trouble("protocol", {"body": PAGE, "content_type": "text/html"}),
+    "a login page": Trouble("auth", {"body": LOGIN_PAGE, "content_type": "text/html"}),
+    "an error page": Trouble(
+        "server", {"status": 500, "body": ERROR_PAGE, "content_type": "text/html"}, words="500"
+    ),
+    "a truncated answer": Trouble(
+        "network", {"body": '{"name": "what follows got lost"}', "truncate": 9}
+    ),
+    "a cut connection": Trouble("network", {"cut": True}),
+    "silence": Trouble("timeout", {"delay": LOST}, {"timeout": 0.2}, words="0.2 s"),
+    "no permission": Trouble("permission", {"status": 403, "body": "not yours"}, words="403"),
+    "a redirect to the login page": Trouble("auth", {"redirect": "/login.jsp?then=x"}),
+    "a redirect to another host": Trouble(
+        "protocol", {"redirect": "http://elsewhere.invalid/x"}, words="elsewhere.invalid"
+    ),
+    "an overloaded server": Trouble("server", {"status": 503, "body": "overloaded"}),
+    "a longer pause than wanted": Trouble(
+        "rate_limited",
+        {"status": 429, "headers": {"Retry-After": "3600"}},
+        {"retry_max_wait": 5, "retries": 3},
+        words="3600 s",
+    ),
+    "a longer break than wanted": Trouble(
+        "rate_limited",
+        {"status": 503, "headers": {"Retry-After": "3600"}},
+        {"retry_max_wait": 5, "retries": 3},
+        words="retry_max_wait",
+    ),
+}
+#: What passes: the request is sent again.
+HICCUPS: dict[str, dict[str, Any]] = {
+    "too many requests once": {"status": 429, "headers": {"Retry-After": "0"}},
+    "a short break": {"status": 503, "headers": {"Retry-After": "0"}},
+}
+#: How the write of a module is known, in the `real` flavour.
+WRITES: dict[str, dict[str, str]] = {
+    "analysis_module": {"match": "action=create_module"},
+    "analysis_role": {"match": "action=create_role"},
+    "artifact_deploy": {"method": "PUT"},
+    "build_promote": {"method": "POST", "path": "^/api/build/promote/"},
+    "ci_job_build": {"method": "POST", "path": "/build(WithParameters)?$"},
+    "ci_script": {"method": "POST", "path": "^/scriptText"},
+    "docker_promote": {"method": "POST", "path": "/promote$"},
+    "wiki_page": {"method": "POST", "path": "^/rest/api/content"},
+}
+#: Options that are left out there: with `unless` a script is sent before the one that writes.
+WITHOUT = {"ci_script": ("unless",)}
+#: Options with which the tests wait less.
+IMPATIENT: dict[str, dict[str, Any]] = {"ci_job_build": {"poll_interval": 0.1}}
+#: What hits the write alone.
+WRITE_TROUBLES = {
+    "a redirected write": Trouble("protocol", {"redirect": "/repo/api/system/ping"}),
+    "a write redirected with its body": Trouble(
+        "protocol", {"redirect": "/repo/api/system/ping", "status": 307}
+    ),
+    "a write redirected to the login page": Trouble("auth", {"redirect": "/login.action"}),
+    "a failed write": Trouble("server", {"status": 500, "body": "it broke"}, words="it broke"),
+    "a write to an overloaded server": Trouble("server", {"status": 503}),
+    "a forbidden write": Trouble("permission", {"status": 403, "body": "not yours"}),
+}
+#: Server fact: a CI server that queues nothing answers a trigger with 302.
+KINDS = {("ci_job_build", "a redirected write"): "rejected"}
+#: The server may have acted although no answer came.
+LOST_ANSWERS = {
+    "a lost answer": Trouble("network", {"cut": True, "after": True}),
+    "a write cut off": Trouble("network", {"cut": True}),
+    "a late answer": Trouble("timeout", {"delay": LOST}, {"timeout": 0.3}),
+}
+ON_WRITE = {**WRITE_TROUBLES, **LOST_ANSWERS}
+WRITERS = sorted(set(MODULES) & set(WRITES))
+
+
+def _closed_port() -> int:
+    """A port of this machine on which nothing listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _tasks(module: str, url: str) -> list[dict[str, Any]]:
+    arguments = {**first_arguments(module), **IMPATIENT.get(module, {})}
+    fresh = {"sandbox_reset": settings(module)}
+
+    def one(
+        name: str, faults: list[Mapping[str, Any]], options: Mapping[str, Any], **variables: Any
+    ) -> dict[str, Any]:
+        without = WITHOUT.get(module, ()) if name in ON_WRITE else ()
+        chosen = {key: value for key, value in arguments.items() if key not in without}
+        variables["sandbox_faults"] = [
+            {"service": CASES[module]["service"], "times": 99, **fault} for fault in faults
+        ]
+        return playbook.task(module, {**chosen, **options}, name, vars=variables, diff=True)
+
+    def calm(name: str, **variables: Any) -> dict[str, Any]:
+        return {**one(name, [], {}, **variables), "check_mode": True}
+
+    troubles = [one(name, [each.fault], each.options) for name, each in TROUBLES.items()]
+    nowhere = [
+        one("nobody listens", [], {"url": f"http://127.0.0.1:{_closed_port()}/x"}),
+        one("a wrong path", [], {"url": f"{url}/nowhere"}),
+        one("a host without a name", [], {"url": "http://host.invalid"}),
+    ]
+    hiccups = [
+        one(name, [{**fault, "times": 1}], {"retries": 2}, **fresh)
+        for name, fault in HICCUPS.items()
+    ]
+    write = WRITES.get(module)
+    on_write = (
+        []
+        if write is None
+        else [
+            one(name, [{**each.fault, **write}], each.options, **fresh)
+            for name, each in ON_WRITE.items()
+        ]
+    )
+    return [
+        calm("before", **fresh),
+        *troubles,
+        *nowhere,
+        calm("after"),
+        *hiccups,
+        *on_write,
+    ]
+
+
+Troubled = Callable[[str], playbook.Run]
+
+
+@pytest.fixture(scope="session")
+def troubled(fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory) -> Troubled:
+    """`troubled("wiki_page")`: all troubles of that module, run once per session."""
+    folder = tmp_path_factory.mktemp("faults")
+    runs: dict[str, playbook.Run] = {}
+
+    def once(module: str) -> playbook.Run:
+        if module not in runs:
+            sandbox = fresh(FLAVOUR)
+            service = CASES[module]["service"]
+            options = {"retries": 0, **connection_options(module, FLAVOUR)}
+            defaults = connections.module_defaults(sandbox.urls, **{service: options})
+            play = playbook.play(_tasks(module, sandbox.urls[service]), module_defaults=defaults)
+            (folder / module).mkdir()
+            runs[module] = playbook.run(
+                folder / module,
+                [play],
+                controls={"localhost": sandbox.control},
+                arguments=["-vvv"],
+            )
+        return runs[module]
+
+    return once
+
+
+def _matches(request: Mapping[str, Any], module: str) -> bool:
+    """Whether a logged request is the write of the module."""
+    return bool(request["write"]) and request["method"] == WRITES[module].get("method", "POST")
+
+
+def _assert_failed(event: playbook.Event, trouble: Trouble) -> None:
+    label = f"{event.task}: {event.result.get('msg')}"
+    assert event.status == "failed", label
+    assert event.result["error"]["kind"] == trouble.kind, label
+    assert trouble.words in event.result["msg"], label
+    assert_one_sentence(event.result, event.task)
+
+
+@pytest.mark.parametrize("name", TROUBLES)
+@pytest.mark.parametrize("module", MODULES)
+def test_trouble_is_told_by_its_kind(troubled: Troubled, module: str, name: str) -> None:
+    event = troubled(module).event(name)
+    _assert_failed(event, TROUBLES[name])
+    assert event.result["changed"] is False
+    assert event.result["http"]["retries"] == 0
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_an_address_where_nothing_is(troubled: Troubled, module: str) -> None:
+    run = troubled(module)
+    for name, words in (("nobody listens", "port"), ("a host without a name", "name of the host")):
+        _assert_failed(run.event(name), Trouble("network", words=words))
+        assert run.event(name).requests == []
+    _assert_failed(run.event("a wrong path"), Trouble("not_found"))
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_nothing_is_half_done(troubled: Troubled, module: str) -> None:
+    before, after = (troubled(module).event(name).result for name in ("before", "after"))
+    assert (after["changed"], after["diff"]) == (before["changed"], before["diff"])
+
+
+@pytest.mark.parametrize("name", HICCUPS)
+@pytest.mark.parametrize("module", MODULES)
+def test_a_hiccup_passes(troubled: Troubled, module: str, name: str) -> None:
+    run = troubled(module)
+    event = run.event(name)
+    assert event.status == "ok", event.result.get("msg")
+    assert event.result["changed"] is run.event("before").result["changed"]
+    assert event.result["http"]["retries"] == 1
+    assert len(event.requests) == event.result["http"]["requests"]
+
+
+def test_every_writing_module_is_known() -> None:
+    writing = {
+        name
+        for name in MODULES
+        if "create" in CASES[name] or any(CASES[name].get("writes", {}).values())
+    }
+    assert writing == set(WRITES)
+
+
+@pytest.mark.parametrize("name", WRITE_TROUBLES)
+@pytest.mark.parametrize("module", WRITERS)
+def test_a_write_that_is_refused_is_sent_once(troubled: Troubled, module: str, name: str) -> None:
+    event = troubled(module).event(name)
+    trouble = WRITE_TROUBLES[name]
+    _assert_failed(event, replace(trouble, kind=KINDS.get((module, name), trouble.kind)))
+    assert len([each for each in event.requests if _matches(each, module)]) == 1
+    assert not [each for each in event.requests if each["path"] == "/api/system/ping"]
+    assert event.result["changed"] is False
+
+
+@pytest.mark.parametrize("name", LOST_ANSWERS)
+@pytest.mark.parametrize("module", WRITERS)
+def test_a_write_without_an_answer_is_not_sent_twice(
+    troubled: Troubled, module: str, name: str
+) -> None:
+    event = troubled(module).event(name)
+    writes = [each for each in event.requests if _matches(each, module)]
+    assert len(writes) == 1, [f"{each['method']} {each['path']}" for each in writes]
+    if event.status == "failed":
+        _assert_failed(event, LOST_ANSWERS[name])
+        assert "not known" in event.result["msg"]
+    else:
+        assert event.result["changed"] is True
+        assert name != "a write cut off"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_secret_is_shown(troubled: Troubled, module: str) -> None:
+    case = CASES[module]
+    login = connections.LOGINS[case["service"]]
+    assert troubled(module).shows([*case.get("secrets", []), *connections.secrets(login)]) == []

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Certificates that are not to be trusted, for every module; nothing is sent to their servers."""
+
+from __future__ import annotations
+
+import ssl
+import threading
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+from tests.helpers import connections, playbook
+from tests.helpers.cases import MODULES, first_arguments
+from tests.helpers.sentences import assert_one_sentence
+
+NOW = datetime.now(timezone.utc)
+
+
+class _Server(ThreadingHTTPServer):
+    """Answers everything with 404; `received` are the paths that were asked."""
+
+    daemon_threads = True
+
+    def __init__(self, certificate: trustme.LeafCert | None) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.received: list[str] = []
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            certificate.configure_cert(context)
+            self.socket = context.wrap_socket(
+                self.socket, server_side=True, do_handshake_on_connect=False
+            )
+        self.scheme = "http" if certificate is None else "https"
+        self.thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05})
+        self.thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://127.0.0.1:{self.server_address[1]}"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that breaks off the handshake is what these tests want."""
+
+    def stop(self) -> None:
+        self.shutdown()
+        self.thread.join()
+        self.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    timeout = 5
+    server: _Server
+
+    def do_GET(self) -> None:
+        self.server.received.append(self.path)
+        body = b"nothing here"
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(404)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    do_HEAD = do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """Quiet."""
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture(scope="module")
+def servers(authority: trustme.CA) -> Iterator[dict[str, _Server]]:
+    """`good`, `expired`, `another host`, `another authority` and one that speaks plain HTTP."""
+    day = timedelta(days=1)
+    started = {
+        "good": _Server(authority.issue_cert("127.0.0.1")),
+        "expired": _Server(
+            authority.issue_cert("127.0.0.1", not_before=NOW - 9 * day, not_after=NOW - day)
+        ),
+        "another host": _Server(authority.issue_cert("127.0.0.2")),
+        "another authority": _Server(trustme.CA().issue_cert("127.0.0.1")),
+        "plain": _Server(None),
+    }
+    yield started
+    for server in started.values():
+        server.stop()
+
+
+TRUSTLESS = ("expired", "another host", "another authority")
+
+
+@pytest.fixture(scope="module")
+def tried(
+    authority: trustme.CA,
+    servers: dict[str, _Server],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> playbook.Run:
+    """All modules against all servers."""
+    folder: Path = tmp_path_factory.mktemp("tls")
+    authority.cert_pem.write_to_path(str(folder / "ca.pem"))
+    trust = {"retries": 1, "timeout": 5, "ca_path": str(folder / "ca.pem")}
+    tasks = [
+        playbook.task(
+            module, {**first_arguments(module), **trust, "url": server.url}, f"{module}: {name}"
+        )
+        for module in MODULES
+        for name, server in servers.items()
+        if name != "plain"
+    ]
+    role = {"name": "Developer", **trust}
+    plain, good = servers["plain"].url, servers["good"].url
+    tasks += [
+        playbook.task(
+            "analysis_role", {**role, "url": plain.replace("http:", "https:")}, "TLS to plain"
+        ),
+        playbook.task(
+            "analysis_role", {**role, "url": good.replace("https:", "http:")}, "plain to TLS"
+        ),
+        playbook.task(
+            "analysis_role",
+            {**role, "url": servers["expired"].url, "validate_certs": False},
+            "unchecked",
+        ),
+        playbook.task(
+            "analysis_role", {**role, "url": good, "ca_path": "/nowhere/ca.pem"}, "no such file"
+        ),
+    ]
+    urls = dict.fromkeys(connections.LOGINS, "https://127.0.0.1:1")
+    play = playbook.play(tasks, module_defaults=connections.module_defaults(urls))
+    return playbook.run(folder, [play])
+
+
+@pytest.mark.parametrize("name", TRUSTLESS)
+@pytest.mark.parametrize("module", MODULES)
+def test_a_certificate_that_is_not_to_be_trusted(
+    tried: playbook.Run, module: str, name: str
+) -> None:
+    event = tried.event(f"{module}: {name}")
+    assert event.status == "failed", tried.output[-3000:]
+    assert event.result["error"]["kind"] == "network", event.result["msg"]
+    assert "certificate" in event.result["msg"]
+    assert event.result["http"]["retries"] == 0
+    assert_one_sentence(event.result, event.task)
+
+
+def test_expiry_is_named(tried: playbook.Run) -> None:
+    for module in MODULES:
+        assert "expired" in tried.event(f"{module}: expired").result["msg"]
+
+
+def test_nothing_was_sent_to_a_server_that_is_not_trusted(
+    tried: playbook.Run, servers: dict[str, _Server]
+) -> None:
+    assert tried.event("unchecked").result["error"]["kind"] != "network"
+    assert servers["another host"].received == []
+    assert servers["another authority"].received == []
+    # the one request of the task that was told not to check
+    assert len(servers["expired"].received) == tried.event("unchecked").result["http"]["requests"]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_good_certificate_is_trusted_by_its_authority(tried: playbook.Run, module: str) -> None:
+    event = tried.event(f"{module}: good")
+    assert event.result["error"]["kind"] == "not_found", event.result["msg"]
+
+
+def test_schemes_that_do_not_fit(tried: playbook.Run) -> None:
+    for task in ("TLS to plain", "plain to TLS"):
+        assert tried.event(task).result["error"]["kind"] == "network", task
+        assert_one_sentence(tried.event(task).result, task)
+    assert "scheme" in tried.event("TLS to plain").result["msg"]
+
+
+def test_an_authority_file_that_is_not_there(tried: playbook.Run) -> None:
+    result = tried.event("no such file").result
+    assert "/nowhere/ca.pem" in result["msg"]
+    assert result["error"]["kind"] in ("invalid", "network")
+    assert_one_sentence(result, "no such file")

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A callback that writes what every task returned, and what it asked the sandbox meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import urllib.request
+from typing import Any
+
+from ansible.plugins.callback import CallbackBase
+
+DOCUMENTATION = """
+name: recorder
+type: aggregate
+short_description: Write the results of all tasks as JSON lines
+description:
+  - Writes one JSON object per task and host to the file that E(RECORDER_FILE) names.
+  - E(RECORDER_CONTROLS) is a JSON object of host and control address of the sandbox that it asks.
+  - The variable C(sandbox_faults) of a task, a list, is ordered before it and forgotten after it.
+  - The variable C(sandbox_reset) puts the sandbox back to its seeds before, then changes the
+    settings that it holds (by service).
+options: {}
+"""
+
+
+class CallbackModule(CallbackBase):
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "aggregate"
+    CALLBACK_NAME = "recorder"
+    CALLBACK_NEEDS_ENABLED = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._controls: dict[str, str] = json.loads(os.environ["RECORDER_CONTROLS"])
+        self._since: dict[str, int] = {}
+        self._started = 0.0
+
+    def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
+        for control in self._controls.values():
+            if "sandbox_reset" in task.vars:
+                _call("POST", f"{control}/reset")
+                _call("PATCH", f"{control}/settings", task.vars["sandbox_reset"])
+            _call("DELETE", f"{control}/faults")
+            _call("POST", f"{control}/faults", task.vars.get("sandbox_faults", []))
+        self._since = {host: self._log(host, 2**60)["last"] for host in self._controls}
+        self._started = time.monotonic()
+
+    def v2_runner_on_ok(self, result: Any) -> None:
+        self._write("ok", result)
+
+    def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
+        self._write("failed", result)
+
+    def v2_runner_on_skipped(self, result: Any) -> None:
+        self._write("skipped", result)
+
+    def v2_runner_on_unreachable(self, result: Any) -> None:
+        self._write("unreachable", result)
+
+    def _write(self, status: str, result: Any) -> None:
+        seconds = time.monotonic() - self._started
+        host = result.host.get_name()
+        requests = self._log(host, self._since[host])["requests"] if host in self._since else []
+        event = {
+            "task": result.task.get_name().strip(),
+            "host": host,
+            "status": status,
+            "seconds": seconds,
+            "result": dict(result.result),
+            "requests": requests,
+        }
+        with open(os.environ["RECORDER_FILE"], "a", encoding="utf-8") as file:
+            file.write(json.dumps(event, default=str) + "\n")
+
+    def _log(self, host: str, since: int) -> dict[str, Any]:
+        log: dict[str, Any] = _call("GET", f"{self._controls[host]}/requests?since={since}")
+        return log
+
+
+def _call(method: str, address: str, payload: Any = None) -> Any:
+    body = None if payload is None else json.dumps(payload).encode()
+    request = urllib.request.Request(
+        address, body, {"Content-Type": "application/json"}, method=method
+    )
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        text = answer.read()
+    return json.loads(text) if text else None

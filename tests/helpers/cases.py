@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The case files of the contract test: arguments for every module that the sandbox understands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+#: Name to case: the module's name, or for a further case of a module that name and an addition.
+CASES: dict[str, dict[str, Any]] = {
+    path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
+    for path in sorted((Path(__file__).parents[1] / "contract" / "cases").glob("*.yml"))
+}
+
+
+#: The cases that are named as their modules: one for each.
+MODULES = sorted(name for name, case in CASES.items() if name == case["module"])
+
+
+def first_arguments(module: str) -> dict[str, Any]:
+    """Arguments that change something on a fresh sandbox (or just read, where a module reads)."""
+    case = CASES[module]
+    return dict(case["create"] if "create" in case else case["run"])
+
+
+def connection_options(name: str, flavour: str) -> dict[str, Any]:
+    """What a case wants besides address and login."""
+    dialects = CASES[name].get("dialect", {})
+    return {"dialect": dialects[flavour]} if flavour in dialects else {}
+
+
+def settings(name: str) -> dict[str, dict[str, Any]]:
+    """Settings of the sandbox for a case, by service."""
+    case = CASES[name]
+    return {case["service"]: case.get("settings", {})}

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Operations whose requests are promised in number, run once against a sandbox."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook
+
+FILES = 1000
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A task, what comes before it, and how many requests and writes it may send.
+
+    `exact` is false where the promise is "at most".
+    """
+
+    module: str
+    arguments: dict[str, Any]
+    changed: bool
+    requests: int | None = None
+    writes: int = 0
+    exact: bool = True
+    before: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What an operation cost, by the log of the sandbox."""
+
+    operation: Operation
+    event: playbook.Event
+
+    @property
+    def requests(self) -> int:
+        return len(self.event.requests)
+
+    @property
+    def writes(self) -> int:
+        return len(self.event.writes)
+
+    @property
+    def kept(self) -> bool:
+        """Whether the operation went as it should, within the promise."""
+        wanted, promised = self.operation, self.operation.requests
+        few = promised is None or (
+            self.requests == promised if wanted.exact else self.requests <= promised
+        )
+        as_wanted = self.event.result.get("changed") is wanted.changed
+        return self.event.status == "ok" and as_wanted and few and self.writes == wanted.writes
+
+
+_ROLE = {"name": "Developer", "permissions": {"access_source_files": True}}
+_PAGE = {"page_id": "1003", "body": "<p>One page per version stands below.</p>"}
+_FILE = {"repo": "generic-staging-local", "path": "counted/one.txt", "content": "one\n"}
+_FOLDER = {"repo": "generic-staging-local", "path": "counted/many/", "src": "many/"}
+_ARCHIVE = {
+    "repo": "generic-staging-local",
+    "path": "counted/many",
+    "src": "many.zip",
+    "explode": True,
+}
+_BUILD = {"job": "no-parameters", "wait": False}
+
+OPERATIONS: dict[str, Operation] = {
+    "unchanged analysis_role": Operation("analysis_role", _ROLE, False, requests=1),
+    "unchanged wiki_page": Operation("wiki_page", _PAGE, False, requests=1),
+    "unchanged deploy of one file": Operation(
+        "artifact_deploy", _FILE, False, requests=1, before=_FILE
+    ),
+    f"unchanged folder of {FILES:,} files": Operation(
+        "artifact_deploy", _FOLDER, False, requests=3, exact=False, before=_ARCHIVE
+    ),
+    "changed wiki_page": Operation(
+        "wiki_page", {**_PAGE, "body": "<p>Other words.</p>"}, True, requests=2, writes=1
+    ),
+    "ci_job_build with an API token": Operation("ci_job_build", _BUILD, True, writes=1),
+}
+
+
+def count(sandbox: Sandbox, folder: Path, collections: Path | None = None) -> dict[str, Counted]:
+    """Run all operations in `folder`, against a sandbox in its `real` flavour and first state.
+
+    `collections` is the collections path, where it is not that of the tests.
+    """
+    many = folder / "many"
+    many.mkdir()
+    with zipfile.ZipFile(folder / "many.zip", "w") as archive:
+        for number in range(FILES):
+            name, text = f"{number % 10}/{number}.txt", f"file {number}\n"
+            (many / name).parent.mkdir(exist_ok=True)
+            (many / name).write_text(text, encoding="utf-8")
+            archive.writestr(name, text)
+    tasks = []
+    for name, operation in OPERATIONS.items():
+        if operation.before is not None:
+            tasks.append(playbook.task(operation.module, operation.before, f"before {name}"))
+        tasks.append(playbook.task(operation.module, operation.arguments, name))
+    defaults = connections.module_defaults(sandbox.urls, repo={"dialect": "jfrog"})
+    play = playbook.play(tasks, module_defaults=defaults)
+    controls = {"localhost": sandbox.control}
+    run = playbook.run(folder, [play], controls=controls, collections=collections)
+    return {name: Counted(each, run.event(name)) for name, each in OPERATIONS.items()}

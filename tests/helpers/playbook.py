@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run a playbook with `ansible-playbook` and get what each of its tasks returned."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+NAMESPACE = "delivery.toolchain"
+_CALLBACKS = Path(__file__).parent / "callbacks"
+_FOREIGN_PREFIXES = ("ANSIBLE_", "KLOCWORK_", "TOOLCHAIN_")
+_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Event:
+    """What a task gave on a host; `seconds` is its wall time, `requests` are those that the sandbox
+    logged meanwhile.
+    """
+
+    task: str
+    host: str
+    status: str
+    seconds: float
+    result: dict[str, Any]
+    requests: list[dict[str, Any]]
+
+    @property
+    def writes(self) -> list[dict[str, Any]]:
+        return [request for request in self.requests if request["write"]]
+
+    @property
+    def items(self) -> list[dict[str, Any]]:
+        """The results of the items of a loop."""
+        items: list[dict[str, Any]] = self.result["results"]
+        return items
+
+
+@dataclass(frozen=True)
+class Run:
+    """Exit code, everything that was printed, and the events in order."""
+
+    code: int
+    output: str
+    events: list[Event]
+    recorded: str
+
+    def event(self, task: str, host: str = "localhost") -> Event:
+        """The only event of a task on a host."""
+        found = [event for event in self.events if (event.task, event.host) == (task, host)]
+        assert len(found) == 1, f"{len(found)} events of '{task}' in\n{self.output[-5000:]}"
+        return found[0]
+
+    def shows(self, secrets: Sequence[str]) -> list[str]:
+        """Those of `secrets` that can be seen in the output or in a result."""
+        return [secret for secret in secrets if secret in self.output or secret in self.recorded]
+
+
+def collections_path() -> Path:
+    """The collections path through which the tests see the collection."""
+    spec = importlib.util.find_spec("ansible_collections.delivery.toolchain.plugins")
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    return Path(next(iter(spec.submodule_search_locations))).parents[3]
+
+
+def documentation(plugin: str, part: str, kind: str = "modules") -> str:
+    """The text of `DOCUMENTATION`, `EXAMPLES` or `RETURN` of a plugin; empty where it has none."""
+    path = collections_path() / "ansible_collections/delivery/toolchain/plugins" / kind
+    for node in ast.parse((path / f"{plugin}.py").read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == part:
+            text: str = ast.literal_eval(node.value)
+            return text
+    return ""
+
+
+def environment(folder: Path, collections: Path | None = None) -> dict[str, str]:
+    """An environment without settings of the caller, with a home of its own in `folder`."""
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN_PREFIXES)
+    }
+    home = folder / "home"
+    home.mkdir(exist_ok=True)
+    return {
+        **inherited,
+        "ANSIBLE_ASYNC_DIR": str(home / "async"),
+        "ANSIBLE_CALLBACKS_ENABLED": "recorder",
+        "ANSIBLE_CALLBACK_PLUGINS": str(_CALLBACKS),
+        "ANSIBLE_COLLECTIONS_PATH": str(collections or collections_path()),
+        "ANSIBLE_HOME": str(home / "ansible"),
+        "ANSIBLE_LOCALHOST_WARNING": "false",
+        "ANSIBLE_NOCOLOR": "1",
+        "ANSIBLE_REMOTE_TEMP": str(home / "tmp"),
+        "HOME": str(home),
+        "LC_ALL": "C.UTF-8",
+        "NO_PROXY": "127.0.0.1,localhost",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "no_proxy": "127.0.0.1,localhost",
+    }
+
+
+def task(module: str, arguments: Mapping[str, Any], name: str, **keywords: Any) -> dict[str, Any]:
+    """A task with a module of the collection that lets the play go on when it fails."""
+    return {
+        "name": name,
+        f"{NAMESPACE}.{module}": dict(arguments),
+        "ignore_errors": True,
+        **keywords,
+    }
+
+
+def play(tasks: Sequence[Mapping[str, Any]], **keywords: Any) -> dict[str, Any]:
+    return {"hosts": "localhost", "gather_facts": False, "tasks": list(tasks), **keywords}
+
+
+def run(
+    folder: Path,
+    plays: Sequence[Mapping[str, Any]],
+    *,
+    controls: Mapping[str, str] | None = None,
+    arguments: Sequence[str] = (),
+    variables: Mapping[str, str] | None = None,
+    collections: Path | None = None,
+) -> Run:
+    """Run plays in `folder`.
+
+    `controls` is host and control address of the sandbox whose log tells the requests of a task,
+    `arguments` are further ones for the command, `variables` go into its environment.
+    """
+    playbook, record = folder / "playbook.json", folder / "record.jsonl"
+    playbook.write_text(json.dumps(list(plays)), encoding="utf-8")
+    record.unlink(missing_ok=True)
+    finished = subprocess.run(
+        [str(Path(sys.executable).parent / "ansible-playbook"), str(playbook), *arguments],
+        cwd=folder,
+        env={
+            **environment(folder, collections),
+            "RECORDER_FILE": str(record),
+            "RECORDER_CONTROLS": json.dumps(dict(controls or {})),
+            **(variables or {}),
+        },
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=_SECONDS,
+        check=False,
+    )
+    recorded = record.read_text(encoding="utf-8") if record.exists() else ""
+    events = [Event(**json.loads(line)) for line in recorded.splitlines()]
+    assert events or finished.returncode, f"nothing was recorded:\n{finished.stdout}"
+    return Run(finished.returncode, finished.stdout, events, recorded)

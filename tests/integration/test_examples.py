@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The examples of every module, lookup and filter run against the sandbox, in order."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook
+
+PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
+EXAMPLES = [
+    (kind, path.stem)
+    for kind in ("modules", "lookup", "filter")
+    for path in sorted((PLUGINS / kind).glob("*.py"))
+    if not path.stem.startswith("_")
+]
+OPTIONS = {"repo": {"dialect": "jfrog"}}
+TEXTS = {
+    ".xml": "<p>Written for an example.</p>",
+    ".html": "<p>Written for an example.</p>",
+    ".groovy": "println 'example'",
+}
+
+
+def _sources(value: Any) -> Iterator[str]:
+    """All values of `src` in the arguments of a task."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            if name == "src" and isinstance(inner, str):
+                yield inner
+            else:
+                yield from _sources(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _sources(inner)
+
+
+def _make(folder: Path, source: str) -> None:
+    """Make what an example names: a folder, an archive or a file beside the playbook."""
+    path = folder / source.replace("{{ playbook_dir }}/", "").replace("*", "example")
+    assert path.is_relative_to(folder)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if source.endswith("/"):
+        (path / "inner").mkdir(parents=True)
+        (path / "inner" / "one.txt").write_text("one\n", encoding="utf-8")
+        (path / "two.txt").write_text("two\n", encoding="utf-8")
+    elif source.endswith(".zip"):
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("inner/one.txt", "one\n")
+    elif source.endswith((".tar.gz", ".tgz", ".tar")):
+        with tarfile.open(path, "w:gz" if source.endswith("gz") else "w") as archive:
+            member = tarfile.TarInfo("inner/one.txt")
+            member.size = 4
+            archive.addfile(member, io.BytesIO(b"one\n"))
+    else:
+        path.write_text(TEXTS.get(path.suffix, "example\n"), encoding="utf-8")
+
+
+def _environment(urls: Mapping[str, str]) -> dict[str, str]:
+    """What lookups read their connection from."""
+    return {
+        f"TOOLCHAIN_{service.upper()}_{option.upper()}": value
+        for service, login in connections.LOGINS.items()
+        for option, value in {"url": urls[service], **login}.items()
+    }
+
+
+@pytest.mark.parametrize(("kind", "name"), EXAMPLES)
+def test_examples_run(
+    fresh: Callable[[str], Sandbox], tmp_path: Path, kind: str, name: str
+) -> None:
+    examples = yaml.safe_load(playbook.documentation(name, "EXAMPLES", kind))
+    assert examples
+    for number, task in enumerate(examples):
+        assert task["name"]
+        for source in _sources(task):
+            _make(tmp_path, source)
+        task["name"] = f"{number} {task['name']}"
+    sandbox = fresh("real")
+    defaults = connections.module_defaults(sandbox.urls, **OPTIONS)
+    run = playbook.run(
+        tmp_path,
+        [playbook.play(examples, module_defaults=defaults)],
+        arguments=["--diff"],
+        variables=_environment(sandbox.urls),
+    )
+    assert run.code == 0, run.output
+    assert [event.status for event in run.events] == ["ok"] * len(examples), run.output
+    assert "[WARNING]: Collection" not in run.output
+    assert "DEPRECATION" not in run.output
+
+
+@pytest.mark.parametrize("name", [name for kind, name in EXAMPLES if kind == "modules"])
+def test_an_example_of_a_module_uses_it(name: str) -> None:
+    tasks = yaml.safe_load(playbook.documentation(name, "EXAMPLES"))
+    assert all(f"{playbook.NAMESPACE}.{name}" in task for task in tasks)

@@ -1,0 +1,348 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""When a module runs in the worker, and that nobody can tell from the result.
+
+A worker keeps its session to the server, so the items of a loop arrive over one TCP connection;
+modules in processes of their own make one each. The log of the sandbox shows which it was.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook
+
+Fresh = Callable[[str], Sandbox]
+
+LOOP = ["Developer", "Project admin"]
+IN_WORKER: dict[str, dict[str, Any]] = {
+    "as it comes": {},
+    "switched on": {"vars": {"toolchain_in_process": True}},
+    "delegated to localhost": {"delegate_to": "localhost"},
+    "become off": {"become": False},
+}
+IN_PROCESSES: dict[str, dict[str, Any]] = {
+    "switched off": {"vars": {"toolchain_in_process": False}},
+    "switched off as text": {"vars": {"toolchain_in_process": "{{ 'no' }}"}},
+    "become": {"become": True},
+    "async": {"async": 30, "poll": 1},
+    "delegated": {"delegate_to": "neighbour"},
+    "other interpreter": {"vars": {"ansible_python_interpreter": "{{ other_interpreter }}"}},
+    "other connection": {"vars": {"ansible_connection": "elsewhere"}},
+}
+# Stands for sudo: leaves out all that comes before the shell that it is to start.
+BECOME_PROGRAM = '#!/bin/sh\nwhile [ "$1" != /bin/sh ]; do shift; done\nexec "$@"\n'
+CONNECTION_PLUGIN = """
+from ansible.plugins.connection.local import Connection as Local
+
+DOCUMENTATION = '''
+name: elsewhere
+short_description: The local connection under another name
+description: For a test.
+options: {}
+'''
+
+
+class Connection(Local):
+    transport = "elsewhere"
+"""
+
+
+def _script(path: Path, text: str) -> str:
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
+    return str(path)
+
+
+def _ports(event: playbook.Event) -> list[int]:
+    return [request["connection"] for request in event.requests]
+
+
+@pytest.fixture(scope="module")
+def ways(fresh: Fresh, tmp_path_factory: pytest.TempPathFactory) -> playbook.Run:
+    """The same loop in every way, one task each."""
+    folder = tmp_path_factory.mktemp("ways")
+    sandbox = fresh("real")
+    (folder / "connection_plugins").mkdir()
+    _script(folder / "connection_plugins" / "elsewhere.py", CONNECTION_PLUGIN)
+    hosts = {
+        "localhost": {
+            "ansible_connection": "local",
+            "ansible_become_exe": _script(folder / "become", BECOME_PROGRAM),
+            "other_interpreter": _script(
+                folder / "python", f'#!/bin/sh\nexec {sys.executable} "$@"\n'
+            ),
+        },
+        "neighbour": {"ansible_connection": "local"},
+    }
+    for host in hosts.values():
+        host.setdefault("ansible_python_interpreter", "{{ ansible_playbook_python }}")
+    (folder / "inventory.json").write_text(json.dumps({"all": {"hosts": hosts}}))
+    tasks = [
+        playbook.task("analysis_role", {"name": "{{ item }}"}, name, loop=LOOP, **keywords)
+        for name, keywords in {**IN_WORKER, **IN_PROCESSES}.items()
+    ]
+    play = playbook.play(tasks, module_defaults=connections.module_defaults(sandbox.urls))
+    return playbook.run(
+        folder,
+        [play],
+        controls={"localhost": sandbox.control},
+        arguments=["-i", "inventory.json"],
+        variables={"ANSIBLE_CONNECTION_PLUGINS": str(folder / "connection_plugins")},
+    )
+
+
+@pytest.mark.parametrize("way", IN_WORKER)
+def test_a_local_connection_runs_in_the_worker(ways: playbook.Run, way: str) -> None:
+    ports = _ports(ways.event(way))
+    assert len(ports) == len(LOOP), ways.output
+    assert len(set(ports)) == 1
+
+
+@pytest.mark.parametrize("way", IN_PROCESSES)
+def test_everything_else_runs_in_the_ordinary_way(ways: playbook.Run, way: str) -> None:
+    ports = _ports(ways.event(way))
+    assert len(ports) == len(LOOP), ways.output
+    assert len(set(ports)) == len(LOOP)
+
+
+@pytest.mark.parametrize("way", [*IN_WORKER, *IN_PROCESSES])
+def test_the_result_does_not_tell_the_way(ways: playbook.Run, way: str) -> None:
+    expected = [_plain(item) for item in ways.event("as it comes").items]
+    assert [item["changed"] for item in expected] == [False] * len(LOOP)
+    assert [_plain(item) for item in ways.event(way).items] == expected
+
+
+def _plain(result: Mapping[str, Any]) -> dict[str, Any]:
+    """A result without Ansible's own notes, those on an asynchronous job included."""
+    notes = ("ansible_job_id", "finished", "started", "results_file", "stdout", "stderr")
+    left_out = (*notes, "stdout_lines", "stderr_lines", "ansible_facts")
+    kept = {
+        name: value
+        for name, value in result.items()
+        if not name.startswith("_ansible") and name not in left_out
+    }
+    copy: dict[str, Any] = json.loads(json.dumps(kept))
+    copy["http"].pop("seconds")
+    return copy
+
+
+def test_the_environment_of_a_task_is_honoured_and_restored(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    variables = {
+        "TOOLCHAIN_ANALYSIS_URL": sandbox.urls["analysis"],
+        "TOOLCHAIN_ANALYSIS_USERNAME": "analyst",
+        "TOOLCHAIN_ANALYSIS_LTOKEN": connections.LTOKEN,
+    }
+    wrong = {**variables, "TOOLCHAIN_ANALYSIS_LTOKEN": "not-the-token"}
+    environments = {"whole": variables, "none": {}, "wrong": wrong}
+    role = {"name": "Developer"}
+    tasks = [
+        playbook.task("analysis_role", role, "before"),
+        playbook.task("analysis_role", role, "with", environment=variables),
+        playbook.task("analysis_role", role, "after"),
+        playbook.task(
+            "analysis_role",
+            role,
+            "item by item",
+            loop=["whole", "none", "whole", "wrong"],
+            environment="{{ environments[item] }}",
+        ),
+        playbook.task(
+            "analysis_role",
+            role,
+            "in a process",
+            environment=variables,
+            vars={"toolchain_in_process": False},
+        ),
+    ]
+    play = playbook.play(tasks, vars={"environments": environments})
+    ran = playbook.run(tmp_path, [play], controls={"localhost": sandbox.control})
+    for name in ("before", "after"):
+        assert ran.event(name).result["error"]["kind"] == "invalid", ran.output
+        assert "TOOLCHAIN_ANALYSIS_URL" in ran.event(name).result["msg"]
+    assert ran.event("with").status == "ok", ran.output
+    assert _plain(ran.event("with").result) == _plain(ran.event("in a process").result)
+    items = ran.event("item by item").items
+    assert [item.get("failed", False) for item in items] == [False, True, False, True]
+    assert [item["error"]["kind"] for item in items if item.get("failed")] == ["invalid", "auth"]
+    assert ran.shows([connections.LTOKEN]) == []
+
+
+def test_two_logins_never_share_a_session(fresh: Fresh, tmp_path: Path) -> None:
+    """With cookies: the CI server knows its user by the session, whoever else is named later."""
+    sandbox = fresh("real")
+    logins = [
+        {"username": "builder", "password": "builder-password"},
+        {"username": "operator", "password": "operator-password"},
+        {"username": "builder", "password": "not-the-password"},
+    ]
+    arguments = {
+        "script": "println jenkins.model.Jenkins.instance.pluginManager.plugins",
+        "url": sandbox.urls["ci"],
+        "username": "{{ logins[item].username }}",
+        "password": "{{ logins[item].password }}",
+    }
+    tasks = [playbook.task("ci_script", arguments, "in turn", loop=[0, 1, 2, 0, 1, 2])]
+    ran = playbook.run(
+        tmp_path,
+        [playbook.play(tasks, vars={"logins": logins})],
+        controls={"localhost": sandbox.control},
+        arguments=["-vvv"],
+    )
+    event = ran.event("in turn")
+    kinds = [item.get("error", {}).get("kind") for item in event.items]
+    assert kinds == [None, "permission", "auth"] * 2, ran.output
+    assert len(set(_ports(event))) == len(logins)
+    assert ran.shows([login["password"] for login in logins]) == []
+
+
+PROBE = "analysis_probe"
+PROBE_MODULE = """#!/usr/bin/python
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+DOCUMENTATION = '''
+module: analysis_probe
+short_description: Misbehaves as it is told
+description: For a test.
+author: a test (@test)
+options:
+  how: {description: What to do., type: str, required: true}
+  secret: {description: A secret., type: str}
+'''
+
+import os
+import sys
+
+from ansible.module_utils import basic
+from ansible.module_utils.common import warnings
+
+
+def main() -> None:
+    options = {"how": {"type": "str", "required": True}, "secret": {"type": "str", "no_log": True}}
+    module = basic.AnsibleModule(argument_spec=options, supports_check_mode=True)
+    how = module.params["how"]
+    if how == "raise":
+        raise ValueError("thrown by the module")
+    if how == "return":
+        return
+    if how == "exit":
+        sys.exit(3)
+    if how == "exit with words":
+        sys.exit("words of the module")
+    if how == "print":
+        print("not JSON at all")
+        sys.exit(0)
+    if how == "litter":
+        module.warn("a warning")
+        module.deprecate("a deprecation", version="9.0.0", collection_name="delivery.toolchain")
+        os.environ["LITTER"] = "1"
+        os.chdir("/")
+        module.exit_json(changed=True)
+    module.exit_json(
+        changed=False,
+        pid=os.getpid(),
+        folder=os.getcwd(),
+        litter=os.environ.get("LITTER"),
+        secret_given=module.params["secret"] is not None,
+    )
+
+
+if __name__ == "__main__":
+    main()
+"""
+MISDEEDS = ["raise", "return", "exit", "exit with words", "print", "litter"]
+
+
+@pytest.fixture(scope="module")
+def misbehaving(tmp_path_factory: pytest.TempPathFactory) -> playbook.Run:
+    """A copy of the collection with a module that misbehaves, run in both ways."""
+    folder = tmp_path_factory.mktemp("misbehaving")
+    source = playbook.collections_path() / "ansible_collections/delivery/toolchain"
+    copy = folder / "collections/ansible_collections/delivery/toolchain"
+    shutil.copytree(
+        source / "plugins", copy / "plugins", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    (copy / "plugins" / "modules" / f"{PROBE}.py").write_text(PROBE_MODULE, encoding="utf-8")
+    runtime = yaml.safe_load((source / "meta" / "runtime.yml").read_text(encoding="utf-8"))
+    routes = runtime["plugin_routing"]["modules"]
+    routes[PROBE] = routes["analysis_role"]
+    (copy / "meta").mkdir()
+    (copy / "meta" / "runtime.yml").write_text(yaml.safe_dump(runtime), encoding="utf-8")
+    loop = [how for misdeed in MISDEEDS for how in (misdeed, "report")]
+    tasks = [
+        playbook.task(
+            PROBE,
+            {"how": "{{ item }}", "secret": "{{ 'hush-hush' if item == 'litter' else omit }}"},
+            way,
+            loop=loop,
+            vars={"toolchain_in_process": in_process},
+        )
+        for way, in_process in (("in process", True), ("separate", False))
+    ]
+    return playbook.run(folder, [playbook.play(tasks)], collections=folder / "collections")
+
+
+def _pairs(run: playbook.Run, way: str) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
+    items = run.event(way).items
+    return dict(zip(MISDEEDS, zip(items[::2], items[1::2], strict=True), strict=True))
+
+
+@pytest.mark.parametrize("misdeed", MISDEEDS)
+def test_a_module_cannot_take_the_worker_down(misbehaving: playbook.Run, misdeed: str) -> None:
+    pairs = _pairs(misbehaving, "in process")
+    item, report = pairs[misdeed]
+    assert item.get("failed", False) is (misdeed != "litter"), item
+    first = pairs[MISDEEDS[0]][1]
+    assert report["pid"] == first["pid"] != os.getpid()
+
+
+@pytest.mark.parametrize("misdeed", MISDEEDS)
+def test_nothing_leaks_to_the_next_item(misbehaving: playbook.Run, misdeed: str) -> None:
+    _item, report = _pairs(misbehaving, "in process")[misdeed]
+    _other_item, other_report = _pairs(misbehaving, "separate")[misdeed]
+    assert report["litter"] is None
+    assert report["secret_given"] is False
+    assert "warnings" not in report
+    assert "deprecations" not in report
+    assert _without_pid(report) == _without_pid(other_report)
+
+
+@pytest.mark.parametrize("misdeed", MISDEEDS)
+def test_a_misdeed_looks_the_same_in_both_ways(misbehaving: playbook.Run, misdeed: str) -> None:
+    item, other = (_pairs(misbehaving, way)[misdeed][0] for way in ("in process", "separate"))
+    assert _without_pid(item) == _without_pid(other)
+
+
+def _without_pid(result: Mapping[str, Any]) -> dict[str, Any]:
+    """A result without what names a process or a file of one."""
+    left_out = ("pid", "exception", "module_stderr")
+    return {
+        name: value
+        for name, value in result.items()
+        if not name.startswith("_ansible") and name not in left_out
+    }
+
+
+def test_defaults_of_one_module_do_not_reach_another(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    whole = connections.connection("analysis", sandbox.urls["analysis"])
+    tasks = [
+        playbook.task("analysis_role", {"name": "Developer"}, "role"),
+        playbook.task("analysis_module", {"project": "toolchain", "name": "core"}, "module"),
+    ]
+    play = playbook.play(tasks, module_defaults={"delivery.toolchain.analysis_module": whole})
+    ran = playbook.run(tmp_path, [play], controls={"localhost": sandbox.control})
+    assert ran.event("role").result["error"]["kind"] == "invalid"
+    assert ran.event("role").requests == []
+    assert ran.event("module").status == "ok", ran.output

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every way to log in, from a task and from the environment, against servers that insist on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook
+
+#: A module per service with arguments that change nothing, and that costs one request once the
+#: login is right (the CI server is asked for a crumb first).
+TASKS: dict[str, tuple[str, dict[str, Any]]] = {
+    "repo": (
+        "artifact_deploy",
+        {"repo": "generic-staging-local", "path": "not/there.txt", "state": "absent"},
+    ),
+    "tracker": ("jql_search", {"jql": "key = REL-1", "fields": ["summary"]}),
+    "wiki": ("wiki_page", {"page_id": "1002", "title": "Handbook"}),
+    "ci": ("ci_script", {"script": "Jenkins.get().systemMessage", "changed_when_output": "^x"}),
+    "analysis": ("analysis_role", {"name": "Developer"}),
+}
+USERS = {
+    "repo": ("deployer", "deployer-password"),
+    "tracker": ("reporter", "reporter-password"),
+    "wiki": ("reporter", "reporter-password"),
+    "ci": ("builder", "builder-password"),
+}
+ACCESS_TOKENS = {"tracker": "tracker-access-token", "wiki": "wiki-access-token"}
+ACCESS_SECRET = "access-secret-1234567890"
+API_KEY = "repo-api-key-1234567890"
+
+
+@dataclass(frozen=True)
+class Login:
+    """Options besides the address, variables of the environment, or user info in the address."""
+
+    service: str
+    options: dict[str, str] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
+    user_info: str = ""
+
+
+def _of_users() -> dict[str, Login]:
+    """User and password, which four services have, in all the places where they may be given."""
+    logins: dict[str, Login] = {}
+    for service, (user, password) in USERS.items():
+        prefix = f"TOOLCHAIN_{service.upper()}"
+        variables = {f"{prefix}_USERNAME": user, f"{prefix}_PASSWORD": password}
+        logins |= {
+            f"{service}: password": Login(service, {"username": user, "password": password}),
+            f"{service}: alias": Login(service, {"user": user, "password": password}),
+            f"{service}: address": Login(service, user_info=f"{user}:{password}@"),
+            f"{service}: file": Login(service, {"credentials_file": f"{service}.netrc"}),
+            f"{service}: environment": Login(service, environment=variables),
+        }
+    return logins
+
+
+def _of_oauth(service: str) -> Login:
+    return Login(
+        service,
+        {
+            "oauth_consumer_key": "toolchain",
+            "oauth_private_key": "key.pem",
+            "oauth_access_token": ACCESS_TOKENS[service],
+            "oauth_access_token_secret": ACCESS_SECRET,
+        },
+    )
+
+
+#: Files are beside the playbook, where modules run.
+LOGINS: dict[str, Login] = {
+    **_of_users(),
+    "repo: token": Login("repo", connections.LOGINS["repo"]),
+    "repo: API key": Login("repo", {"api_key": API_KEY}),
+    "tracker: token": Login("tracker", connections.LOGINS["tracker"]),
+    "tracker: OAuth": _of_oauth("tracker"),
+    "wiki: token": Login("wiki", connections.LOGINS["wiki"]),
+    "wiki: OAuth": _of_oauth("wiki"),
+    "ci: API token": Login("ci", connections.LOGINS["ci"]),
+    "analysis: token": Login("analysis", connections.LOGINS["analysis"]),
+    "analysis: file": Login("analysis", {"ltoken_file": "ltoken"}),
+    "analysis: environment": Login("analysis", environment={"KLOCWORK_LTOKEN": "ltoken"}),
+}
+SECRETS = [
+    *(password for _user, password in USERS.values()),
+    *ACCESS_TOKENS.values(),
+    *(secret for login in connections.LOGINS.values() for secret in connections.secrets(login)),
+    ACCESS_SECRET,
+    API_KEY,
+    "BEGIN PRIVATE KEY",
+]
+
+
+def _write_files(folder: Path, sandbox: Sandbox) -> None:
+    """The files that the logins name; the servers are told the key of the OAuth consumer."""
+    for service, (user, password) in USERS.items():
+        text = f"machine 127.0.0.1 login {user} password {password}\n"
+        (folder / f"{service}.netrc").write_text(text, encoding="ascii")
+    text = f"127.0.0.1;{sandbox.port};analyst;{connections.LTOKEN}\n"
+    (folder / "ltoken").write_text(text, encoding="ascii")
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    (folder / "key.pem").write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    public = key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    for service in ACCESS_TOKENS:
+        sandbox.settings(service, oauth_public_key=public.decode())
+
+
+@pytest.fixture(scope="module")
+def logged_in(
+    fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory
+) -> playbook.Run:
+    """One task per way to log in."""
+    folder = tmp_path_factory.mktemp("logins")
+    sandbox = fresh("real")
+    _write_files(folder, sandbox)
+    tasks = []
+    for name, login in LOGINS.items():
+        module, arguments = TASKS[login.service]
+        url = sandbox.urls[login.service].replace("://", f"://{login.user_info}")
+        dialect = {"dialect": "jfrog"} if login.service == "repo" else {}
+        tasks.append(
+            playbook.task(
+                module,
+                {**arguments, **dialect, **login.options, "url": url},
+                name,
+                environment=login.environment,
+            )
+        )
+    return playbook.run(
+        folder,
+        [playbook.play(tasks)],
+        controls={"localhost": sandbox.control},
+        arguments=["-vvv"],
+    )
+
+
+@pytest.mark.parametrize("name", LOGINS)
+def test_the_server_lets_us_in(logged_in: playbook.Run, name: str) -> None:
+    event = logged_in.event(name)
+    assert event.status == "ok", event.result["msg"]
+    assert event.requests
+    assert {request["status"] for request in event.requests} <= {200, 404}
+
+
+@pytest.mark.parametrize("name", LOGINS)
+def test_the_login_goes_with_the_first_request(logged_in: playbook.Run, name: str) -> None:
+    event = logged_in.event(name)
+    service = LOGINS[name].service
+    for request in event.requests:
+        if service == "analysis":
+            assert "ltoken=***" in request["body"]
+        else:
+            header = "x-jfrog-art-api" if "API key" in name else "authorization"
+            assert header in request["headers"]
+
+
+def test_no_secret_is_shown(logged_in: playbook.Run) -> None:
+    assert logged_in.shows(SECRETS) == []

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How many requests an operation costs, by the log of the server; `make bench` prints the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from sandbox.client import Sandbox
+from tests.helpers import operations
+
+
+@pytest.fixture(scope="module")
+def counted(
+    fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, operations.Counted]:
+    return operations.count(fresh("real"), tmp_path_factory.mktemp("counted"))
+
+
+@pytest.mark.parametrize("name", operations.OPERATIONS)
+def test_requests_of_an_operation(counted: dict[str, operations.Counted], name: str) -> None:
+    one = counted[name]
+    assert one.event.status == "ok", one.event.result
+    assert one.event.result["changed"] is one.operation.changed
+    assert one.kept, [f"{each['method']} {each['path']}" for each in one.event.requests]
+    assert one.event.result["http"]["requests"] == one.requests
+    assert one.event.result["http"]["writes"] == one.writes
