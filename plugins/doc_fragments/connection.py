@@ -151,13 +151,21 @@ def _fragment(service: str, *, plugin: bool = False) -> str:
     credential = f"Also by environment (C(TOOLCHAIN_{prefix}_) and the name in capitals), which is asked only when the task names no credential."
     password = "Its password, or an API token." if service == "ci" else "Its password."
     for part in _PARTS[service]:
-        text = part.replace("{prefix}", prefix).replace("{credential}", credential).replace("{password}", password)
+        text = (
+            part.replace("{prefix}", prefix)
+            .replace("{credential}", credential)
+            .replace("{password}", password)
+        )
         options.update(yaml.safe_load(text)["options"])
     if plugin:
         for name, option in options.items():
             if "credential" not in str(option["description"]) or name == "url":
                 option["env"] = [{"name": f"TOOLCHAIN_{prefix}_{name.upper()}"}]
-    return str(yaml.safe_dump({"options": options, "requirements": ["requests"]}, sort_keys=False, width=1000))
+    return str(
+        yaml.safe_dump(
+            {"options": options, "requirements": ["requests"]}, sort_keys=False, width=1000
+        )
+    )
 
 
 class ModuleDocFragment:

@@ -10,8 +10,8 @@ from typing import Any
 
 from ..core import errors
 from ..core.errors import Kind, ToolchainError
-from ..core.http import Answer, unreadable
 from ..core.task import Task
+from ..core.wire import Answer, unreadable
 from . import answers
 from .answers import Record, Refusal, Unreadable
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
 
-from ..core import http
+from ..core import wire
 from ..core.errors import invalid
 
 # Server fact: a branch is stored as a job under a name in which these characters are encoded once;
@@ -46,7 +46,7 @@ def _of_names(names: list[str]) -> Job:
     if not names or any(name.strip() == "" for name in names):
         raise invalid("job names no job: give folder/job, a list of names or the job's URL")
     stored = [_ENCODED_IN_NAMES.sub(lambda found: quote(found[0], safe=""), name) for name in names]
-    path = "/".join(f"job/{http.path(name)}" for name in stored)
+    path = "/".join(f"job/{wire.path(name)}" for name in stored)
     return Job(path, "/".join(names))
 
 
@@ -71,7 +71,7 @@ def _of_url(url: str, base_url: str) -> Job:
 
 def _on_server(url: str, base_url: str) -> bool:
     try:
-        same = http.origin(url) == http.origin(base_url)
+        same = wire.origin(url) == wire.origin(base_url)
     except ValueError:
         return False
     return same and urlsplit(url).path.startswith(urlsplit(base_url).path.rstrip("/") + "/")

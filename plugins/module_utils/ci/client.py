@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..core import errors
-from ..core.http import Answer
 from ..core.task import Task
 from ..core.transport import Transport
+from ..core.wire import Answer
 
 _SECRET_NAME = re.compile(r"passw|secret|token|credential|api_?key", re.IGNORECASE)
 _SHORTEST_SECRET = 6

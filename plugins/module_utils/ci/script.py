@@ -12,9 +12,9 @@ from typing import Any
 
 from ..core import errors
 from ..core.errors import ToolchainError, invalid
-from ..core.http import Answer, unreadable
 from ..core.plan import Plan, unchanged
 from ..core.task import Task
+from ..core.wire import Answer, unreadable
 from . import wrapper
 from .client import hide_secrets, server_of
 

@@ -15,8 +15,8 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from ..core.errors import ToolchainError
-from ..core.http import Answer, is_login_page
 from ..core.transport import Transport
+from ..core.wire import Answer, is_login_page
 from . import parameters
 from .address import Job
 from .builds import State, queued_items, read_job

@@ -16,8 +16,8 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from ..core.errors import ToolchainError
-from ..core.http import Answer
 from ..core.transport import Transport
+from ..core.wire import Answer
 from .address import Job, build_path
 from .builds import BUILD_FIELDS, NEWEST, is_over
 from .client import object_of

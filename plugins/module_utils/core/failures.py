@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .errors import Kind, ToolchainError
-from .http import Request
 from .secret import clean_url
 from .sessions import REQUESTS_MISSING
+from .wire import Request
 
 if REQUESTS_MISSING is None:
     import requests

@@ -9,7 +9,7 @@ CAPTCHA has been solved in a browser.
 from __future__ import annotations
 
 from .errors import ToolchainError
-from .http import Answer
+from .wire import Answer
 
 _REASON = "X-Seraph-LoginReason"
 _DENIED = "X-Authentication-Denied-Reason"

@@ -9,11 +9,11 @@ from typing import Any
 
 from .auth import login_of
 from .errors import ToolchainError
-from .http import Answer
 from .options import Connection
 from .progress import progress
 from .secret import mask
 from .transport import Accounting, Transport
+from .wire import Answer
 
 
 @dataclass(frozen=True)

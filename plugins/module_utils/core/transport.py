@@ -19,7 +19,10 @@ from . import errors
 from .auth import Anonymous, Crumb, Login
 from .errors import ToolchainError, invalid
 from .failures import Failure, failure_of
-from .http import (
+from .options import Connection
+from .secret import clean_url, mask
+from .sessions import REQUEST_ERRORS, Upload, kept_session
+from .wire import (
     REDIRECTS,
     Answer,
     Query,
@@ -30,9 +33,6 @@ from .http import (
     retry_after,
     target,
 )
-from .options import Connection
-from .secret import clean_url, mask
-from .sessions import REQUEST_ERRORS, Upload, kept_session
 
 if TYPE_CHECKING:
     import requests

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..core import http
+from ..core import wire
 from ..core.errors import ToolchainError, invalid, looks_like_html, shorten
-from ..core.http import Answer, unreadable
 from ..core.plan import Plan, without_none
 from ..core.task import Task
+from ..core.wire import Answer, unreadable
 from . import builds
 from .builds import Promotion
 from .client import Client, repository_key
@@ -121,7 +121,7 @@ class PromoteBuild:
 
     @property
     def _path(self) -> str:
-        return f"api/build/promote/{http.path(self._name, self._number)}"
+        return f"api/build/promote/{wire.path(self._name, self._number)}"
 
     def _rehearse(self) -> Answer:
         """Have the server try it without doing it (C(dryRun), written interface 2.1): a read."""

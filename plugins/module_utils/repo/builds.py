@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from ..core import http
+from ..core import wire
 from ..core.errors import ToolchainError
 from .client import Client, object_of
 from .words import with_hint
@@ -42,7 +42,7 @@ class Promotion:
 
 def read_record(client: Client, name: str, number: str) -> Mapping[str, Any]:
     """The C(buildInfo) of a build. Raises C(not_found) where it is missing twice."""
-    what, path = f"reading the build '{name}' #{number}", f"api/build/{http.path(name, number)}"
+    what, path = f"reading the build '{name}' #{number}", f"api/build/{wire.path(name, number)}"
     try:
         answer = client.transport.read(what, path, expect=(200, 404))
         if answer.status == 404:

@@ -7,10 +7,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..core import http
+from ..core import wire
 from ..core.errors import invalid
-from ..core.http import Answer, unreadable
 from ..core.task import Task
+from ..core.wire import Answer, unreadable
 from .dialect import dialect_of
 from .words import describe
 
@@ -88,7 +88,7 @@ def join(*parts: str) -> str:
 
 def item_path(repo: str, path: str, *, slash: bool = False) -> str:
     """The address of an item, relative to the base address."""
-    return http.path(repo, *segments(path), slash=slash)
+    return wire.path(repo, *segments(path), slash=slash)
 
 
 def repository_key(name: str, value: str) -> str:

@@ -6,9 +6,9 @@ from __future__ import annotations
 import re
 from urllib.parse import parse_qsl, urlsplit
 
-from ..core import http
-from ..core.http import Answer
+from ..core import wire
 from ..core.pool import bounded
+from ..core.wire import Answer
 from .client import Client, object_of, segments
 
 #: What stands for a manifest that is there and whose digest the server does not tell.
@@ -30,7 +30,7 @@ _MANIFESTS = ", ".join(
 
 
 def _base(client: Client, repo: str) -> str:
-    return f"{client.dialect.containers}/{http.path(repo)}/v2"
+    return f"{client.dialect.containers}/{wire.path(repo)}/v2"
 
 
 def tags(client: Client, repo: str, image: str, *, page: int = _PAGE) -> list[str] | None:
@@ -39,7 +39,7 @@ def tags(client: Client, repo: str, image: str, *, page: int = _PAGE) -> list[st
     Server fact: C(last) is an offset or a tag; a C(Link) may have lost part of its path, or be
     missing. Its query is taken, never its path. A page that adds nothing new is the last one.
     """
-    path = f"{_base(client, repo)}/{http.path(*segments(image))}/tags/list"
+    path = f"{_base(client, repo)}/{wire.path(*segments(image))}/tags/list"
     found: dict[str, None] = {}
     query: list[tuple[str, str]] = [("n", str(page))]
     for number in range(_MOST_PAGES):
@@ -81,7 +81,7 @@ def manifest(client: Client, repo: str, image: str, tag: str) -> str | None:
     if client.dialect.manifest_digests:
         answer = client.transport.read(
             f"reading the digest of '{repo}/{image}:{tag}'",
-            f"{_base(client, repo)}/{http.path(*segments(image))}/manifests/{http.path(tag)}",
+            f"{_base(client, repo)}/{wire.path(*segments(image))}/manifests/{wire.path(tag)}",
             method="HEAD",
             headers={"Accept": _MANIFESTS},
             expect=(200, 400, 404, 405, 406),

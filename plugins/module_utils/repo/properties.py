@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ..core.errors import ToolchainError, invalid, words
-from ..core.http import Answer
+from ..core.wire import Answer
 from .client import Client, item_path, object_of
 
 Properties = Mapping[str, list[str]]

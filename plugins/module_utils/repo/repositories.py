@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..core import http
+from ..core import wire
 from ..core.errors import words
-from ..core.http import Answer
+from ..core.wire import Answer
 from .client import Client, object_of
 
 
@@ -22,7 +22,7 @@ def deployment_target(client: Client, key: str) -> str:
     """
     answer = client.transport.read(
         f"reading the repository '{key}'",
-        f"api/repositories/{http.path(key)}",
+        f"api/repositories/{wire.path(key)}",
         expect=(200, 400, 403, 404),
     )
     if answer.status == 403:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.http import Answer
+from ..core.wire import Answer
 from .client import Client, item_path, object_of
 from .digests import Digests
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..core.errors import ToolchainError, shorten
-from ..core.http import Answer
+from ..core.wire import Answer
 from . import storage
 from .client import Client, item_path
 from .digests import Digests

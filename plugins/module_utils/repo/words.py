@@ -10,7 +10,7 @@ from typing import Any
 
 from ..core import errors
 from ..core.errors import ToolchainError
-from ..core.http import Answer
+from ..core.wire import Answer
 
 # server fact: a server without a licence refuses half of the interface with 400 and this text
 _EDITION = re.compile(r"available only in .*\bpro\b", re.IGNORECASE | re.DOTALL)

@@ -9,9 +9,9 @@ from collections.abc import Collection
 from typing import Any
 
 from ..core import errors
-from ..core.http import Answer, Query
 from ..core.seraph import require_login
 from ..core.task import Task
+from ..core.wire import Answer, Query
 
 _ANY = range(100, 600)
 _XML_MESSAGE = re.compile(r"<message>(.*?)</message>", re.DOTALL)

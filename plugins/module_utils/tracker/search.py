@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..core.errors import ToolchainError, invalid, shorten
-from ..core.http import Answer, unreadable
 from ..core.plan import Reading
 from ..core.task import Task
+from ..core.wire import Answer, unreadable
 from .client import Tracker
 from .jql import with_unique_order
 from .walk import Found, OffsetWalk, Range, TokenWalk

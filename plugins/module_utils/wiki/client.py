@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core import errors
-from ..core.http import Answer, path, unreadable
 from ..core.seraph import require_login
 from ..core.task import Task
+from ..core.wire import Answer, path, unreadable
 
 _ANY = range(100, 600)
 _CONTENT = "rest/api/content"

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import http
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import wire
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 
 UNICODE = st.text(st.characters(exclude_categories=["Cs"]))
 NOW = 1_700_000_000.0
-REQUEST = http.Request("reading x", "GET", "http://u:p@host/x?token=abc", reads=True)
+REQUEST = wire.Request("reading x", "GET", "http://u:p@host/x?token=abc", reads=True)
 
 
-def answer(body: str | bytes, status: int = 200) -> http.Answer:
+def answer(body: str | bytes, status: int = 200) -> wire.Answer:
     raw = body.encode() if isinstance(body, str) else body
-    return http.Answer(status, {}, raw, REQUEST, REQUEST.url)
+    return wire.Answer(status, {}, raw, REQUEST, REQUEST.url)
 
 
 @pytest.mark.parametrize(
@@ -32,20 +32,20 @@ def answer(body: str | bytes, status: int = 200) -> http.Answer:
     ],
 )
 def test_segments_are_encoded_one_by_one(segments: tuple[str, ...], expected: str) -> None:
-    assert http.path(*segments) == expected
-    assert http.path(*segments, slash=True) == f"{expected}/"
+    assert wire.path(*segments) == expected
+    assert wire.path(*segments, slash=True) == f"{expected}/"
 
 
 @pytest.mark.parametrize("segment", ["", ".", ".."])
 def test_segments_that_lead_elsewhere_are_refused(segment: str) -> None:
     with pytest.raises(ToolchainError) as caught:
-        http.path("a", segment, "b")
+        wire.path("a", segment, "b")
     assert caught.value.kind == "invalid"
 
 
 @given(st.lists(UNICODE.filter(lambda text: text not in ("", ".", "..")), min_size=1))
 def test_a_path_can_be_taken_apart_again(segments: list[str]) -> None:
-    assert [unquote(part) for part in http.path(*segments).split("/")] == segments
+    assert [unquote(part) for part in wire.path(*segments).split("/")] == segments
 
 
 @pytest.mark.parametrize(
@@ -60,12 +60,12 @@ def test_a_path_can_be_taken_apart_again(segments: list[str]) -> None:
     ],
 )
 def test_queries(query: Any, expected: str) -> None:
-    assert http.encode(query) == expected
+    assert wire.encode(query) == expected
 
 
 @given(st.lists(st.tuples(UNICODE.filter(bool), UNICODE)))
 def test_a_query_can_be_taken_apart_again(pairs: list[tuple[str, str]]) -> None:
-    assert parse_qsl(http.encode(pairs), keep_blank_values=True) == pairs
+    assert parse_qsl(wire.encode(pairs), keep_blank_values=True) == pairs
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_query_can_be_taken_apart_again(pairs: list[tuple[str, str]]) -> None:
     ],
 )
 def test_the_origin_of_an_address(url: str, expected: tuple[str, str, int | None]) -> None:
-    assert http.origin(url) == expected
+    assert wire.origin(url) == expected
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_the_origin_of_an_address(url: str, expected: tuple[str, str, int | None
     ],
 )
 def test_login_pages_are_known_by_their_address(url: str, is_login: bool) -> None:
-    assert http.is_login_page(url) is is_login
+    assert wire.is_login_page(url) is is_login
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_retry_after(
     value: str | None, expected: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.time", lambda: NOW)
-    assert http.retry_after(value) == expected
+    assert wire.retry_after(value) == expected
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_retry_after(
     ],
 )
 def test_the_address_that_a_location_names(location: str, expected: str) -> None:
-    assert http.target("http://host/a/b", location) == expected
+    assert wire.target("http://host/a/b", location) == expected
 
 
 def test_json_is_decoded() -> None:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from . import errors
@@ -17,7 +17,7 @@ from .errors import ToolchainError, invalid
 from .secret import clean_url
 
 #: A query or a form: a mapping or pairs; lists repeat the name, C(None) is left out.
-Query = Mapping[str, Any] | Iterable[tuple[str, Any]]
+Query: TypeAlias = "Mapping[str, Any] | Iterable[tuple[str, Any]]"
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _DEFAULT_PORTS = {"http": 80, "https": 443}
