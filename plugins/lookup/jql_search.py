@@ -68,7 +68,10 @@ seealso:
 EXAMPLES = r"""
 - name: Show the keys of a release
   ansible.builtin.debug:
-    msg: "{{ query('delivery.toolchain.jql_search', 'project = REL AND fixVersion = \"1.0.0\"', fields=['summary']) | map(attribute='key') }}"
+    msg: "{{ issues | map(attribute='key') }}"
+  vars:
+    search: project = REL AND fixVersion = "1.0.0"
+    issues: "{{ query('delivery.toolchain.jql_search', search, fields=['summary']) }}"
 """
 
 RETURN = r"""

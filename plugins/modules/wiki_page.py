@@ -149,7 +149,12 @@ error:
   description: What went wrong, as kind, status, method, url and detail.
   returned: failure
   type: dict
-  sample: {"kind": "conflict", "status": 409, "method": "PUT", "url": "https://wiki.example/rest/api/content/1002", "detail": "Version must be incremented on update. Current version is: 4"}
+  sample:
+    kind: conflict
+    status: 409
+    method: PUT
+    url: https://wiki.example/rest/api/content/1002
+    detail: "Version must be incremented on update. Current version is: 4"
 """
 
 from typing import Any

@@ -39,7 +39,7 @@ CONTENT = {
 }
 
 
-def load(path: str) -> Any:
+def load(path: str | Path) -> Any:
     return yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
 
 
@@ -141,11 +141,18 @@ def test_every_module_has_a_contract_case_and_no_case_is_left_over() -> None:
     assert {load(case)["module"] for case in cases} == MODULES
 
 
-def test_the_readme_names_every_module_in_the_row_of_its_group() -> None:
+def test_the_readme_names_every_module_filter_and_role() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    filters, roles = set(), set()
     for service, modules in GROUPS.items():
         (row,) = [line for line in readme.splitlines() if f"| `{NAME}.{service}` |" in line]
-        assert sorted(re.findall(r"`(\w+)`", row)) == sorted(modules)
+        plugins_cell, roles_cell = row.strip("|").split("|")[2:4]
+        named = set(re.findall(r"`(\w+)`", plugins_cell))
+        assert named - names("plugins/filter") == set(modules)
+        filters |= named & names("plugins/filter")
+        roles |= set(re.findall(r"`(\w+)`", roles_cell))
+    assert filters == names("plugins/filter")
+    assert roles == {path.name for path in (ROOT / "roles").iterdir() if path.is_dir()}
 
 
 def test_the_first_requirement_of_ansible_agrees_everywhere() -> None:

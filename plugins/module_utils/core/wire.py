@@ -16,8 +16,9 @@ from . import errors
 from .errors import ToolchainError, invalid
 from .secret import clean_url
 
+Pairs: TypeAlias = Iterable[tuple[str, Any]]
 #: A query or a form: a mapping or pairs; lists repeat the name, C(None) is left out.
-Query: TypeAlias = "Mapping[str, Any] | Iterable[tuple[str, Any]]"
+Query: TypeAlias = "Mapping[str, Any] | Pairs"
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _DEFAULT_PORTS = {"http": 80, "https": 443}

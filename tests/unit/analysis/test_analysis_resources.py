@@ -60,7 +60,7 @@ def run(
 def manage_role(*replies: Reply, **params: Any) -> tuple[Plan, Mapping[str, Any], list[Any]]:
     """Run `analysis_role` against these answers; the plan, the return values, the forms sent."""
     with Stub(*replies) as stub:
-        plan, values, _ignored = run(role.RoleOperation, stub, **{"name": "developers", **params})
+        plan, values, _warnings = run(role.RoleOperation, stub, **{"name": "developers", **params})
         assert stub.replies == []
     return plan, values, sent(stub)
 
@@ -68,7 +68,7 @@ def manage_role(*replies: Reply, **params: Any) -> tuple[Plan, Mapping[str, Any]
 def manage_module(*replies: Reply, **params: Any) -> tuple[Plan, Mapping[str, Any], list[Any]]:
     options = {"project": "p", "name": "core", **params}
     with Stub(*replies) as stub:
-        plan, values, _ignored = run(module.ModuleOperation, stub, **options)
+        plan, values, _warnings = run(module.ModuleOperation, stub, **options)
         assert stub.replies == []
     return plan, values, sent(stub)
 
@@ -100,18 +100,18 @@ def test_an_unchanged_role_costs_one_request() -> None:
 
 
 def test_what_is_not_given_is_not_managed() -> None:
-    plan, _ignored, _ignored = manage_role(lines(ROLE), permissions={})
+    plan, _values, _forms = manage_role(lines(ROLE), permissions={})
     assert not plan.changed
 
 
 @pytest.mark.parametrize("name", ["C++ & größe, 50%", "a+b"])
 def test_any_name_is_searched_for(name: str) -> None:
-    _ignored, _ignored, forms = manage_role(lines({**ROLE, "name": name}), name=name)
+    _plan, _values, forms = manage_role(lines({**ROLE, "name": name}), name=name)
     assert forms == [{"action": "roles", "search": name}]
 
 
 def test_a_name_that_begins_with_the_sign_for_exact_is_looked_up_in_the_whole_list() -> None:
-    plan, _ignored, forms = manage_role(lines(ROLE, {**ROLE, "name": "+1"}), name="+1")
+    plan, _values, forms = manage_role(lines(ROLE, {**ROLE, "name": "+1"}), name="+1")
     assert not plan.changed
     assert forms == [{"action": "roles"}]
 
@@ -143,7 +143,7 @@ def test_a_role_is_created_with_everything_that_was_given() -> None:
 
 
 def test_only_what_differs_is_updated() -> None:
-    plan, _ignored, forms = manage_role(
+    plan, _values, forms = manage_role(
         lines(ROLE),
         Reply(),
         lines(role_with(permissions={"Assign roles": True})),
@@ -162,7 +162,7 @@ def test_only_what_differs_is_updated() -> None:
 
 
 def test_a_permission_that_only_the_server_knows_is_sent_under_its_name() -> None:
-    _ignored, _ignored, forms = manage_role(
+    _plan, _values, forms = manage_role(
         lines(ROLE),
         Reply(),
         lines(role_with(permissions={"Brew coffee": True})),
@@ -172,7 +172,7 @@ def test_a_permission_that_only_the_server_knows_is_sent_under_its_name() -> Non
 
 
 def test_an_empty_list_empties() -> None:
-    _ignored, values, forms = manage_role(
+    _plan, values, forms = manage_role(
         lines(ROLE),
         Reply(),
         lines(role_with(statusPermissions=[])),
@@ -184,7 +184,7 @@ def test_an_empty_list_empties() -> None:
 
 def test_a_list_that_a_server_leaves_out_when_empty_counts_as_empty() -> None:
     shown = {name: value for name, value in ROLE.items() if name != "statusPermissions"}
-    plan, _ignored, _ignored = manage_role(lines(shown), allowed_status_transitions=[])
+    plan, _values, _forms = manage_role(lines(shown), allowed_status_transitions=[])
     assert not plan.changed
 
 
@@ -195,7 +195,7 @@ def test_a_role_is_deleted_and_its_absence_costs_one_request() -> None:
     assert plan.after == {}
     assert forms[1] == {"action": "delete_role", "name": "developers"}
     assert "role" not in values
-    plan, _ignored, forms = manage_role(lines(), state="absent")
+    plan, _values, forms = manage_role(lines(), state="absent")
     assert not plan.changed
     assert len(forms) == 1
 
@@ -243,7 +243,7 @@ def test_a_read_only_role_is_refused_before_the_write(params: dict[str, Any]) ->
 
 
 def test_a_read_only_role_that_is_as_wanted_is_fine() -> None:
-    plan, _ignored, _ignored = manage_role(lines({**ROLE, "readonly": True}), create_project=False)
+    plan, _values, _forms = manage_role(lines({**ROLE, "readonly": True}), create_project=False)
     assert not plan.changed
 
 
@@ -280,7 +280,7 @@ def test_options_that_cannot_be_are_refused_before_the_first_request(
 
 
 def test_the_same_permission_twice_is_fine_where_both_agree() -> None:
-    plan, _ignored, _ignored = manage_role(
+    plan, _values, _forms = manage_role(
         lines(ROLE), create_project=False, permissions={"Create project": "false"}
     )
     assert not plan.changed
@@ -306,11 +306,11 @@ def test_a_record_of_another_shape_is_a_protocol_error() -> None:
 
 def test_check_mode_plans_the_same_and_sends_no_write() -> None:
     with Stub(lines(ROLE), lines(ROLE)) as stub:
-        task, _ignored = task_for(stub, read_only=True, name="developers", create_project=True)
+        task, _warnings = task_for(stub, read_only=True, name="developers", create_project=True)
         predicted = role.RoleOperation(task).plan()
-        task, _ignored = task_for(stub, name="developers", create_project=True)
+        task, _warnings = task_for(stub, name="developers", create_project=True)
         assert role.RoleOperation(task).plan() == predicted
-        task, _ignored = task_for(stub, read_only=True, name="developers", create_project=True)
+        task, _warnings = task_for(stub, read_only=True, name="developers", create_project=True)
         operation = role.RoleOperation(task)
         with pytest.raises(ToolchainError, match="check mode"):
             operation.apply(predicted)
@@ -321,7 +321,7 @@ def test_check_mode_plans_the_same_and_sends_no_write() -> None:
 
 
 def test_a_write_whose_answer_got_lost_is_looked_up_and_not_sent_again() -> None:
-    _ignored, values, forms = manage_role(
+    _plan, values, forms = manage_role(
         lines(ROLE),
         Reply(cut=True),
         lines(role_with(permissions={"Create project": True})),
@@ -414,7 +414,7 @@ def test_a_module_that_has_its_new_name_already_is_unchanged() -> None:
 
 def test_a_renamed_module_is_still_managed_under_its_new_name() -> None:
     renamed = {**MODULE, "name": "kernel"}
-    _ignored, _ignored, forms = manage_module(
+    _plan, _values, forms = manage_module(
         lines(renamed), Reply(), lines({**renamed, "paths": ["x"]}), new_name="kernel", paths=["x"]
     )
     assert forms[1] == {"action": "update_module", "project": "p", "name": "kernel", "paths": "x"}
@@ -422,7 +422,7 @@ def test_a_renamed_module_is_still_managed_under_its_new_name() -> None:
 
 def test_a_module_that_is_nowhere_is_created_under_its_new_name() -> None:
     renamed = {**MODULE, "name": "kernel", "paths": ["x"]}
-    _ignored, _ignored, forms = manage_module(
+    _plan, _values, forms = manage_module(
         lines(), Reply(), lines(renamed), new_name="kernel", paths=["x"]
     )
     assert forms[1] == {"action": "create_module", "project": "p", "name": "kernel", "paths": "x"}
@@ -435,7 +435,7 @@ def test_the_old_and_the_new_name_in_use_is_a_conflict() -> None:
 
 
 def test_the_same_old_and_new_name_is_no_rename() -> None:
-    plan, _ignored, _ignored = manage_module(lines(MODULE), new_name="core")
+    plan, _values, _forms = manage_module(lines(MODULE), new_name="core")
     assert not plan.changed
 
 
@@ -446,7 +446,7 @@ def test_new_name_contradicts_absent() -> None:
 def test_a_server_that_hides_allow_all_is_never_written_for_it_alone() -> None:
     shown = {"name": "core", "paths": ["a"]}
     with Stub(lines(shown)) as stub:
-        plan, _ignored, warnings = run(
+        plan, _values, warnings = run(
             module.ModuleOperation, stub, project="p", name="core", allow_all=True, paths=["a"]
         )
     assert not plan.changed
@@ -454,7 +454,7 @@ def test_a_server_that_hides_allow_all_is_never_written_for_it_alone() -> None:
 
 
 def test_what_a_server_hides_goes_along_with_another_change() -> None:
-    plan, _ignored, forms = manage_module(
+    plan, _values, forms = manage_module(
         lines({"name": "core", "paths": ["a"]}),
         Reply(),
         lines({"name": "core", "paths": ["b"]}),
@@ -467,7 +467,7 @@ def test_what_a_server_hides_goes_along_with_another_change() -> None:
 
 def test_paths_with_commas_and_backslashes_are_escaped() -> None:
     paths = [r"**\generated\{a,b}"]
-    _ignored, _ignored, forms = manage_module(
+    _plan, _values, forms = manage_module(
         lines(), Reply(), lines({"name": "core", "paths": paths}), paths=paths
     )
     assert forms[1]["paths"] == r"**\\generated\\{a\,b}"

@@ -266,8 +266,9 @@ def test_what_the_server_says_is_said(reply: Reply, kind: str, words: str) -> No
     ("option", "value"), [("start_at", -1), ("max_results", -1), ("page_size", 0), ("parallel", 0)]
 )
 def test_impossible_numbers_are_refused_before_any_request(option: str, value: int) -> None:
+    params: dict[str, Any] = {option: value}
     with Stub() as stub, pytest.raises(ToolchainError, match=option) as caught:
-        Run(stub, **{option: value})()
+        Run(stub, **params)()
     assert caught.value.kind == "invalid"
 
 

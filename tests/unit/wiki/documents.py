@@ -35,7 +35,7 @@ def _element(name: str, children: Any, attributes: Any = None) -> st.SearchStrat
     return st.tuples(st.just(name), given, children)
 
 
-_ATTRIBUTES = st.just({}) | st.builds(
+_ATTRIBUTES: st.SearchStrategy[dict[str, str]] = st.just({}) | st.builds(
     dict.fromkeys,
     st.sampled_from([["class"], ["title", "class"], ["data-x"], ["style", "href", "id"]]),
     _VALUE,
@@ -54,7 +54,7 @@ _PAGE = _element(
         ]
     ),
 )
-_LINK = st.builds(
+_LINK: st.SearchStrategy[Tree] = st.builds(
     lambda page, text: ("ac:link", {}, [page, ("ac:plain-text-link-body", {}, [text])]),
     _PAGE,
     _TEXT,
@@ -101,8 +101,10 @@ def _blocks(inner: st.SearchStrategy[Tree]) -> st.SearchStrategy[Tree]:
     content = _INLINES | st.lists(inner, min_size=1, max_size=2)
     cell = _element("td", content, _ATTRIBUTES) | _element("th", _INLINES)
     row = _element("tr", st.lists(cell, min_size=1, max_size=2))
-    body = st.builds(lambda blocks: ("ac:rich-text-body", {}, blocks), st.lists(inner, max_size=2))
-    task = st.builds(
+    body: st.SearchStrategy[Tree] = st.builds(
+        lambda blocks: ("ac:rich-text-body", {}, blocks), st.lists(inner, max_size=2)
+    )
+    task: st.SearchStrategy[Tree] = st.builds(
         lambda status, text: (
             "ac:task",
             {},
@@ -161,7 +163,9 @@ class Writer:
         return f"{self._blank()}{inner}{self._blank()}"
 
     def _blank(self) -> str:
-        return self.chance.choice(["\n", "  ", "\n\t", "\r\n"]) if self._maybe() else ""
+        if self.chance is None or not self._maybe():
+            return ""
+        return self.chance.choice(["\n", "  ", "\n\t", "\r\n"])
 
     def node(self, node: Any) -> str:
         if isinstance(node, str):

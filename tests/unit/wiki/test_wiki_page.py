@@ -114,7 +114,12 @@ def test_a_changed_page_takes_two_requests(stub: Stub, wiki: Wiki) -> None:
 
 
 def test_check_mode_says_the_same_and_writes_nothing(stub: Stub, wiki: Wiki) -> None:
-    options = {"page_id": "7", "body": "<p>new</p>", "title": "Renamed", "parent_id": "8"}
+    options: dict[str, Any] = {
+        "page_id": "7",
+        "body": "<p>new</p>",
+        "title": "Renamed",
+        "parent_id": "8",
+    }
     checked, predicted = Run(stub, read_only=True, **options)()
     assert methods(stub) == ["GET"]
     done, result = Run(stub, **options)()
@@ -172,9 +177,9 @@ def test_a_look_up_without_bodies_is_followed_by_a_read(stub: Stub, wiki: Wiki) 
     def bare(seen: Any) -> Reply:
         reply = wiki(seen)
         if seen.path.endswith("/content"):
-            body = dict(reply.body)  # type: ignore[call-overload]
-            body["results"] = [{"id": "7", "title": "Notes", "version": {"number": 3}}]
-            return Reply(body=body)
+            assert isinstance(reply.body, dict)
+            results = [{"id": "7", "title": "Notes", "version": {"number": 3}}]
+            return Reply(body={**reply.body, "results": results})
         return reply
 
     stub.answer = bare
@@ -185,7 +190,7 @@ def test_a_look_up_without_bodies_is_followed_by_a_read(stub: Stub, wiki: Wiki) 
 
 
 def test_a_missing_page_is_created(stub: Stub, wiki: Wiki) -> None:
-    options = {
+    options: dict[str, Any] = {
         "space": "REL",
         "title": " New ",
         "body": "<p>1</p>",
@@ -237,7 +242,8 @@ def test_a_page_goes_to_the_trash_once(stub: Stub, wiki: Wiki) -> None:
     assert (plan.action, plan.after) == ("delete", "")
     assert result["page"]["id"] == "7"
     assert wiki.pages["7"]["status"] == "trashed"
-    for options in ({"page_id": "7"}, {"space": "REL", "title": "Notes"}):
+    ways: list[dict[str, Any]] = [{"page_id": "7"}, {"space": "REL", "title": "Notes"}]
+    for options in ways:
         plan, result = Run(stub, state="absent", **options)()
         assert not plan.changed
         assert result["page"] is None
@@ -382,7 +388,7 @@ def test_another_writers_edit_is_not_written_over(stub: Stub, wiki: Wiki) -> Non
 
 def test_an_edit_that_left_the_body_alone_is_built_upon_if_wanted(stub: Stub, wiki: Wiki) -> None:
     wiki.puts = [lambda wiki: wiki.edit(title="Theirs")]
-    options = {"page_id": "7", "body": "<p>new</p>"}
+    options: dict[str, Any] = {"page_id": "7", "body": "<p>new</p>"}
     assert Run(stub, **options).fails().kind == "conflict"
     wiki.puts = [lambda wiki: wiki.edit(title="Theirs again"), lambda wiki: wiki.edit()]
     _plan, result = Run(stub, on_conflict="retry", **options)()
@@ -536,7 +542,7 @@ def test_readers_comments_that_lose_their_place_are_told(stub: Stub, wiki: Wiki)
 def test_one_section_is_managed_and_the_rest_left_alone(stub: Stub, wiki: Wiki) -> None:
     head, tail = "<p>a&nbsp;&ndash;</p>\r\n<h2 >Log</h2>", "<h2>End</h2><p>b<br></br></p>"
     wiki.pages["7"]["body"] = f"{head}\n<p>old</p>{tail}"
-    options = {"page_id": "7", "section": "Log"}
+    options: dict[str, Any] = {"page_id": "7", "section": "Log"}
     assert not Run(stub, body="<p>old</p>", **options)()[0].changed
     assert Run(stub, body="<p>new</p>", **options)()[0].changed
     assert wiki.pages["7"]["body"] == f"{head}<p>new</p>{tail}"
