@@ -18,6 +18,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ansible import constants
 from ansible.errors import AnsibleError
 from ansible.executor.module_common import _BuiltModule
 from ansible.module_utils import _internal, basic
@@ -30,9 +31,8 @@ from ansible.utils.display import Display
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import shown_by
 
-# Imported here because the process that forks the workers loads this plugin: no worker then pays for the import.
-with contextlib.suppress(ImportError):
-    import requests  # noqa: F401 # pylint: disable=unused-import
+# For the workers: the process that forks them loads this file, so that none of them pays for it.
+importlib.import_module("ansible_collections.delivery.toolchain.plugins.module_utils.core.host")
 
 _PROFILE = "legacy"
 _HERE = ("localhost", "127.0.0.1", "::1")
@@ -66,7 +66,8 @@ class ActionModule(NormalAction):
 
     def _same_interpreter(self, task_vars: Mapping[str, Any]) -> bool:
         """Whether the interpreter that the user asks for, if any, is the one that runs the worker."""
-        asked = self._templar.template(task_vars.get("ansible_python_interpreter"))
+        asked = constants.config.get_config_value("INTERPRETER_PYTHON", variables=task_vars)
+        asked = self._templar.template(asked)
         if asked is None or str(asked).startswith("auto"):
             return True
         return os.path.abspath(str(asked)) == os.path.abspath(sys.executable)

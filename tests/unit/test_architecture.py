@@ -160,8 +160,8 @@ def test_a_module_imports_the_host_and_its_own_service() -> None:
     assert found == []
 
 
-def test_the_action_plugin_imports_progress_alone() -> None:
-    assert strangers("plugins/action", f"{CORE}.progress") == []
+def test_the_action_plugins_import_progress_alone() -> None:
+    assert strangers("plugins/action", f"{CORE}.progress", f"{PLUGINS}.action.in_process") == []
 
 
 def test_other_plugins_stay_in_the_collection_and_fragments_import_nothing() -> None:

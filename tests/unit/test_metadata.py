@@ -85,7 +85,10 @@ def test_every_module_is_routed_to_the_in_process_action() -> None:
     assert RUNTIME["plugin_routing"] == {
         "modules": {module: {"action_plugin": f"{NAME}.in_process"} for module in MODULES}
     }
-    assert (ROOT / "plugins/action/in_process.py").is_file()
+    assert names("plugins/action") == MODULES | {"in_process"}
+    for module in MODULES:
+        action = importlib.import_module(f"{COLLECTION}.plugins.action.{module}")
+        assert action.ActionModule.__module__ == f"{COLLECTION}.plugins.action.in_process"
 
 
 def test_a_module_takes_options_and_attributes_from_the_fragments_of_its_group() -> None:
