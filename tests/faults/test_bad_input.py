@@ -95,6 +95,7 @@ OPTIONS: dict[str, tuple[str, dict[str, Any], str]] = {
         {"page_id": "1002", "src": "/nowhere/body.xml"},
         "/nowhere/body.xml",
     ),
+    "a module without a name": ("analysis_module", {"project": "toolchain", "name": ""}, "name"),
     "a job without a name": ("ci_job_build", {"job": "delivery//x"}, "job"),
     "a job on another server": (
         "ci_job_build",

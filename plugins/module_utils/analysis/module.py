@@ -15,7 +15,7 @@ from ..core.plan import Comparison, Plan, unordered
 from ..core.task import Task
 from .answers import Record
 from .client import Call
-from .resource import Resource, ResourceOperation, State
+from .resource import Resource, ResourceOperation, State, require_names
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,7 @@ class ModuleOperation(ResourceOperation):
 
 def wanted(options: Mapping[str, Any]) -> Module:
     """The module that the options of C(analysis_module) ask for."""
+    require_names(options, "project", "name", "new_name")
     project, name, new_name = options["project"], options["name"], options.get("new_name")
     title = f"the module '{name}' of the project '{project}'"
     if options.get("state") == "absent":

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from ..core.errors import ToolchainError
+from ..core.errors import ToolchainError, invalid
 from ..core.plan import Change, Comparison, Plan, plan
 from ..core.task import Task
 from .answers import Record
@@ -49,6 +49,13 @@ class Resource(ABC):
     @abstractmethod
     def call(self, plan: Plan) -> Call:
         """The write that a plan stands for; C(invalid) where the options are not enough for it."""
+
+
+def require_names(options: Mapping[str, Any], *names: str) -> None:
+    """C(invalid) for an object without a name: the server would take it for another request."""
+    for name in names:
+        if options.get(name) == "":
+            raise invalid(f"{name} must not be empty")
 
 
 def compare(resource: Resource, current: State | None) -> Plan:

@@ -16,7 +16,7 @@ from ..core.task import Task
 from . import permissions
 from .answers import Record, entries
 from .client import Call
-from .resource import Resource, ResourceOperation, State
+from .resource import Resource, ResourceOperation, State, require_names
 
 _TRANSITIONS = "allowed_status_transitions"
 
@@ -86,6 +86,7 @@ class RoleOperation(ResourceOperation):
 
 def wanted(options: Mapping[str, Any]) -> Role:
     """The role that the options of C(analysis_role) ask for."""
+    require_names(options, "name")
     name = options["name"]
     written = {each: options.get(each) for each in permissions.WRITTEN}
     granted = permissions.wanted((options.get("permissions"), written))

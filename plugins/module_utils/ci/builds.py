@@ -56,7 +56,8 @@ def read_job(server: Transport, what: str, job: Job, lookback: int) -> State:
     answer = server.read(what, f"{job.path}/api/json", query=query, expect=(200, 404))
     if answer.status == 404:
         raise answer.error(
-            "not_found", "there is no such job on the server, or the account may not see it"
+            "not_found",
+            "the server answered 404: there is no such job, or the account may not see it",
         )
     shown = object_of(answer)
     if "jobs" in shown:

@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..core.errors import ToolchainError, invalid, shorten
-from ..core.options import secrets_of_url
 from ..core.plan import Plan, unchanged
-from ..core.secret import Secret, mask
+from ..core.secret import Secret, mask, secrets_of_url
 from ..core.task import Task
 from . import builds, parameters
 from .address import job_of

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from ..core.errors import ToolchainError
+from ..core.secret import clean_url
 from ..core.transport import Transport
 from ..core.wire import Answer, is_login_page
 from . import parameters
@@ -100,8 +101,9 @@ class Trigger:
         return _refusal(
             answer.error(
                 "rejected",
-                "the server queued nothing (it answered 302 with the job's page): an extension of"
-                " the server refuses builds of this job, or the same build waits already",
+                f"the server queued nothing (it answered 302 to {clean_url(location)}):"
+                " an extension of the server refuses builds of this job, or the same build waits"
+                " already",
             )
         )
 

@@ -9,8 +9,9 @@ from typing import Any, NoReturn
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from .errors import ToolchainError, invalid
-from .options import argument_spec, resolve, secrets_of_url
+from .options import argument_spec, resolve
 from .plan import Operation
+from .secret import secrets_of_url
 from .sessions import REQUESTS_MISSING
 from .task import Task
 

@@ -137,15 +137,6 @@ def argument_spec(service: str) -> dict[str, dict[str, Any]]:
     return spec
 
 
-def secrets_of_url(url: str) -> list[str]:
-    """The password in an address, as written and decoded: what must not be shown with it."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return []
-    return [text for value in (parts.password,) if value for text in (value, unquote(value))]
-
-
 def resolve(
     service: str, get: Callable[[str], Any], environ: Mapping[str, str] | None = None
 ) -> Connection:

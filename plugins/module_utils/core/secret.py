@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from urllib.parse import unquote
 
 MASK = "***"
 # Query parameters whose values are credentials in at least one of the five services or their
@@ -12,7 +13,7 @@ MASK = "***"
 _SECRET_PARAMETER = re.compile(
     r"token|password|passwd|secret|signature|api_?key|^sig$|^jwt$", re.IGNORECASE
 )
-_USER_INFO = re.compile(r"(?<=://)[^/@\s]*@")
+_USER_INFO = re.compile(r"(?<=://)[^/?#\s]*@")
 _QUERY_PAIR = re.compile(r"(?<=[?&])([^=&\s#]+)=([^&\s#]*)")
 
 
@@ -49,6 +50,17 @@ def mask(text: str, secrets: Iterable[Secret]) -> str:
     for secret in sorted({s.reveal() for s in secrets if s.reveal()}, key=len, reverse=True):
         text = text.replace(secret, MASK)
     return text
+
+
+def secrets_of_url(url: str) -> list[str]:
+    """What must not be shown of an address, as it is written and decoded.
+
+    That is its password (or a user without one, which may be a token) and the values of secret
+    parameters.
+    """
+    found = [user_info[:-1].split(":", 1)[-1] for user_info in _USER_INFO.findall(url)]
+    found += [value for name, value in _QUERY_PAIR.findall(url) if _SECRET_PARAMETER.search(name)]
+    return [text for value in found if value for text in (value, unquote(value))]
 
 
 def clean_url(url: str) -> str:

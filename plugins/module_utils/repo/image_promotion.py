@@ -120,8 +120,9 @@ class PromoteImage:
         there = "is there, but cannot be compared" if self._target_tags else "is not there either"
         return ToolchainError(
             "not_found",
-            f"promoting '{self._source}{tag}': it does not exist, and its target "
-            f"'{self._target}{wanted}' {there}",
+            f"promoting '{self._source}{tag}': the server answered 404, it does not exist, and its"
+            f" target '{self._target}{wanted}' {there}",
+            status=404,
         )
 
     def _warn_of_overwriting(

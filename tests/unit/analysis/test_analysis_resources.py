@@ -489,3 +489,16 @@ def test_a_project_that_is_not_there_fails_by_its_name() -> None:
     error = refused(manage_module, refusal(400, "Project p does not exist"), state="absent")
     assert error.kind == "not_found"
     assert "Project p does not exist" in json.dumps(str(error))
+
+
+@pytest.mark.parametrize("name", ["name", "project", "new_name"])
+def test_a_module_without_a_name_is_refused_before_any_request(name: str) -> None:
+    options = {"project": "p", "name": "n", "new_name": "m", "paths": ["x"], name: ""}
+    with pytest.raises(ToolchainError, match=f"{name} must not be empty") as caught:
+        module.wanted(options)
+    assert caught.value.kind == "invalid"
+
+
+def test_a_role_without_a_name_is_refused_before_any_request() -> None:
+    with pytest.raises(ToolchainError, match="name must not be empty"):
+        role.wanted({"name": ""})

@@ -132,12 +132,6 @@ def test_user_info_of_the_environment_gives_way_to_the_task() -> None:
     assert resolve(environ=variables, url=url).username == "u"
 
 
-def test_what_of_an_address_must_not_be_shown() -> None:
-    assert set(options.secrets_of_url("https://u:p%2Fw@host")) == {"p%2Fw", "p/w"}
-    assert options.secrets_of_url("https://host") == []
-    assert options.secrets_of_url("http://[host") == []
-
-
 # Which credential counts
 
 

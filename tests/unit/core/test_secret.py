@@ -13,6 +13,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret imp
     Secret,
     clean_url,
     mask,
+    secrets_of_url,
 )
 from tests.unit.stub import connection_to
 
@@ -70,7 +71,23 @@ def test_no_secret_survives(secrets: list[str], rest: str) -> None:
         ("http://h/x?apikey=1&api_key=2", f"http://h/x?apikey={MASK}&api_key={MASK}"),
         ("http://h/x?sourcePassword=1", f"http://h/x?sourcePassword={MASK}"),
         ("see http://u:p@h and http://v:q@i", "see http://h and http://i"),
+        ("https://user:p@ss@host/a@b", "https://host/a@b"),
     ],
 )
 def test_addresses_are_shown_without_credentials(url: str, expected: str) -> None:
     assert clean_url(url) == expected
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://host/a?n=1", set()),
+        ("https://u:p%2Fw@host", {"p%2Fw", "p/w"}),
+        ("https://u:p@ss:x@host", {"p@ss:x"}),
+        ("https://token@host", {"token"}),
+        ("https://host/?token=a%20b&n=1", {"a%20b", "a b"}),
+        ("http://[host", set()),
+    ],
+)
+def test_what_of_an_address_must_not_be_shown(url: str, expected: set[str]) -> None:
+    assert set(secrets_of_url(url)) == expected
