@@ -17,8 +17,8 @@ _REFUSED = frozenset({"AUTHENTICATED_FAILED", "AUTHENTICATION_DENIED"})
 _USERS = ("X-AUSERNAME", "X-AACCOUNTID")
 
 
-def require_login(answer: Answer, has_credentials: bool) -> Answer:
-    """The answer itself; C(auth) where the server did not take the credentials that were sent."""
+def require_login(answer: Answer, has_credentials: bool) -> None:
+    """Raise C(auth) where the server did not take the credentials that were sent."""
     denied = answer.headers.get(_DENIED)
     if answer.status in (401, 403) and denied is not None:
         raise _refused(
@@ -34,7 +34,6 @@ def require_login(answer: Answer, has_credentials: bool) -> Answer:
             f"the server answered {answer.status}, but did not accept the credentials ({seen})",
             seen,
         )
-    return answer
 
 
 def _seen(answer: Answer) -> str | None:

@@ -15,8 +15,8 @@ from typing import IO, TYPE_CHECKING, Any
 from .options import Connection
 
 if TYPE_CHECKING:
+    from .accounting import Accounting
     from .auth import Login
-    from .transport import Accounting
 
 #: The traceback of the missing library, C(None) where it is there.
 REQUESTS_MISSING: str | None = None

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .accounting import Accounting
 from .auth import login_of
 from .errors import ToolchainError
 from .options import Connection
 from .progress import progress
 from .secret import mask
-from .transport import Accounting, Transport
+from .transport import Transport
 from .wire import Answer
 
 

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import json
 import random
-import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from . import errors
+from .accounting import Accounting
 from .auth import Anonymous, Crumb, Login
 from .errors import ToolchainError, invalid
 from .failures import Failure, failure_of
@@ -41,30 +40,6 @@ _RETRIED_READS = frozenset({429, 502, 503, 504})
 _KEEPING_METHOD = frozenset({307, 308})
 _MOST_REDIRECTS = 5
 _FIRST_WAIT = 0.5  # seconds
-
-
-@dataclass
-class Accounting:
-    """What a task cost; C(acknowledged) counts the writes that were answered as expected."""
-
-    requests: int = 0
-    writes: int = 0
-    acknowledged: int = 0
-    retries: int = 0
-    bytes_sent: int = 0
-    bytes_received: int = 0
-    seconds: float = 0.0
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
-
-    def add(self, **counts: float) -> None:
-        with self._lock:
-            for name, count in counts.items():
-                setattr(self, name, getattr(self, name) + count)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The C(http) return value: counts, bytes of bodies, seconds spent in requests."""
-        names = ("requests", "writes", "retries", "bytes_sent", "bytes_received")
-        return {**{name: getattr(self, name) for name in names}, "seconds": round(self.seconds, 3)}
 
 
 class Transport:
@@ -152,6 +127,7 @@ class Transport:
         *,
         reads: bool,
         expect: Collection[int],
+        judge: Callable[[Answer], None] | None = None,
         **parts: Any,
     ) -> Answer:
         """Send a request and give its whole answer.
@@ -162,12 +138,16 @@ class Transport:
             C(size), C(headers)
         :param expect: statuses that are an answer; every other one raises with the kind it stands
             for
+        :param judge: is shown the answer before its status counts, and raises for what a status
+            does not tell
         """
         request = self._request(what, method, path, reads, **parts)
         with self._answer_to(request) as response:
             answer = Answer(
                 response.status_code, response.headers, response.content, request, response.url
             )
+        if judge is not None:
+            judge(answer)
         if answer.status not in expect:
             raise self.failure(answer)
         self.accounting.add(acknowledged=int(not reads))

@@ -13,7 +13,6 @@ from ..core.seraph import require_login
 from ..core.task import Task
 from ..core.wire import Answer, Query
 
-_ANY = range(100, 600)
 _XML_MESSAGE = re.compile(r"<message>(.*?)</message>", re.DOTALL)
 
 
@@ -55,8 +54,9 @@ class Tracker:
         headers = dict(self._headers)
         if parts.get("method", "GET") != "GET":
             headers["X-Atlassian-Token"] = "no-check"
-        answer = self._transport.read(what, path, expect=_ANY, headers=headers, **parts)
+        return self._transport.read(
+            what, path, expect=expect, headers=headers, judge=self._require_login, **parts
+        )
+
+    def _require_login(self, answer: Answer) -> None:
         require_login(answer, self._transport.connection.has_credentials)
-        if answer.status not in expect:
-            raise self._transport.failure(answer)
-        return answer

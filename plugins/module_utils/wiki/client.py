@@ -14,7 +14,6 @@ from ..core.seraph import require_login
 from ..core.task import Task
 from ..core.wire import Answer, path, unreadable
 
-_ANY = range(100, 600)
 _CONTENT = "rest/api/content"
 #: Server fact: neither body nor ancestors come unless they are asked for.
 _EXPAND = "body.storage,version,space,ancestors"
@@ -122,14 +121,16 @@ class Wiki:
         while True:
             expansion = {} if self._expand is None else {"expand": self._expand}
             answer = self._transport.read(
-                what, place, query={**query, **expansion}, headers=headers, expect=_ANY
+                what,
+                place,
+                query={**query, **expansion},
+                headers=headers,
+                expect=(*expect, 400) if expansion else expect,
+                judge=self._require_login,
             )
-            self._require_login(answer)
-            if answer.status == 400 and self._expand is not None:
+            if answer.status == 400:
                 self._expand = None
                 continue
-            if answer.status not in expect:
-                raise self._transport.failure(answer)
             self._transport.memory[_REFUSED] = self._expand is None
             return answer
 
@@ -141,16 +142,9 @@ class Wiki:
         self, what: str, method: str, place: str, expect: tuple[int, ...], **parts: Any
     ) -> Answer:
         headers = {"Accept": "application/json", "X-Atlassian-Token": "no-check"}
-        answer = self._transport.write(what, method, place, headers=headers, expect=_ANY, **parts)
-        try:
-            self._require_login(answer)
-            if answer.status not in expect:
-                raise self._transport.failure(answer)
-        except errors.ToolchainError:
-            # The transport took the status for a yes.
-            self._transport.accounting.add(acknowledged=-1)
-            raise
-        return answer
+        return self._transport.write(
+            what, method, place, headers=headers, expect=expect, judge=self._require_login, **parts
+        )
 
     def _require_login(self, answer: Answer) -> None:
         require_login(answer, self._transport.connection.has_credentials)

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a task cost its server (interface contract, 1.3)."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Accounting:
+    """What a task cost; C(acknowledged) counts the writes that were answered as expected."""
+
+    requests: int = 0
+    writes: int = 0
+    acknowledged: int = 0
+    retries: int = 0
+    bytes_sent: int = 0
+    bytes_received: int = 0
+    seconds: float = 0.0
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    def add(self, **counts: float) -> None:
+        with self._lock:
+            for name, count in counts.items():
+                setattr(self, name, getattr(self, name) + count)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The C(http) return value: counts, bytes of bodies, seconds spent in requests."""
+        names = ("requests", "writes", "retries", "bytes_sent", "bytes_received")
+        return {**{name: getattr(self, name) for name in names}, "seconds": round(self.seconds, 3)}
