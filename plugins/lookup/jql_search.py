@@ -14,6 +14,7 @@ description:
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.tracker_plugin
+  - delivery.toolchain.jql_search
 options:
   _terms:
     description:
@@ -22,45 +23,6 @@ options:
     type: list
     elements: str
     required: true
-  fields:
-    description:
-      - Fields to return, as V(summary), V(*all) or V(-comment). Not given means the navigable fields.
-      - An empty list returns no field but the key.
-    type: list
-    elements: str
-  expand:
-    description: What to expand in each issue, as V(changelog).
-    type: list
-    elements: str
-  properties:
-    description: Keys of issue properties to return.
-    type: list
-    elements: str
-  fields_by_keys:
-    description: Whether O(fields) names fields by their keys instead of their ids.
-    type: bool
-  validate_query:
-    description:
-      - How strictly the server checks the query; not given means as it does by default.
-      - V(true) and V(false) are what older servers know, V(strict), V(warn) and V(none) what newer ones know.
-      - Jira Cloud always validates strictly.
-    type: str
-    choices: [strict, warn, none, 'true', 'false']
-  max_results:
-    description: Most issues to return per query. Not given means every issue.
-    type: int
-  start_at:
-    description: How many issues to leave out at the beginning.
-    type: int
-    default: 0
-  page_size:
-    description: Issues to ask for in one request; the server may give fewer.
-    type: int
-    default: 100
-  parallel:
-    description: Most pages to read at once.
-    type: int
-    default: 4
 seealso:
   - module: delivery.toolchain.jql_search
 """

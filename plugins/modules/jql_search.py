@@ -21,6 +21,7 @@ extends_documentation_fragment:
   - delivery.toolchain.connection.tracker
   - delivery.toolchain.attributes.info
   - delivery.toolchain.attributes.tracker
+  - delivery.toolchain.jql_search
 options:
   jql:
     description:
@@ -29,45 +30,6 @@ options:
       - The filters P(delivery.toolchain.jql#filter) and P(delivery.toolchain.jql_quote#filter) help to put values into it.
     type: str
     required: true
-  fields:
-    description:
-      - Fields to return, as V(summary), V(*all) or V(-comment). Not given means the navigable fields.
-      - An empty list returns no field but the key.
-    type: list
-    elements: str
-  expand:
-    description: What to expand in each issue, as V(changelog).
-    type: list
-    elements: str
-  properties:
-    description: Keys of issue properties to return.
-    type: list
-    elements: str
-  fields_by_keys:
-    description: Whether O(fields) names fields by their keys instead of their ids.
-    type: bool
-  validate_query:
-    description:
-      - How strictly the server checks the query; not given means as it does by default.
-      - V(true) and V(false) are what older servers know, V(strict), V(warn) and V(none) what newer ones know.
-      - Jira Cloud always validates strictly.
-    type: str
-    choices: [strict, warn, none, 'true', 'false']
-  max_results:
-    description: Most issues to return in all. Not given means every issue; V(0) only counts.
-    type: int
-  start_at:
-    description: How many issues to leave out at the beginning.
-    type: int
-    default: 0
-  page_size:
-    description: Issues to ask for in one request; the server may give fewer.
-    type: int
-    default: 100
-  parallel:
-    description: Most pages to read at once.
-    type: int
-    default: 4
 seealso:
   - plugin: delivery.toolchain.jql_search
     plugin_type: lookup

@@ -120,7 +120,7 @@ class Trigger:
                 pace.pause(self._what)
             except TimeUp:
                 break
-        raise _worded(error, "no build of it was found, and it is not sent again")
+        raise error.with_words("no build of it was found, and it is not sent again")
 
     def _look(self) -> State | None:
         """The job now, C(None) where the server does not show it."""
@@ -152,20 +152,6 @@ class Trigger:
         return mine and parameters.equal(self._wanted, shown)
 
 
-def _worded(error: ToolchainError, addition: str) -> ToolchainError:
-    """The same error with more words."""
-    return ToolchainError(
-        error.kind,
-        f"{error.message}; {addition}",
-        status=error.status,
-        method=error.method,
-        url=error.url,
-        detail=error.detail,
-        unanswered=error.unanswered,
-        result=error.result,
-    )
-
-
 def _refusal(error: ToolchainError) -> ToolchainError:
     """The error of a trigger that surely started nothing.
 
@@ -174,4 +160,4 @@ def _refusal(error: ToolchainError) -> ToolchainError:
     error.result["changed"] = False
     if error.status != 500:
         return error
-    return _worded(error, "it does so over values that a parameter does not take, among others")
+    return error.with_words("it does so over values that a parameter does not take, among others")

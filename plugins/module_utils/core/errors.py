@@ -81,6 +81,11 @@ class ToolchainError(Exception):
     def __str__(self) -> str:
         return self.message
 
+    def with_words(self, addition: str) -> ToolchainError:
+        """The error itself, saying more: as what the user can do about it."""
+        self.message = f"{self.message}; {addition}"
+        return self
+
     def as_dict(self) -> dict[str, Any]:
         """The C(error) return value: C(kind), C(status), C(method), C(url), C(detail)."""
         return {

@@ -14,7 +14,6 @@ from typing import Any
 from ..core import wire
 from ..core.errors import ToolchainError
 from .client import Client, object_of
-from .words import with_hint
 
 #: Seconds before a record that is not there is looked for once more: a promotion rewrites it.
 _REWRITE = 0.5
@@ -50,7 +49,7 @@ def read_record(client: Client, name: str, number: str) -> Mapping[str, Any]:
             answer = client.transport.read(what, path)
     except ToolchainError as error:
         if error.status == 400 and "%2F" in path:
-            raise with_hint(error, "the server may refuse an encoded slash in addresses") from None
+            error.with_words("the server may refuse an encoded slash in addresses")
         raise
     record = object_of(answer, "a build record").get("buildInfo")
     return record if isinstance(record, Mapping) else {}

@@ -13,7 +13,6 @@ from ..core.task import Task
 from . import containers
 from .client import Client, join, repository_key, segments
 from .containers import PRESENT
-from .words import with_hint
 
 _WHAT_IS_MISSING = "the tag, the image or one of the repositories is missing, or is not a local one"
 
@@ -162,7 +161,7 @@ class PromoteImage:
             message = containers.promote(self._client, self._source.repo, self._body())
         except ToolchainError as error:
             if error.status == 404:
-                raise with_hint(error, _WHAT_IS_MISSING) from None
+                error.with_words(_WHAT_IS_MISSING)
             if not error.unanswered or not self._went_through(expected, was_there):
                 raise
         self._target_tags = self._tags(self._target, self._target_tag)

@@ -15,7 +15,6 @@ from .digests import Digests
 from .sources import LocalFile, Wanted
 from .storage import Stored
 from .survey import common_folder
-from .words import with_hint
 
 _MAY_OVERWRITE = "the server has another content there: overwriting needs the permission to delete"
 
@@ -40,7 +39,7 @@ class Uploader:
             self._put(wanted, send_bytes=True)
         except ToolchainError as error:
             if error.status == 403 and before is not None:
-                raise with_hint(error, _MAY_OVERWRITE) from None
+                error.with_words(_MAY_OVERWRITE)
             raise
         return "uploaded", wanted.digests.size
 

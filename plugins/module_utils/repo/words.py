@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..core import errors
-from ..core.errors import ToolchainError
 from ..core.wire import Answer
 
 # server fact: a server without a licence refuses half of the interface with 400 and this text
@@ -49,17 +48,3 @@ def _message(entry: Any) -> dict[str, str]:
         return {"level": "INFO", "message": str(entry)}
     level = str(entry.get("level") or "INFO").upper()
     return {"level": level, "message": str(entry.get("message") or "")}
-
-
-def with_hint(error: ToolchainError, hint: str) -> ToolchainError:
-    """The same error with what the user can do about it."""
-    return ToolchainError(
-        error.kind,
-        f"{error.message}; {hint}",
-        status=error.status,
-        method=error.method,
-        url=error.url,
-        detail=error.detail,
-        unanswered=error.unanswered,
-        result=error.result,
-    )

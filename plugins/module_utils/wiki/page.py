@@ -64,17 +64,9 @@ class PageOperation:
         try:
             page = self._wiki.find(f"looking for {self._named()}", space, title)
         except ToolchainError as error:
-            if error.kind != "not_found":
-                raise
-            message = f"{error.message}; if this server has no look-up by title, give page_id"
-            raise ToolchainError(
-                "not_found",
-                message,
-                status=404,
-                method=error.method,
-                url=error.url,
-                detail=error.detail,
-            ) from None
+            if error.kind == "not_found":
+                error.with_words("if this server has no look-up by title, give page_id")
+            raise
         if page is not None and page.body is None:
             # Some servers expand nothing in the results of a look-up.
             return self._wiki.get(f"reading {self._named()}", page.id)
