@@ -36,6 +36,7 @@ class CallbackModule(CallbackBase):
         self._controls: dict[str, str] = json.loads(os.environ["RECORDER_CONTROLS"])
         self._since: dict[str, int] = {}
         self._started = 0.0
+        self._failed_items: dict[str, list[bool]] = {}
 
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
         for control in self._controls.values():
@@ -45,7 +46,16 @@ class CallbackModule(CallbackBase):
             _call("DELETE", f"{control}/faults")
             _call("POST", f"{control}/faults", task.vars.get("sandbox_faults", []))
         self._since = {host: self._log(host, 2**60)["last"] for host in self._controls}
+        self._failed_items = {}
         self._started = time.monotonic()
+
+    def v2_runner_item_on_ok(self, result: Any) -> None:
+        self._failed_items.setdefault(result.host.get_name(), []).append(False)
+
+    v2_runner_item_on_skipped = v2_runner_item_on_ok
+
+    def v2_runner_item_on_failed(self, result: Any) -> None:
+        self._failed_items.setdefault(result.host.get_name(), []).append(True)
 
     def v2_runner_on_ok(self, result: Any) -> None:
         self._write("ok", result)
@@ -68,11 +78,19 @@ class CallbackModule(CallbackBase):
             "host": host,
             "status": status,
             "seconds": seconds,
-            "result": dict(result.result),
+            "result": self._with_failed_items(host, dict(result.result)),
             "requests": requests,
         }
         with open(os.environ["RECORDER_FILE"], "a", encoding="utf-8") as file:
             file.write(json.dumps(event, default=str) + "\n")
+
+    def _with_failed_items(self, host: str, result: dict[str, Any]) -> dict[str, Any]:
+        """The result with `failed` in each item of a loop, which core 2.21 keeps from callbacks."""
+        failed = self._failed_items.get(host)
+        if failed is not None:
+            pairs = zip(result["results"], failed, strict=True)
+            result["results"] = [{**item, "failed": bad} for item, bad in pairs]
+        return result
 
     def _log(self, host: str, since: int) -> dict[str, Any]:
         log: dict[str, Any] = _call("GET", f"{self._controls[host]}/requests?since={since}")
