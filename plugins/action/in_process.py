@@ -102,7 +102,8 @@ class ActionModule(NormalAction):
         environment: dict[str, Any] = {}
         self._compute_environment_string(environment)
         with shown_by(Display().display):
-            rc, stdout, stderr = _run_module(self._module, self._arguments, environment)
+            folder = self._loader.get_basedir()
+            rc, stdout, stderr = _run_module(self._module, self._arguments, environment, folder)
         return {
             "rc": rc,
             "stdout": stdout,
@@ -113,14 +114,14 @@ class ActionModule(NormalAction):
 
 
 def _run_module(
-    module: str, arguments: Mapping[str, Any], environment: Mapping[str, Any]
+    module: str, arguments: Mapping[str, Any], environment: Mapping[str, Any], folder: str
 ) -> tuple[int, str, str]:
     """Run C(main) of a module as if in a process of its own; its exit code and what it printed."""
     stdout, stderr = io.StringIO(), io.StringIO()
     encoder = get_module_encoder(_PROFILE, Direction.CONTROLLER_TO_MODULE)
     handed_over = json.dumps({"ANSIBLE_MODULE_ARGS": arguments}, cls=encoder).encode()
     with (
-        _as_on_a_target(handed_over, environment),
+        _as_on_a_target(handed_over, environment, folder),
         contextlib.redirect_stdout(stdout),
         contextlib.redirect_stderr(stderr),
     ):
@@ -141,11 +142,17 @@ def _main(module: str) -> None:
 
 
 @contextlib.contextmanager
-def _as_on_a_target(arguments: bytes, environment: Mapping[str, Any]) -> Iterator[None]:
-    """What a module finds in a process of its own; afterwards everything is as it was before."""
+def _as_on_a_target(
+    arguments: bytes, environment: Mapping[str, Any], folder: str
+) -> Iterator[None]:
+    """What a module finds in a process of its own; afterwards everything is as it was before.
+
+    A process on a local connection is started in the folder of the playbook (C(folder)).
+    """
     before = dict(os.environ)
-    folder = os.getcwd()
+    folder_before = os.getcwd()
     globals_before = (basic._ANSIBLE_ARGS, basic._ANSIBLE_PROFILE, _internal.is_controller)
+    os.chdir(folder)
     os.environ.update({str(key): str(value) for key, value in environment.items()})
     basic._ANSIBLE_ARGS, basic._ANSIBLE_PROFILE = arguments, _PROFILE
     # Warnings of a module belong to its result; on the controller they would go to the display at once.
@@ -158,4 +165,4 @@ def _as_on_a_target(arguments: bytes, environment: Mapping[str, Any]) -> Iterato
         warnings._global_deprecations.clear()
         os.environ.clear()
         os.environ.update(before)
-        os.chdir(folder)
+        os.chdir(folder_before)

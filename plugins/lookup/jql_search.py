@@ -67,6 +67,9 @@ class LookupModule(LookupBase):
     def run(
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
+        validate = kwargs.get("validate_query")
+        if isinstance(validate, bool):  # modules take it so, too
+            kwargs["validate_query"] = str(validate).lower()
         self.set_options(var_options=variables, direct=kwargs)
         options = {name: self.get_option(name) for name in _OPTIONS}
         found: list[dict[str, Any]] = []

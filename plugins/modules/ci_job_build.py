@@ -40,7 +40,8 @@ options:
   list_style:
     description:
       - How a list is sent. V(repeat) sends the parameter once for each value, V(comma) sends the values joined by commas.
-      - The server's own parameter types (string, text, choice, boolean, password) take one value only, and need V(comma).
+      - The server's own parameter types (string, text, choice, boolean, password) take one value only on most servers, and need
+        V(comma); a warning says so before the server refuses the build.
     type: str
     choices: [repeat, comma]
     default: repeat

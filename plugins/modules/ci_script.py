@@ -13,7 +13,10 @@ description:
   - Runs a script in the script console of the CI server, and fails when the script fails.
   - The server itself answers with success and a stack trace as text when a script throws. The script is therefore
     evaluated by a small program around it, whose last line tells by a random marker how the script ended. This holds for
-    scripts that do not compile, too.
+    scripts that do not compile, too. A comment of the program shows the script to those who read the server's logs.
+  - An answer without that line comes from a server that did not run the program, as one that only stands in for a CI server.
+    A stack trace in it is a failure, an empty answer or a web page an error; everything else is taken for output and value of
+    the script, with a warning.
   - The script may have imports and classes, use C(return), and finds the packages that the script console imports.
   - A script that needs to be run only sometimes has an O(unless) script as its companion.
 author: delivery.toolchain contributors (@delivery-toolchain)

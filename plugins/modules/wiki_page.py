@@ -59,6 +59,7 @@ options:
       - What to do when another writer saves the page between the read and the write.
       - V(fail) fails. V(retry) saves anew if the body that was read is still the body on the server, and fails otherwise.
       - A lock inside of the server, while the page itself has not changed, is waited for in both.
+      - With O(expected_version), another writer's save is a conflict in any case.
     type: str
     choices: [fail, retry]
     default: fail

@@ -32,8 +32,9 @@ from sandbox.ci import groovy
 
 WRAPPED = re.compile(r"^[ \t]*// toolchain-wrapper v1[ \t]*$", re.MULTILINE)
 # a long payload is written in pieces: `payload = '...'`, then `payload += '...'`
-PAYLOAD = re.compile(r"\bpayload\s*\+?=\s*['\"]([A-Za-z0-9+/=]*)['\"]")
-MARKER = re.compile(r"\bmarker\s*=\s*['\"]([0-9A-Fa-f]+)['\"]")
+# (the comment of the wrapper shows the script, whatever that has)
+PAYLOAD = re.compile(r"^(?:def )?payload\s*\+?=\s*['\"]([A-Za-z0-9+/=]*)['\"]", re.MULTILINE)
+MARKER = re.compile(r"^(?:def )?marker\s*=\s*['\"]([0-9A-Fa-f]+)['\"]", re.MULTILINE)
 TRAILER = re.compile(r"\n\s*(print(?:ln)?\s*\(?\s*(\"[^\"$]*\"|'[^']*')\s*\)?)\s*\Z")
 UNKNOWN = (
     "groovy.lang.MissingPropertyException: sandbox cannot evaluate this script; "

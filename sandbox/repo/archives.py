@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
+_SAYS_UTF8 = 0x800
 
 
 class BrokenArchive(Exception):
@@ -38,7 +39,19 @@ def _zip_entries(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
         for member in archive.infolist():
             if not member.is_dir():
                 with archive.open(member) as content:
-                    yield _safe(member.filename), content
+                    yield _safe(_name_in_zip(member)), content
+
+
+def _name_in_zip(member: zipfile.ZipInfo) -> str:
+    """Server fact (inferred): names are UTF-8 unless they cannot be, whether or not the archive
+    says so; Python takes those that do not for code page 437.
+    """
+    if member.flag_bits & _SAYS_UTF8:
+        return member.filename
+    try:
+        return member.filename.encode("cp437").decode()
+    except UnicodeError:
+        return member.filename
 
 
 def _tar_entries(path: Path, mode: Literal["r:*", "r:gz"]) -> Iterator[tuple[str, IO[bytes]]]:

@@ -30,6 +30,7 @@ CONNECTIONS: dict[str, Callable[[str], tuple[dict[str, Any], str]]] = {
     "a query in the address": lambda url: ({"url": f"{url}?page=1"}, "query"),
     "no host": lambda url: ({"url": "http://"}, "host"),
     "no port": lambda url: ({"url": "http://127.0.0.1:port/x"}, "address"),
+    "no time": lambda url: ({"url": url, "timeout": 0}, "timeout"),
 }
 #: What one module refuses (module, arguments, words).
 OPTIONS: dict[str, tuple[str, dict[str, Any], str]] = {
@@ -167,6 +168,7 @@ def _assert_refused(event: playbook.Event, words: str) -> None:
     assert event.requests == [], message
     if "error" in event.result:
         assert event.result["error"]["kind"] == "invalid", message
+        assert event.result["http"]["requests"] == 0, message
         assert_one_sentence(event.result, event.task)
     else:
         assert message.startswith(ARGUMENT_CHECK), message

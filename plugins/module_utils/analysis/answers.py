@@ -7,6 +7,7 @@ Sources: written interface, 2.5, for builds; server facts for all else.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -101,3 +102,21 @@ def entries(record: Record, member: str) -> list[Record]:
             "protocol", f"the record of the server has no list of objects as {member}"
         )
     return found
+
+
+def texts(record: Record, member: str) -> list[str]:
+    """The texts in a list of a record; it may be a comma list, as the parameter of that name is."""
+    found = record.get(member) or []
+    if isinstance(found, str):
+        parts = re.findall(r"(?:[^\\,]|\\.)+", found)
+        return [re.sub(r"\\(.)", r"\1", part).strip() for part in parts]
+    if not isinstance(found, list) or not all(isinstance(entry, str) for entry in found):
+        raise ToolchainError(
+            "protocol", f"the record of the server has no list of texts as {member}"
+        )
+    return found
+
+
+def flag(value: Any) -> bool:
+    """Whether a member says yes: servers write such members as booleans, numbers or texts."""
+    return str(value).lower() in ("true", "1")

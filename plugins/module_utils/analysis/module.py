@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from ..core.errors import ToolchainError, invalid
 from ..core.plan import Comparison, Plan, unordered
 from ..core.task import Task
-from .answers import Record
+from .answers import Record, flag, texts
 from .client import Call
 from .resource import Resource, ResourceOperation, State, require_names
 
@@ -87,7 +87,7 @@ def state_of(project: str, record: Record) -> dict[str, Any]:
     """A module in the words of the options; some servers do not show C(allowAll) (server fact)."""
     state: dict[str, Any] = {"project": project, "name": record["name"]}
     if "allowAll" in record:
-        state["allow_all"] = record["allowAll"] is True
+        state["allow_all"] = flag(record["allowAll"])
     if "paths" in record:
-        state["paths"] = list(record["paths"] or [])
+        state["paths"] = texts(record, "paths")
     return state

@@ -14,7 +14,7 @@ from ..core.errors import invalid
 from ..core.plan import Comparison, Plan, unordered
 from ..core.task import Task
 from . import permissions
-from .answers import Record, entries
+from .answers import Record, entries, flag
 from .client import Call
 from .resource import Resource, ResourceOperation, State, require_names
 
@@ -103,7 +103,7 @@ def state_of(record: Record) -> dict[str, Any]:
     state: dict[str, Any] = {"name": record["name"]}
     if "permissions" in record or "statusPermissions" in record:
         state["permissions"] = {
-            permissions.parameter(str(entry.get("name"))): entry.get("enabled") is True
+            permissions.parameter(str(entry.get("name"))): flag(entry.get("enabled"))
             for entry in entries(record, "permissions")
         }
         state[_TRANSITIONS] = [
@@ -111,7 +111,7 @@ def state_of(record: Record) -> dict[str, Any]:
             for entry in entries(record, "statusPermissions")
         ]
     if "readonly" in record:
-        state["readonly"] = record["readonly"] is True
+        state["readonly"] = flag(record["readonly"])
     return state
 
 

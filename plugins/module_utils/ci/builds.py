@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -20,7 +20,11 @@ _ACTIONS = "actions[parameters[name,value],causes[userId]]"
 BUILD_FIELDS = (
     "number,queueId,building,inProgress,result,duration,estimatedDuration,timestamp," + _ACTIONS
 )
+_NUMBERS = ("number", "queueId", "duration", "estimatedDuration", "timestamp", "id")
+_SWITCHES = ("building", "inProgress", "cancelled", "stuck")
 _ITEM_FIELDS = f"id,why,task[url],{_ACTIONS}"
+#: Answers of a server that has no queue to show, or does not show it.
+_NO_QUEUE = (400, 403, 404, 405, 501)
 _JOB_FIELDS = (
     f"buildable,nextBuildNumber,inQueue,queueItem[{_ITEM_FIELDS}],jobs[name]{{0,1}},"
     + parameters.DEFINITION_FIELDS
@@ -29,13 +33,19 @@ _JOB_FIELDS = (
 
 @dataclass(frozen=True)
 class State:
-    """A job as one read shows it: C(builds) newest first, C(item) the queue item that it names."""
+    """A job as one read shows it.
+
+    :param builds: newest first
+    :param item: the queue item that the job names
+    :param in_queue: whether it may have items in the queue; a server need not tell
+    :param next_number: the lowest number that a build which is started now can have
+    """
 
     definitions: tuple[parameters.Definition, ...] | None
-    builds: Sequence[Mapping[str, Any]]
+    builds: list[dict[str, Any]]
     item: Mapping[str, Any] | None
     in_queue: bool
-    next_number: int | None
+    next_number: int
     buildable: bool
 
     @property
@@ -51,8 +61,8 @@ def read_job(server: Transport, what: str, job: Job, lookback: int) -> State:
 
     Raises C(not_found), and C(rejected) for a folder, which cannot be built.
     """
-    tree = f"{_JOB_FIELDS},{'builds' if lookback <= NEWEST else 'allBuilds'}"
-    query = {"tree": f"{tree}[{BUILD_FIELDS}]{{0,{lookback}}}"}
+    tree = "builds" if lookback <= NEWEST else "allBuilds"
+    query = {"tree": f"{_JOB_FIELDS},{tree}[{BUILD_FIELDS}]{{0,{lookback}}}"}
     answer = server.read(what, f"{job.path}/api/json", query=query, expect=(200, 404))
     if answer.status == 404:
         raise answer.error(
@@ -62,16 +72,45 @@ def read_job(server: Transport, what: str, job: Job, lookback: int) -> State:
     shown = object_of(answer)
     if "jobs" in shown:
         raise ToolchainError("rejected", f"{what}: '{job.name}' is a folder, not a job")
-    number, item = shown.get("nextBuildNumber"), shown.get("queueItem")
-    listed: Sequence[Mapping[str, Any]] = shown.get("builds") or shown.get("allBuilds") or []
+    named = shown.get("queueItem")
+    item = typed(named) if isinstance(named, Mapping) else None
+    listed = _listed(shown, tree)
     return State(
         parameters.definitions_of(shown),
-        [build for build in listed if isinstance(build.get("number"), int)],
+        listed[:lookback],
         item,
-        bool(shown.get("inQueue")) or item is not None,
-        number if isinstance(number, int) else None,
+        item is not None or truth(shown.get("inQueue", True)),
+        max([number_of(shown.get("nextBuildNumber")) or 1, *(b["number"] + 1 for b in listed)]),
         shown.get("buildable") is not False,
     )
+
+
+def _listed(shown: Mapping[str, Any], wanted: str) -> list[dict[str, Any]]:
+    """The builds of a job, newest first; a server that does not follow C(tree) may show all."""
+    found = shown.get(wanted) or shown.get("builds") or shown.get("allBuilds") or []
+    listed = [typed(build) for build in found if isinstance(build, Mapping)]
+    known = [build for build in listed if build.get("number") is not None]
+    return sorted(known, key=lambda build: int(build["number"]), reverse=True)
+
+
+def whole_builds(
+    server: Transport, what: str, job: Job, state: State, since: int = 0
+) -> Iterator[Mapping[str, Any]]:
+    """The builds of a job with results and parameters, newest first, down to the number C(since).
+
+    A server that does not follow C(tree) lists them without: those are read one by one, when they
+    are asked for.
+    """
+    for place, build in enumerate(state.builds):
+        if build["number"] < since:
+            return
+        if "result" not in build or "actions" not in build:
+            path, query = f"{build_path(job, build['number'])}/api/json", {"tree": BUILD_FIELDS}
+            answer = server.read(what, path, query=query, expect=(200, 404))
+            if answer.status == 404:
+                continue
+            state.builds[place] = typed({**build, **object_of(answer), "number": build["number"]})
+        yield state.builds[place]
 
 
 def queued_items(server: Transport, what: str, job: Job, state: State) -> list[Mapping[str, Any]]:
@@ -81,19 +120,49 @@ def queued_items(server: Transport, what: str, job: Job, state: State) -> list[M
     if not state.in_queue:
         return []
     query = {"tree": f"items[{_ITEM_FIELDS}]"}
-    answer = server.read(what, "queue/api/json", query=query, expect=(200, 403, 404))
+    answer = server.read(what, "queue/api/json", query=query, expect=(200, *_NO_QUEUE))
     if answer.status != 200:
         return [] if state.item is None else [state.item]
-    items = object_of(answer).get("items") or []
+    items = [typed(item) for item in object_of(answer).get("items") or [] if item]
     return [item for item in items if same_job((item.get("task") or {}).get("url"), job)]
+
+
+def number_of(value: object) -> int | None:
+    """A number, whether it is written as one or as text; C(None) for everything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        return int(value)
+    except (ValueError, OverflowError):
+        return None
+
+
+def truth(value: object) -> bool:
+    """A boolean, whether it is written as one or as text."""
+    return str(value).lower() == "true"
+
+
+def typed(shown: Mapping[str, Any]) -> dict[str, Any]:
+    """A build or queue item with its numbers and booleans as such, however they are written."""
+    found = dict(shown)
+    found.update({name: number_of(found[name]) for name in _NUMBERS if name in found})
+    found.update({name: truth(found[name]) for name in _SWITCHES if name in found})
+    return found
 
 
 def is_over(build: Mapping[str, Any]) -> bool:
     """Server fact: between C(building) and C(inProgress) the result is set, but the build is still
     at work; older servers do not have C(inProgress).
     """
-    at_work = bool(build.get("building")) or bool(build.get("inProgress"))
-    return not at_work and build.get("result") is not None
+    return not _at_work(build) and build.get("result") is not None
+
+
+def is_running(build: Mapping[str, Any]) -> bool:
+    return _at_work(build) or ("result" in build and build["result"] is None)
+
+
+def _at_work(build: Mapping[str, Any]) -> bool:
+    return bool(build.get("building")) or bool(build.get("inProgress"))
 
 
 def shown(build: Mapping[str, Any], job: Job, base_url: str) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class Console:
     def read_to_end(self) -> None:
         """Take the rest of a finished build's log, as a whole where it cannot be had in pieces."""
         self.read()
-        if self.trouble is not None and self.trouble.status == 404:
+        if self.trouble is not None and self.trouble.status is not None:
             self._start_again()
             try:
                 self._take_from("consoleText", {})
@@ -76,6 +76,8 @@ class Console:
         with self._server.stream("reading the console log", path, query=query) as response:
             size = response.headers.get("X-Text-Size", "")
             following = int(size) if size.isdigit() else 0
+            if 0 < following == self._offset:
+                return  # nothing new, whatever comes with it
             if self._offset == 0 or following < self._offset:
                 self._start_again()
             for block in response.iter_content(_BLOCK):

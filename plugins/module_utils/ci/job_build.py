@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..core.errors import ToolchainError, invalid, shorten
@@ -48,6 +48,11 @@ class JobBuild:
         )
         for secret in filter(None, self._wanted.secrets):
             self._task.hide(secret)
+        if self._state.definitions is not None and self._wanted.repeated:
+            self._task.warn(
+                f"{self._what}: a parameter of the type of {', '.join(self._wanted.repeated)} takes"
+                " one value on most servers, which refuse a repeated one: set list_style to comma"
+            )
         if if_needed:
             known = self._successful(self._state) or self._joined(self._state)
             if known is not None:
@@ -64,8 +69,11 @@ class JobBuild:
             raise AssertionError("apply follows plan")
         user = self._task.connection.username
         trigger = Trigger(self._server, self._job, self._state, self._wanted, user)
-        triggered = trigger.send(self._params["delay"], self._paced)
-        return self._followed(triggered, changed=True, joined=triggered.folded)
+        wait = bool(self._params["wait"])
+        triggered = trigger.send(self._params["delay"], self._paced, wait=wait)
+        if triggered.item is None and triggered.number is None:
+            self._task.warn(f"{self._what}: the server did not name the queue item of the build")
+        return self._followed(triggered, changed=True, joined=triggered.folded, find=trigger.number)
 
     def _check_numbers(self) -> None:
         for name, lowest in _LOWEST.items():
@@ -88,7 +96,7 @@ class JobBuild:
                 f"{self._what}: the server does not show the values of {names}, so that builds"
                 " are compared without them"
             )
-        for build in state.builds:
+        for build in self._builds(state):
             accepted = build.get("result") in self._params["accept"]
             if accepted and builds.is_over(build) and parameters.equal(self._wanted, build):
                 watch = self._watch()
@@ -98,14 +106,17 @@ class JobBuild:
 
     def _joined(self, state: builds.State) -> dict[str, Any] | None:
         """The return values for a running or queued build with the wanted parameters."""
-        for build in state.builds:
-            if not builds.is_over(build) and parameters.equal(self._wanted, build):
+        for build in self._builds(state):
+            if builds.is_running(build) and parameters.equal(self._wanted, build):
                 running = Triggered(build.get("queueId"), int(build["number"]))
                 return self._followed(running, changed=False, joined=True, build=build)
         for item in builds.queued_items(self._server, self._what, self._job, state):
             if parameters.equal(self._wanted, item):
                 return self._followed(Triggered(int(item["id"])), changed=False, joined=True)
         return None
+
+    def _builds(self, state: builds.State) -> Iterator[Mapping[str, Any]]:
+        return builds.whole_builds(self._server, self._what, self._job, state)
 
     def _watch(self) -> Watch:
         hidden = [Secret(text) for text in self._wanted.secrets]
@@ -124,10 +135,11 @@ class JobBuild:
         changed: bool,
         joined: bool,
         build: Mapping[str, Any] | None = None,
+        find: Callable[[], int | None] = lambda: None,
     ) -> dict[str, Any]:
         """Wait, if asked to, and judge the result; every failure tells what is known."""
         watch = self._watch()
-        watch.item, watch.build = triggered.item, build
+        watch.item, watch.build, watch.find = triggered.item, build, find
         try:
             if self._params["wait"]:
                 self._wait(watch, triggered)

@@ -38,6 +38,7 @@ class Wanted:
     :param incomparable: names whose values the server does not show
     :param shown: values for people: C(expected) with secrets masked
     :param secrets: values that must not be shown
+    :param repeated: names that are sent more than once, but for those of types that take it
     :param whole: C(expected) is all that is known of the job's parameters: a build that has others
         is another one
     """
@@ -47,6 +48,7 @@ class Wanted:
     incomparable: list[str] = field(default_factory=list)
     shown: dict[str, str] = field(default_factory=dict)
     secrets: list[str] = field(default_factory=list)
+    repeated: list[str] = field(default_factory=list)
     whole: bool = False
 
 
@@ -68,13 +70,13 @@ def definitions_of(job: Mapping[str, Any]) -> tuple[Definition, ...] | None:
         return None
     found: list[Definition] = []
     for holder in properties:
-        for entry in (holder or {}).get("parameterDefinitions") or []:
+        for entry in filter(None, (holder or {}).get("parameterDefinitions") or []):
             default = entry.get("defaultParameterValue") or {}
             choices = entry.get("choices")
             found.append(
                 Definition(
                     str(entry.get("name")),
-                    str(entry.get("type") or ""),
+                    str(entry.get("type") or entry.get("_class") or "").rpartition(".")[2],
                     text(default["value"]) if "value" in default else None,
                     tuple(map(str, choices)) if isinstance(choices, list) else None,
                 )
@@ -103,7 +105,9 @@ def wanted(
         name = definition.name
         if name in values:
             value = _accepted(definition, values[name], list_style, job_name)
-            result.form += _fields(name, value, list_style)
+            fields = _fields(name, value, list_style)
+            result.form += fields
+            result.repeated += [name] if len(fields) > 1 and definition.is_a(*_SINGLE) else []
         _expect(result, definition, text(value) if name in values else definition.default)
     return result
 
@@ -120,9 +124,11 @@ def _expect(result: Wanted, definition: Definition, value: str | None) -> None:
 
 
 def _undefined(values: Mapping[str, Any], list_style: str) -> Wanted:
-    form = [pair for name, value in values.items() for pair in _fields(name, value, list_style)]
+    fields = {name: _fields(name, value, list_style) for name, value in values.items()}
+    form = [pair for pairs in fields.values() for pair in pairs]
     expected = {name: text(value) for name, value in values.items()}
-    return Wanted(form, expected, shown=dict(expected), whole=True)
+    repeated = [name for name, pairs in fields.items() if len(pairs) > 1]
+    return Wanted(form, expected, shown=dict(expected), repeated=repeated, whole=True)
 
 
 def _fields(name: str, value: object, list_style: str) -> list[tuple[str, str]]:
@@ -156,11 +162,9 @@ def _accepted(definition: Definition, value: object, list_style: str, job_name: 
     """The value as the server takes it; C(rejected) where it takes it for something else."""
     name = definition.name
     if isinstance(value, list):
-        if list_style == "repeat" and len(value) > 1 and definition.is_a(*_SINGLE):
-            raise _rejected(
-                job_name, f"the parameter '{name}' takes one value: set list_style to comma"
-            )
-        value = value if list_style == "repeat" and len(value) > 1 else text(value)
+        if list_style == "repeat" and len(value) > 1:
+            return value
+        value = text(value)
     if definition.is_a("Boolean"):
         value = text(value).lower()
         if value not in ("true", "false"):
@@ -176,27 +180,32 @@ def _rejected(job_name: str, reason: str) -> ToolchainError:
 
 
 def values_of(shown: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters of a build or queue item; the value is C(None) where the server does not show it.
+    """Parameters of a build or queue item; the value is C(None) where the server does not show it,
+    and a list where one action has the parameter more than once.
 
     Server facts: C(actions) holds empty objects and may hold parameters more than once; values of
     passwords and files are absent.
     """
-    return {str(entry.get("name")): entry.get("value") for entry in _entries(shown)}
+    found: dict[str, Any] = {}
+    for action in shown.get("actions") or []:
+        values: dict[str, list[Any]] = {}
+        for entry in _entries(action):
+            values.setdefault(str(entry.get("name")), []).append(entry.get("value"))
+        found |= {name: each if len(each) > 1 else each[0] for name, each in values.items()}
+    return found
 
 
 def displayed(shown: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters of a build for people: a password is masked."""
-    return {
-        str(entry.get("name")): MASK
-        if "Password" in str(entry.get("_class"))
-        else entry.get("value")
-        for entry in _entries(shown)
+    entries = [entry for action in shown.get("actions") or [] for entry in _entries(action)]
+    passwords = {
+        str(entry.get("name")) for entry in entries if "Password" in str(entry.get("_class"))
     }
+    return {name: MASK if name in passwords else value for name, value in values_of(shown).items()}
 
 
-def _entries(shown: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    for action in shown.get("actions") or []:
-        yield from (action or {}).get("parameters") or []
+def _entries(action: Mapping[str, Any] | None) -> Iterator[Mapping[str, Any]]:
+    yield from filter(None, (action or {}).get("parameters") or [])
 
 
 def equal(sought: Wanted, shown: Mapping[str, Any]) -> bool:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import secrets
@@ -15,14 +14,13 @@ from ..core.errors import ToolchainError, invalid
 from ..core.plan import Plan, unchanged
 from ..core.task import Task
 from ..core.wire import Answer, unreadable
-from . import wrapper
+from . import plain, wrapper
 from .client import hide_secrets, server_of
 
 _MACHINERY = re.compile(
     r"\s*at (java\.base/)?(org\.codehaus\.groovy|org\.apache\.groovy|groovy\.lang|sun\.reflect"
     r"|java\.lang\.reflect|jdk\.internal)\."
 )
-_JAVA_ERROR = re.compile(r"^[\w.$]+(Exception|Error)\b", re.MULTILINE)
 _MOST_FRAMES = 8
 _NOTHING: dict[str, Any] = {"output": "", "output_lines": [], "result": None}
 
@@ -37,13 +35,13 @@ class ScriptOperation:
         self._arguments: Mapping[str, Any] = params["arguments"] or {}
         hide_secrets(task, self._arguments)
         self._changed_when = _pattern(params["changed_when_output"])
-        self._server = server_of(task)
+        self._server, self._warn = server_of(task), task.warn
 
     def plan(self) -> Plan:
         if self._unless is not None:
             what = "running the unless script"
             if _says_true(self._run(what, self._unless, only_reads=True)):
-                return unchanged(_NOTHING)
+                return unchanged(_NOTHING, state="")
         return Plan("", self._script, "run", result=_NOTHING)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
@@ -62,9 +60,21 @@ class ScriptOperation:
         )
         ended = wrapper.ended(answer.text, marker)
         if ended is None:
-            raise _unfinished(answer)
+            ended = self._plain(what, answer, marker)
         if ended.exception is not None:
             raise _thrown(answer, ended, ended.exception)
+        return ended
+
+    def _plain(self, what: str, answer: Answer, marker: str) -> wrapper.Ended:
+        """The answer of a server that did not run the program around the script."""
+        ended = plain.read(answer.text, marker)
+        if ended is None:
+            raise _unfinished(answer)
+        if ended.exception is None:
+            self._warn(
+                f"{what}: the answer does not tell how the script ended; it is taken for the output"
+                " of a script that came to its end"
+            )
         return ended
 
 
@@ -100,22 +110,18 @@ def _says_true(ended: wrapper.Ended) -> bool:
 
 def _decoded(result: Any) -> Any:
     """A text that is a JSON object or array as what it stands for."""
-    if not isinstance(result, str) or not result.lstrip().startswith(("{", "[")):
-        return result
-    try:
-        return json.loads(result)
-    except ValueError:
-        return result
+    looks_so = isinstance(result, str) and result.lstrip().startswith(("{", "["))
+    return plain.decoded(result) if looks_so else result
 
 
 def _unfinished(answer: Answer) -> ToolchainError:
     """The error for an answer that does not tell the end of the script."""
     text = answer.text
     if errors.looks_like_html(text):
-        return unreadable(answer, "the script's output")
+        error = unreadable(answer, "the script's output")
+        error.result["changed"] = False  # a page is from something that runs no scripts
+        return error
     said = errors.shorten(text)
-    if _JAVA_ERROR.search(text):
-        return answer.error("failed", f"the server could not run the script: {said}", said)
     return answer.error(
         "protocol",
         "the answer does not tell how the script ended: it was cut, or the script ended the server,"

@@ -20,20 +20,28 @@ from ..core.transport import Transport
 from ..core.wire import Answer, is_login_page
 from . import parameters
 from .address import Job
-from .builds import State, queued_items, read_job
+from .builds import State, queued_items, read_job, whole_builds
 from .waiting import Pace, TimeUp
 
-_ITEM = re.compile(r"/queue/item/(\d+)/?$")
+_ITEM = re.compile(r"(?:^|/)queue/item/(\d+)/?$")
 #: A proxy says that the server behind it did not answer: the trigger may have arrived.
 _LOST_BEHIND_PROXY = (502, 504)
-#: How often, and how long at most (seconds), a build is looked for whose answer was lost.
+#: How often, and how long at most (seconds), a build is looked for whose answer was lost; how often
+#: where the answer says that there is none.
 _LOOKS = 5
+_LOOKS_IF_REFUSED = 2
 _LOOKING = 30.0
+_WRONG_PARAMETERS = re.compile(
+    r"not parameteri[sz]ed|no such parameter|illegal (choice|number of parameter values)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
 class Triggered:
-    """Where the build is: a queue item, or a number when it was found among the builds."""
+    """Where the build is: a queue item, or a number when it was found among the builds; neither
+    where a server that took the request does not tell.
+    """
 
     item: int | None
     number: int | None = None
@@ -59,26 +67,34 @@ class Trigger:
         self._wanted, self._user = wanted, user
         self._what = f"building the job '{job.name}'"
 
-    def send(self, delay: int | None, pace: Callable[[float], Pace]) -> Triggered:
+    def send(self, delay: int | None, pace: Callable[[float], Pace], *, wait: bool) -> Triggered:
         """Start the build.
 
         :param delay: quiet period in seconds, C(None) for the job's own
         :param pace: makes the pauses of a search for a lost answer, given its longest duration
+        :param wait: whether the build has to be known: a server need not name it
         """
         try:
             answer = self._post(delay)
         except ToolchainError as error:
             if error.unanswered or error.status in _LOST_BEHIND_PROXY:
                 return self._found_or(error, pace(_LOOKING))
-            raise _refusal(error) from None
+            raise self._refusal(error) from None
         location = answer.headers.get("Location", "")
         found = _ITEM.search(urlsplit(location).path)
         if found is not None:
             return Triggered(int(found[1]), folded=answer.status in (302, 303))
         if answer.status == 302:
-            raise self._refused(answer, location)
+            return self._found_or(self._refused(answer, location), pace(_LOOKING), refused=True)
+        if not wait:
+            return self._look()[0] or Triggered(None)
         unnamed = answer.error("protocol", "the server did not name the queue item of the build")
         return self._found_or(unnamed, pace(_LOOKING))
+
+    def number(self) -> int | None:
+        """The number of our build as far as the job shows it now, whatever its queue item is."""
+        found = self._look()[0]
+        return None if found is None else found.number
 
     def _post(self, delay: int | None) -> Answer:
         """Server fact: C(build) refuses a job with parameters, C(buildWithParameters) one without;
@@ -92,13 +108,13 @@ class Trigger:
             f"{self._job.path}/{'build' if plain else 'buildWithParameters'}",
             query={} if delay is None else {"delay": f"{delay}sec"},
             form=self._wanted.form,
-            expect=(200, 201, 302, 303),
+            expect=(200, 201, 202, 204, 302, 303),
         )
 
     def _refused(self, answer: Answer, location: str) -> ToolchainError:
         if is_login_page(urljoin(answer.url, location)):
-            return _refusal(self._server.failure(answer))
-        return _refusal(
+            raise self._refusal(self._server.failure(answer))
+        return self._refusal(
             answer.error(
                 "rejected",
                 f"the server queued nothing (it answered 302 to {clean_url(location)}):"
@@ -107,38 +123,46 @@ class Trigger:
             )
         )
 
-    def _found_or(self, error: ToolchainError, pace: Pace) -> Triggered:
+    def _found_or(self, error: ToolchainError, pace: Pace, refused: bool = False) -> Triggered:
         """Look for our own build in the queue and among the new builds; never send again."""
-        answered = 0
-        while answered < _LOOKS:
-            state = self._look()
-            found = None if state is None else self._own(state)
+        looks = _LOOKS_IF_REFUSED if refused else _LOOKS
+        while looks > 0:
+            found, answered = self._look()
             if found is not None:
                 return found
-            answered += int(state is not None)
+            looks -= int(answered)
             try:
                 pace.pause(self._what)
             except TimeUp:
                 break
         raise error.with_words("no build of it was found, and it is not sent again")
 
-    def _look(self) -> State | None:
-        """The job now, C(None) where the server does not show it."""
+    def _look(self) -> tuple[Triggered | None, bool]:
+        """Our own build as the server shows it now, and whether the server answered."""
         try:
-            return read_job(self._server, self._what, self._job, lookback=50)
+            state = read_job(self._server, self._what, self._job, lookback=50)
+            return self._own(state), True
         except ToolchainError:
-            return None
+            return None, False
 
     def _own(self, state: State) -> Triggered | None:
-        before, first = self._state.newest_queue_id, self._state.next_number
-        for build in reversed(state.builds):
-            queue_id, number = build.get("queueId"), int(build["number"])
-            later = not isinstance(queue_id, int) or queue_id > before
-            if later and number >= (first or 0) and self._is_ours(build):
-                return Triggered(queue_id, number)
+        found = self._own_build(state)
+        if found is not None:
+            return found
         for item in queued_items(self._server, self._what, self._job, state):
-            if int(item.get("id") or 0) > before and self._is_ours(item):
+            later = (item.get("id") or 0) > self._state.newest_queue_id
+            if later and self._is_ours(item):
                 return Triggered(int(item["id"]))
+        return None
+
+    def _own_build(self, state: State) -> Triggered | None:
+        """The first of the builds that are new since the job was read before."""
+        before = self._state.newest_queue_id
+        new = whole_builds(self._server, self._what, self._job, state, self._state.next_number)
+        for build in reversed(list(new)):
+            queue_id = build.get("queueId")
+            if (queue_id is None or queue_id > before) and self._is_ours(build):
+                return Triggered(queue_id, int(build["number"]))
         return None
 
     def _is_ours(self, shown: Mapping[str, Any]) -> bool:
@@ -151,13 +175,19 @@ class Trigger:
         mine = self._user is None or not users or self._user.casefold() in users
         return mine and parameters.equal(self._wanted, shown)
 
+    def _refusal(self, error: ToolchainError) -> ToolchainError:
+        """The error of a trigger that surely started nothing.
 
-def _refusal(error: ToolchainError) -> ToolchainError:
-    """The error of a trigger that surely started nothing.
-
-    Server fact: a parameter value that is not allowed is a 500 without words.
-    """
-    error.result["changed"] = False
-    if error.status != 500:
-        return error
-    return error.with_words("it does so over values that a parameter does not take, among others")
+        Server fact: a parameter value that is not allowed is a 500, on newer servers without words.
+        """
+        error.result["changed"] = False
+        if _WRONG_PARAMETERS.search(error.detail or ""):
+            error.kind = "rejected"
+        elif error.status != 500 or error.method != "POST":
+            return error
+        repeated = ", ".join(self._wanted.repeated)
+        if repeated:
+            return error.with_words(f"{repeated} may take one value only: set list_style to comma")
+        return error.with_words(
+            "it does so over values that a parameter does not take, among others"
+        )

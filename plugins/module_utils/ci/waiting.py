@@ -19,7 +19,7 @@ from ..core.errors import ToolchainError
 from ..core.transport import Transport
 from ..core.wire import Answer
 from .address import Job, build_path
-from .builds import BUILD_FIELDS, NEWEST, is_over
+from .builds import BUILD_FIELDS, NEWEST, is_over, number_of, truth, typed
 from .client import object_of
 from .console import Console
 
@@ -101,6 +101,8 @@ class Watch:
         self._what = f"waiting for a build of the job '{job.name}'"
         self._why = ""
         self._expected: float | None = None
+        #: Finds the number of the build on a server that names the queue item of no build.
+        self.find: Callable[[], int | None] = lambda: None
         self.item: int | None = None
         self.build: Mapping[str, Any] | None = None
         self.console: Console | None = None
@@ -126,7 +128,7 @@ class Watch:
                 self._missing(f"build #{number} is not on the server any more")
             elif answer is not None:
                 self._missing_since = None
-                self.build = object_of(answer)
+                self.build = typed({**object_of(answer), "number": number})
                 if is_over(self.build):
                     self.finish()
                     return self.build
@@ -164,13 +166,13 @@ class Watch:
         if answer.status == 404:
             return self._search(item)
         self._missing_since = None
-        shown = object_of(answer)
+        shown = typed(object_of(answer))
         if shown.get("cancelled"):
             raise answer.error("failed", f"queue item {item} was cancelled before it was built")
-        number = (shown.get("executable") or {}).get("number")
+        number = number_of((shown.get("executable") or {}).get("number"))
         if number is None:
             self._queued(item, shown)
-        return None if number is None else int(number)
+        return number
 
     def _search(self, item: int) -> int | None:
         """Look for an unknown item in the job itself and among its builds."""
@@ -178,15 +180,26 @@ class Watch:
         if answer is None or answer.status == 404:
             return None
         shown = object_of(answer)
-        for build in shown.get("builds") or []:
-            if build.get("queueId") == item:
-                return int(build["number"])
-        if shown.get("inQueue"):
+        number = self._built(item, shown)
+        if number is not None:
+            return number
+        if truth(shown.get("inQueue")):
             self._missing_since = None
             self._queued(item, shown.get("queueItem") or {})
         else:
             self._missing(f"queue item {item} is gone without a build: it was probably cancelled")
         return None
+
+    def _built(self, item: int, shown: Mapping[str, Any]) -> int | None:
+        """The number of an item's build among those of a job; where they do not name their items,
+        that of the build which is ours.
+        """
+        listed = [typed(build) for build in shown.get("builds") or [] if build]
+        for build in listed:
+            if build.get("queueId") == item:
+                return number_of(build.get("number"))
+        named = any(build.get("queueId") for build in listed)
+        return None if named or not listed else self.find()
 
     def _missing(self, reason: str) -> None:
         now = self._pace.now()

@@ -21,6 +21,7 @@ SCRIPT_NAME = "ci_script.groovy"
 _PIECE = 60_000
 
 _PROGRAM = r"""// toolchain-wrapper v1
+@COMMENT@
 import groovy.json.JsonOutput
 import groovy.json.JsonSlurper
 import org.codehaus.groovy.ast.ClassCodeVisitorSupport
@@ -183,7 +184,18 @@ def wrapped(script: str, arguments: Mapping[str, Any], marker: str, *, only_read
     pieces = [payload[start : start + _PIECE] for start in range(0, len(payload), _PIECE)]
     lines = [f"def payload = '{pieces[0]}'", *(f"payload += '{piece}'" for piece in pieces[1:])]
     program = _PROGRAM.replace("@MARKER@", marker).replace("@NAME@", SCRIPT_NAME)
-    return program.replace("@PAYLOAD@", "\n".join(lines))
+    program = program.replace("@PAYLOAD@", "\n".join(lines))
+    return program.replace("@COMMENT@", _comment(script))
+
+
+def _comment(script: str) -> str:
+    """The script for people who read the server's log of scripts; nothing of it is run.
+
+    The language reads escapes as C(\\u000a) in comments too: they are broken up.
+    """
+    shown = re.sub(r"\\(?=u)", r"\\ ", script)
+    lines = re.split(r"\r\n|\r|\n", shown)
+    return "\n".join("// " + "".join(c if c.isprintable() else " " for c in line) for line in lines)
 
 
 def ended(text: str, marker: str) -> Ended | None:

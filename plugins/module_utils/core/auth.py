@@ -5,10 +5,11 @@ interface, 5).
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, quote_plus, urlencode
 
 from .errors import ToolchainError, invalid
 from .options import Connection, OAuth
@@ -47,8 +48,7 @@ class Basic:
         self._username, self._password = username, password
 
     def __call__(self, request: PreparedRequest) -> PreparedRequest:
-        pair = f"{self._username}:{self._password.reveal()}".encode()
-        request.headers["Authorization"] = f"Basic {b64encode(pair).decode()}"
+        request.headers["Authorization"] = f"Basic {_basic(self._username, self._password)}"
         return request
 
 
@@ -117,6 +117,27 @@ def login_of(connection: Connection, api_key_header: str = "X-Api-Key") -> Login
     return Anonymous()
 
 
+def spellings(connection: Connection) -> tuple[Secret, ...]:
+    """The secrets of a connection in every form in which a request carries them, and in which a
+    server or a proxy may show it again: bare, percent-encoded, in the header of HTTP basic.
+    """
+    texts = filter(None, (secret.reveal() for secret in connection.secrets))
+    forms = {form for text in texts for form in _forms(text)}
+    if connection.username is not None and connection.password is not None:
+        forms.add(_basic(connection.username, connection.password))
+    return tuple(map(Secret, forms))
+
+
+def _forms(text: str) -> tuple[str, ...]:
+    encoded = quote(text, safe="")
+    small = re.sub("%[0-9A-F]{2}", lambda found: found.group().lower(), encoded)
+    return text, encoded, small, quote_plus(text)
+
+
+def _basic(username: str, password: Secret) -> str:
+    return b64encode(f"{username}:{password.reveal()}".encode()).decode()
+
+
 class Crumb:
     """The anti-forgery token of the CI server: asked for with the same credentials and the same
     session cookie.
@@ -126,8 +147,8 @@ class Crumb:
     :param kept: what the kept-alive session remembers, so that items of a loop ask once
 
     Sources: written interface, 4.4 and 5; server fact: the issuer answers 404 where protection is
-    switched off; its XML
-    form is answered for two exact expressions only.
+    switched off; its XML form is answered for two exact expressions only. A server that answers 404
+    and then refuses a write for want of a crumb is asked for the XML form, too.
     """
 
     _XML = ('concat(//crumbRequestField,":",//crumb)', "concat(//crumbRequestField,'=',//crumb)")
@@ -136,6 +157,7 @@ class Crumb:
         self, fetch: Callable[[str, Mapping[str, str]], tuple[int, Any]], kept: dict[str, Any]
     ) -> None:
         self._fetch, self._kept = fetch, kept
+        self._needed = False
 
     def headers(self) -> dict[str, str]:
         """The header that a write needs; empty where the server asks for none."""
@@ -145,11 +167,12 @@ class Crumb:
         return dict(crumb)
 
     def forget(self) -> None:
-        self._kept.pop("crumb", None)
+        self._needed = self._kept.pop("crumb", None) == {}
 
     def _ask(self) -> dict[str, str]:
         status, body = self._fetch("crumbIssuer/api/json", {})
-        if status == 404:
+        switched_off = status == 404
+        if switched_off and not self._needed:
             return {}
         if status == 200 and isinstance(body, Mapping) and body.get("crumb"):
             return {str(body.get("crumbRequestField") or "Jenkins-Crumb"): str(body["crumb"])}
@@ -160,6 +183,8 @@ class Crumb:
             )
             if status == 200 and separator and crumb and "<" not in field:
                 return {field: crumb}
+        if switched_off:
+            return {}
         raise ToolchainError(
             "protocol", "the CI server gave no crumb that can be understood", status=status
         )

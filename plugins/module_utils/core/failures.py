@@ -45,11 +45,12 @@ def failure_of(error: Exception, request: Request, timeout: float) -> Failure:
     unanswered = not unsent and not request.reads
     if unanswered:
         reason += "; whether the server acted on the request is not known"
+    url = clean_url(request.url)
     found = ToolchainError(
         kind,
-        f"{request.what}: {reason} ({clean_url(request.url)})",
+        f"{request.what}: {reason} ({url.partition('?')[0]})",  # a query is longer than the rest
         method=request.method,
-        url=clean_url(request.url),
+        url=url,
         detail=reason,
         unanswered=unanswered,
     )

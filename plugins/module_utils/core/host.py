@@ -8,6 +8,8 @@ from typing import Any, NoReturn
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
+from .accounting import Accounting
+from .auth import spellings
 from .errors import ToolchainError, invalid
 from .options import argument_spec, resolve
 from .plan import Operation
@@ -47,14 +49,14 @@ def run(
     module = _Module(argument_spec=spec, supports_check_mode=True, **constraints)
     if REQUESTS_MISSING is not None:
         error = invalid(missing_required_lib("requests"))
-        module.fail_json(error.message, error=error.as_dict(), exception=REQUESTS_MISSING)
+        module.fail_json(**_refusal(error), exception=REQUESTS_MISSING)
     try:
         connection = resolve(service, module.params.get)
     except ToolchainError as error:
-        module.fail_json(error.message, error=error.as_dict())
+        module.fail_json(**_refusal(error))
     hide = module.no_log_values.add
     task = Task(module.params, connection, module.warn, module.check_mode, hide=hide)
-    module.no_log_values.update(secret.reveal() for secret in connection.secrets)
+    module.no_log_values.update(secret.reveal() for secret in spellings(connection))
     module.no_log_values.update(secrets_of_url(module.params.get("url") or ""))
     try:
         values = _values(operation(task), module.check_mode, module._diff)
@@ -62,6 +64,11 @@ def run(
         failure = task.failure(error)
         module.fail_json(failure.pop("msg"), **failure)
     module.exit_json(**values, http=task.accounting.as_dict())
+
+
+def _refusal(error: ToolchainError) -> dict[str, Any]:
+    """The return values of a task that failed before there was a connection."""
+    return {"msg": error.message, "error": error.as_dict(), "http": Accounting().as_dict()}
 
 
 def _values(operation: Operation, predict: bool, with_diff: bool) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import netrc
 import os
 import re
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from ansible.module_utils.basic import env_fallback
+from ansible.module_utils.errors import AnsibleFallbackNotFound
 
 from .errors import invalid
 from .ltoken import login_of_token_file
@@ -120,11 +121,21 @@ def settings_options(service: str) -> dict[str, dict[str, Any]]:
     return {**_SETTINGS, **_SERVICE_SETTINGS.get(service, {})}
 
 
+def _variable(name: str) -> str:
+    """A variable for Ansible to fall back to; an empty one is none, as a credential of AWX leaves
+    it where its optional fields are not filled in.
+    """
+    value = os.environ.get(name)
+    if not value:
+        raise AnsibleFallbackNotFound
+    return value
+
+
 def argument_spec(service: str) -> dict[str, dict[str, Any]]:
     """The connection options of a service as an argument spec."""
     spec: dict[str, dict[str, Any]] = {}
     for name, option in settings_options(service).items():
-        spec[name] = {**option, "fallback": (env_fallback, [environment_name(service, name)])}
+        spec[name] = {**option, "fallback": (_variable, [environment_name(service, name)])}
     for name in credential_options(service):
         spec[name] = {"type": "path" if name in _PATH_OPTIONS else "str"}
         if name in _SECRET_OPTIONS:
@@ -161,6 +172,7 @@ def resolve(
         named = {**from_env, **named}
     settings = {name: get(name) for name in settings_options(service) if name != "url"}
     _check_files(service, settings)
+    _check_numbers(service, settings)
     return Connection(
         service=service, url=address, settings=settings, **_login(service, address, named)
     )
@@ -171,6 +183,16 @@ def _check_files(service: str, settings: Mapping[str, Any]) -> None:
         file = settings.get(name)
         if file is not None and not os.access(file, os.R_OK):
             raise invalid(f"{name} of the {service} service: {file} cannot be read")
+
+
+def _check_numbers(service: str, settings: Mapping[str, Any]) -> None:
+    timeout = settings.get("timeout")
+    if timeout is not None and not (timeout > 0 and math.isfinite(timeout)):
+        raise invalid(f"timeout of the {service} service is {timeout:g}: give more than 0 seconds")
+    for name in ("retries", "retry_max_wait"):
+        value = settings.get(name)
+        if value is not None and not value >= 0:
+            raise invalid(f"{name} of the {service} service is {value:g}: give 0 or more")
 
 
 def _is_credential(service: str, named: Mapping[str, Any]) -> bool:
@@ -190,6 +212,8 @@ def _address(service: str, url: Any) -> tuple[str, str | None, str | None]:
             f" or {environment_name(service, 'url')}"
         )
     try:
+        if len(str(url).split()) != 1:
+            raise ValueError("there is a blank in it")
         parts = urlsplit(str(url).strip())
         host, port = parts.hostname, parts.port
     except ValueError as error:
@@ -306,6 +330,8 @@ def _netrc(service: str, url: str, path: str) -> dict[str, Any]:
         raise invalid(
             f"the credentials file {path} is not in netrc format (line {error.lineno})"
         ) from None
+    except UnicodeDecodeError:
+        raise invalid(f"the credentials file {path} is not text in UTF-8") from None
     if entry is None or not entry[0] or not entry[2]:
         raise invalid(
             f"the credentials file {path} has no login and password for the machine {host}"

@@ -23,8 +23,8 @@ def require_login(answer: Answer, has_credentials: bool) -> None:
     if answer.status in (401, 403) and denied is not None:
         raise _refused(
             answer,
-            f"the server refuses every login of this account ({denied.strip()}): log in once with"
-            " a browser, then try again",
+            f"the server answered {answer.status} and refuses every login of this account"
+            f" ({denied.strip()}): log in once with a browser, then try again",
             denied,
         )
     seen = _seen(answer) if has_credentials and answer.status != 401 else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .accounting import Accounting
-from .auth import login_of
+from .auth import login_of, spellings
 from .errors import ToolchainError
 from .options import Connection
 from .progress import progress
@@ -53,11 +53,11 @@ class Task:
 
     def progress(self, line: str) -> None:
         """Tell a waiting user what goes on."""
-        progress(mask(line, self.connection.secrets))
+        progress(mask(line, spellings(self.connection)))
 
     def failure(self, error: ToolchainError) -> dict[str, Any]:
         """The return values of a failed task (interface contract, 1.3)."""
-        secrets = self.connection.secrets
+        secrets = spellings(self.connection)
         described = {
             name: mask(value, secrets) if isinstance(value, str) else value
             for name, value in error.as_dict().items()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from urllib.parse import urlsplit
 
 from . import errors
 from .accounting import Accounting
-from .auth import Anonymous, Crumb, Login
+from .auth import Anonymous, Crumb, Login, spellings
 from .errors import ToolchainError, invalid
 from .failures import Failure, failure_of
 from .options import Connection
@@ -40,6 +41,8 @@ _RETRIED_READS = frozenset({429, 502, 503, 504})
 _KEEPING_METHOD = frozenset({307, 308})
 _MOST_REDIRECTS = 5
 _FIRST_WAIT = 0.5  # seconds
+#: The words of a 403 that is about the anti-forgery token; every page has a trail of breadcrumbs.
+_CRUMB = re.compile(r"\bcrumb\b", re.IGNORECASE)
 
 
 class Transport:
@@ -150,7 +153,7 @@ class Transport:
             judge(answer)
         if answer.status not in expect:
             raise self.failure(answer)
-        self.accounting.add(acknowledged=int(not reads))
+        self.accounting.add(acknowledged=int(not reads and answer.status < 400))
         return answer
 
     @contextmanager
@@ -182,7 +185,7 @@ class Transport:
         location = answer.headers.get("Location")
         if location is not None and answer.status in REDIRECTS:
             return self._redirect_error(answer.request, answer.status, target(answer.url, location))
-        detail = errors.shorten(mask(self._describe(answer), self.connection.secrets))
+        detail = errors.shorten(mask(self._describe(answer), spellings(self.connection)))
         said = f": {detail}" if detail else " without a word"
         return answer.error(
             errors.kind_of_status(answer.status),
@@ -272,7 +275,8 @@ class Transport:
             url = there
         raise ToolchainError(
             "protocol",
-            f"{request.what}: the server redirects in circles",
+            f"{request.what}: the server answered {response.status_code} and redirects in circles",
+            status=response.status_code,
             method=request.method,
             url=clean_url(url),
         )
@@ -287,25 +291,25 @@ class Transport:
         headers = dict(request.headers)
         if self._crumb is not None and request.method == "POST":
             headers.update(self._crumb.headers())
-        self.accounting.add(
-            requests=1, writes=int(not request.reads), bytes_sent=len(request.body or b"")
-        )
+        self.accounting.add(requests=1, writes=int(not request.reads))
         upload = (
             None
             if request.open_body is None
             else Upload(request.open_body(), request.size, self.accounting)
         )
+        login = self._login if at_home else Anonymous()
+        sent: bytes | str | None = request.body
         try:
-            login, body = (
-                self._login if at_home else Anonymous(),
-                request.body if upload is None else upload,
-            )
+            body = request.body if upload is None else upload
             response = self._kept.send(
                 request.method, url, headers, body=body, login=login, timeout=self._timeout
             )
+            if upload is None:
+                sent = response.request.body  # with a login that goes into the form
         finally:
             if upload is not None:
                 upload.close()
+            self.accounting.add(bytes_sent=len(sent or b""))
         if not request.streamed:
             self.accounting.add(bytes_received=len(response.content))
         return response
@@ -341,21 +345,23 @@ class Transport:
         answer = Answer(
             response.status_code, response.headers, response.content, request, response.url
         )
-        detail = errors.shorten(mask(self._describe(answer), self.connection.secrets))
+        detail = errors.shorten(mask(self._describe(answer), spellings(self.connection)))
         limit = f"longer than retry_max_wait ({self._longest_wait:g} s)"
-        return answer.error(
-            "rate_limited",
-            f"the server asks to wait {seconds:.0f} s before the next request, {limit}",
-            detail,
+        message = (
+            f"the server answered {answer.status} and asks to wait {seconds:.0f} s before the next"
+            f" request, {limit}"
         )
+        said = f"{message}: {detail}" if detail else message
+        return answer.error("rate_limited", said, detail)
 
     def _redirect_error(self, request: Request, status: int, target: str) -> ToolchainError:
         login, where = is_login_page(target), clean_url(target)
         if login:
-            reason = f"the server redirects to its login page {where}: check the credentials"
+            reason = f"redirects to its login page {where}: check the credentials"
         else:
-            reason = f"the server redirects to {where}, which is not followed: correct url"
-        message, url = f"{request.what}: {reason}", clean_url(request.url)
+            reason = f"redirects to {where}, which is not followed: correct url"
+        message = f"{request.what}: the server answered {status} and {reason}"
+        url = clean_url(request.url)
         return ToolchainError(
             "auth" if login else "protocol", message, status=status, method=request.method, url=url
         )
@@ -363,7 +369,9 @@ class Transport:
     def _crumb_refused(self, request: Request, outcome: requests.Response | Failure) -> bool:
         if self._crumb is None or isinstance(outcome, Failure) or request.method != "POST":
             return False
-        return outcome.status_code == 403 and "no valid crumb" in outcome.text.lower()
+        if outcome.status_code != 403 or "X-Required-Permission" in outcome.headers:
+            return False
+        return _CRUMB.search(errors.words(outcome.text)) is not None
 
     def _fetch_crumb(self, path: str, query: Mapping[str, str]) -> tuple[int, Any]:
         answer = self.read(

@@ -14,6 +14,7 @@ from .digests import Digests, digests_of
 
 #: Server fact: the kinds of archives that are expanded, told by the end of the name.
 SUFFIXES = (".zip", ".tar.gz", ".tgz", ".tar")
+_SAYS_UTF8 = 0x800
 
 
 def entries_of(path: str) -> dict[str, Digests]:
@@ -44,7 +45,19 @@ def _of_zip(path: str) -> Iterator[tuple[str, IO[bytes]]]:
         for member in archive.infolist():
             if not member.is_dir():
                 with archive.open(member) as stream:
-                    yield member.filename, stream
+                    yield _name_in_zip(member), stream
+
+
+def _name_in_zip(member: zipfile.ZipInfo) -> str:
+    """The name as servers read it. Packers write UTF-8 without saying so, which Python takes for
+    code page 437.
+    """
+    if member.flag_bits & _SAYS_UTF8:
+        return member.filename
+    try:
+        return member.filename.encode("cp437").decode()
+    except UnicodeError:
+        return member.filename
 
 
 def _of_tar(path: str) -> Iterator[tuple[str, IO[bytes]]]:

@@ -18,7 +18,7 @@ from .builds import Promotion
 from .client import Client, repository_key
 from .properties import texts_of
 from .repositories import deployment_target
-from .words import messages_of
+from .words import errors_in, messages_of, text_of
 
 #: Field of the request (written interface 2.1) to option.
 _FIELDS = {
@@ -65,7 +65,7 @@ class PromoteBuild:
         self._read()
         newest = self._newest()
         if self._target is not None and not (newest and newest.repository == self._target):
-            self._target = deployment_target(self._client, self._target)
+            self._target = self._behind(self._target)
         if not self._params["force"] and self._is_done():
             promotion = (newest or Promotion(None, self._target)).as_dict()
             return Plan({}, {}, result={"messages": [], "promotion": promotion})
@@ -76,6 +76,18 @@ class PromoteBuild:
         result = {"messages": [], "promotion": wanted.as_dict()}
         after = {**before, **without_none(self._shown(wanted))}
         return Plan(before, after, "update" if before else "create", result=result)
+
+    def _behind(self, target: str) -> str:
+        """The repository that the target stands for. One that is not shown may be there all the
+        same: the server decides.
+        """
+        try:
+            return deployment_target(self._client, target)
+        except ToolchainError as error:
+            if error.kind != "not_found":
+                raise
+            self._task.warn(f"what the repository '{target}' is cannot be read: {error}")
+            return target
 
     def _shown(self, promotion: Promotion) -> dict[str, Any]:
         return {"status": promotion.status, "repository": promotion.repository}
@@ -171,7 +183,7 @@ class PromoteBuild:
         if answer.status == 400 and not messages:
             raise self._client.transport.failure(answer)
         if wrong or answer.status == 400:
-            said = shorten("; ".join(wrong or [one["message"] for one in messages]))
+            said = shorten(errors_in(answer.text) or "; ".join(one["message"] for one in messages))
             error = answer.error("rejected", f"the server reports: {said}", said)
             error.result["messages"] = messages
             raise error
@@ -208,7 +220,9 @@ def _messages(answer: Answer) -> list[dict[str, str]]:
     if looks_like_html(answer.text):
         raise unreadable(answer, "JSON")
     found = messages_of(answer.text)
-    text = answer.text.strip()
+    text = text_of(answer.text)
+    if answer.status < 300 and not found and errors_in(answer.text):
+        return [{"level": "ERROR", "message": errors_in(answer.text)}]
     if found or answer.status == 400 or not text or text.startswith(("{", "[")):
         return found
     return [{"level": "INFO", "message": shorten(text)}]

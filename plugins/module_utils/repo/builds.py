@@ -5,6 +5,7 @@ C(statuses)).
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +18,10 @@ from .client import Client, object_of
 
 #: Seconds before a record that is not there is looked for once more: a promotion rewrites it.
 _REWRITE = 0.5
-_FORMATS = ("%Y-%m-%dT%H:%M:%S.%f%z", "%Y-%m-%dT%H:%M:%S%z")
+_TIME = re.compile(
+    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d+))? ?(?:Z|([+-]\d\d):?(\d\d)?)?",
+    re.IGNORECASE,
+)
 _OLDEST = datetime.min.replace(tzinfo=timezone.utc)
 
 
@@ -56,32 +60,42 @@ def read_record(client: Client, name: str, number: str) -> Mapping[str, Any]:
 
 
 def promotions(record: Mapping[str, Any]) -> list[Promotion]:
-    """The promotions of a build, the oldest first; empty where the record shows none."""
-    entries = [entry for entry in record.get("statuses") or [] if isinstance(entry, Mapping)]
-    return [
-        Promotion(*(_text(entry.get(name)) for name in ("status", "repository")), **_when(entry))
-        for entry in sorted(entries, key=lambda entry: _moment(entry.get("timestamp")))
-    ]
+    """The promotions of a build, the oldest first; empty where the record shows none.
+
+    One without a time that can be read stays behind the one before it.
+    """
+    found: list[tuple[datetime, Promotion]] = []
+    moment = _OLDEST
+    for entry in record.get("statuses") or []:
+        if isinstance(entry, Mapping):
+            moment = _moment(entry.get("timestamp")) or moment
+            found.append((moment, _promotion(entry)))
+    return [promotion for _moment, promotion in sorted(found, key=lambda pair: pair[0])]
 
 
-def _when(entry: Mapping[str, Any]) -> dict[str, str | None]:
-    return {"timestamp": _text(entry.get("timestamp")), "user": _text(entry.get("user"))}
+def _promotion(entry: Mapping[str, Any]) -> Promotion:
+    names = ("status", "repository", "timestamp", "user")
+    return Promotion(*(_text(entry.get(name)) for name in names))
 
 
 def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def _moment(value: Any) -> datetime:
-    """A time as the server writes it (C(2024-01-02T03:04:05.678+0000)); the oldest of all where
-    it cannot be read.
+def _moment(value: Any) -> datetime | None:
+    """A time as the server writes it (C(2024-01-02T03:04:05.678+0000); UTC without a zone) or as
+    epoch milliseconds; C(None) where it is neither.
     """
-    for form in _FORMATS:
-        try:
-            return datetime.strptime(str(value), form)  # noqa: DTZ007 - both have a zone
-        except ValueError:
-            continue
-    return _OLDEST
+    text = str(value).strip()
+    found = _TIME.fullmatch(text)
+    try:
+        if found is None:
+            return datetime.fromtimestamp(int(text) / 1000, timezone.utc)
+        day, clock, fraction, hours, minutes = found.groups()
+        zone = f"{hours or '+00'}:{minutes or '00'}"
+        return datetime.fromisoformat(f"{day}T{clock}.{(fraction or '')[:6]:0<6}{zone}")
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def relocated(

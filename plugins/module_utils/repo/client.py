@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..core import wire
-from ..core.errors import invalid
+from ..core.errors import invalid, looks_like_html
 from ..core.task import Task
 from ..core.wire import Answer, unreadable
 from .dialect import dialect_of
-from .words import describe
+from .words import describe, errors_in
 
 
 class Client:
@@ -30,6 +30,12 @@ class Client:
             api_key_header=self.dialect.api_key_header,
             connections=connections,
         )
+
+    def write(self, what: str, method: str, path: str, **parts: Any) -> Answer:
+        """Send a write; see :meth:`Transport.send`. An answer that is a page, or that reports
+        errors, is a failure whatever its status.
+        """
+        return self.transport.write(what, method, path, judge=_refuse, **parts)
 
     def query_items(
         self, what: str, criteria: Mapping[str, Any], fields: Sequence[str]
@@ -54,6 +60,17 @@ class Client:
         if (decoded.get("range") or {}).get("notification"):
             return None
         return [row for row in decoded.get("results") or [] if isinstance(row, Mapping)]
+
+
+def _refuse(answer: Answer) -> None:
+    if answer.status >= 300:
+        return
+    if looks_like_html(answer.text):
+        raise unreadable(answer, "JSON or text")
+    reported = errors_in(answer.text)
+    if reported:
+        said = f"the server answered {answer.status}, but reports: {reported}"
+        raise answer.error("rejected", said, reported)
 
 
 def json_text(value: Any) -> str:

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from urllib.parse import parse_qsl, urlsplit
 
 from ..core import wire
+from ..core.errors import ToolchainError
 from ..core.pool import bounded
 from ..core.wire import Answer
 from .client import Client, object_of, segments
+from .words import text_of
 
 #: What stands for a manifest that is there and whose digest the server does not tell.
 PRESENT = "present"
@@ -33,31 +36,86 @@ def _base(client: Client, repo: str) -> str:
     return f"{client.dialect.containers}/{wire.path(repo)}/v2"
 
 
-def tags(client: Client, repo: str, image: str, *, page: int = _PAGE) -> list[str] | None:
-    """All tags of an image, C(None) where there is no such image (written interface 4.1).
+def tags(
+    client: Client, repo: str, image: str, *, page: int = _PAGE, until: str | None = None
+) -> list[str] | None:
+    """All tags of an image, with C(until) only as far as that one; C(None) where there is no such
+    image (written interface 4.1).
 
-    Server fact: C(last) is an offset or a tag; a C(Link) may have lost part of its path, or be
-    missing. Its query is taken, never its path. A page that adds nothing new is the last one.
+    Server fact: a C(Link) may have lost part of its path: its query is taken, never its path. A
+    page that adds nothing new is the last one.
     """
+    what = f"listing the tags of '{repo}/{image}'"
     path = f"{_base(client, repo)}/{wire.path(*segments(image))}/tags/list"
-    found: dict[str, None] = {}
-    query: list[tuple[str, str]] = [("n", str(page))]
-    for number in range(_MOST_PAGES):
-        # only the first page proves that there is no such image
-        expect = (200, 404) if number == 0 else (200, 400, 404)
-        answer = client.transport.read(
-            f"listing the tags of '{repo}/{image}'", path, query=query, expect=expect
-        )
-        if answer.status != 200:
-            return None if number == 0 else list(found)
-        names = [str(name) for name in object_of(answer, "a list of tags").get("tags") or []]
-        fresh = dict.fromkeys(name for name in names if name not in found)
-        found.update(fresh)
-        following = _next_query(answer) or _guess(names, page)
-        if not fresh or following is None:
+
+    def ask(query: list[tuple[str, str]], *expect: int) -> Answer:
+        return client.transport.read(what, path, query=query, expect=(200, *expect))
+
+    # only the first page proves that there is no such image
+    answer = ask([("n", str(page))], 404)
+    if answer.status == 404:
+        return None
+    found = dict.fromkeys(_names(answer) or [])
+    full, following = len(found) >= page, _next_query(answer)
+
+    def after(last: str) -> list[str] | None:
+        try:
+            return _names(ask([("n", str(page)), ("last", last)], 400, 404))
+        except ToolchainError:
+            if full:
+                raise
+            return None
+
+    if following is None and (full or not client.dialect.tag_links):
+        _read_on_without_links(after, found, until)
+    for _number in range(_MOST_PAGES):
+        if following is None or until in found:
             break
-        query = following
+        answer = ask(following, 400, 404)
+        following = _next_query(answer) if _add(found, _names(answer)) else None
     return list(found)
+
+
+def _read_on_without_links(
+    after: Callable[[str], list[str] | None], found: dict[str, None], until: str | None
+) -> None:
+    """Add the pages after the first one of a server that does not say whether there are any.
+
+    The written interface (4.1) names no greatest page size, so that even a short page may be
+    followed by others, and calls C(last) a position: that is a tag for some servers, for others a
+    count. After a short page this is a guess, which a server may leave unanswered (C(None)).
+    """
+    for spell in (_last_tag, _count):
+        for _number in range(_MOST_PAGES):
+            if not found or until in found:
+                return
+            names = after(spell(found))
+            if names == []:
+                return
+            if not _add(found, names):
+                break
+
+
+def _last_tag(found: dict[str, None]) -> str:
+    return next(reversed(found))
+
+
+def _count(found: dict[str, None]) -> str:
+    return str(len(found))
+
+
+def _names(answer: Answer) -> list[str] | None:
+    """The tags of a page, C(None) where it is refused."""
+    if answer.status != 200:
+        return None
+    return [str(name) for name in object_of(answer, "a list of tags").get("tags") or []]
+
+
+def _add(found: dict[str, None], names: list[str] | None) -> bool:
+    """Whether a page adds new tags."""
+    known = len(found)
+    found.update(dict.fromkeys(names or []))
+    return len(found) > known
 
 
 def _next_query(answer: Answer) -> list[tuple[str, str]] | None:
@@ -65,11 +123,6 @@ def _next_query(answer: Answer) -> list[tuple[str, str]] | None:
         if _NEXT.search(parameters):
             return parse_qsl(urlsplit(target).query) or None
     return None
-
-
-def _guess(names: list[str], page: int) -> list[tuple[str, str]] | None:
-    """The next page of a server without C(Link): a full page may have another one after it."""
-    return [("n", str(page)), ("last", names[-1])] if names and len(names) >= page else None
 
 
 def manifest(client: Client, repo: str, image: str, tag: str) -> str | None:
@@ -84,14 +137,14 @@ def manifest(client: Client, repo: str, image: str, tag: str) -> str | None:
             f"{_base(client, repo)}/{wire.path(*segments(image))}/manifests/{wire.path(tag)}",
             method="HEAD",
             headers={"Accept": _MANIFESTS},
-            expect=(200, 400, 404, 405, 406),
+            expect=(200, 400, 404, 405, 406, 501),
         )
         if answer.status == 404:
             return None
         found = answer.headers.get("Docker-Content-Digest")
         if answer.status == 200 and found:
             return found
-    return PRESENT if tag in (tags(client, repo, image) or []) else None
+    return PRESENT if tag in (tags(client, repo, image, until=tag) or []) else None
 
 
 def manifests(client: Client, repo: str, image: str) -> dict[str, str]:
@@ -112,7 +165,7 @@ def promote(client: Client, repo: str, body: dict[str, object]) -> str:
     """Send a promotion; the server's words (written interface 4.1: plain text)."""
     image, target = body["dockerRepository"], body["targetRepo"]
     name = f"{repo}/{image}" + (f":{body['tag']}" if "tag" in body else "")
-    answer = client.transport.write(
+    answer = client.write(
         f"promoting '{name}' to '{target}'", "POST", f"{_base(client, repo)}/promote", json=body
     )
-    return answer.text.strip()
+    return text_of(answer.text)

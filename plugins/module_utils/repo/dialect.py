@@ -6,9 +6,12 @@ Nothing else asks which dialect a server speaks: code asks for a property of :cl
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from ..core.errors import invalid
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,8 @@ class Dialect:
     archive_by_name: bool
     #: A manifest answers HEAD with its digest; elsewhere only tags can be read.
     manifest_digests: bool
+    #: A list of tags that goes on says so with C(Link); elsewhere a short page proves nothing.
+    tag_links: bool
     #: The item query knows properties, as criteria and as fields.
     query_by_property: bool
     #: Fields of a build promotion that are sent even where the task does not name them.
@@ -33,7 +38,15 @@ class Dialect:
 
 
 def dialect_of(settings: Mapping[str, Any]) -> Dialect:
-    """The dialect that the connection options C(dialect) and C(vendor) name."""
+    """The dialect that the connection options C(dialect) and C(vendor) name.
+
+    Raises C(invalid) for a vendor that cannot be part of a header's name.
+    """
+    if re.fullmatch(r"[0-9A-Za-z._-]+", settings["vendor"]) is None:
+        raise invalid(
+            "vendor must be made of letters, digits, dots, hyphens and underscores: "
+            "it is part of the name of a header"
+        )
     return {
         "generic": Dialect(
             api_key_header=f"X-{settings['vendor']}-Art-Api",
@@ -42,6 +55,7 @@ def dialect_of(settings: Mapping[str, Any]) -> Dialect:
             checksum_headers=False,
             archive_by_name=False,
             manifest_digests=False,
+            tag_links=False,
             query_by_property=False,
         ),
         "jfrog": Dialect(
@@ -51,6 +65,7 @@ def dialect_of(settings: Mapping[str, Any]) -> Dialect:
             checksum_headers=True,
             archive_by_name=True,
             manifest_digests=True,
+            tag_links=True,
             query_by_property=True,
             # server fact: what a missing field stands for differs between releases
             promotion_defaults={"failFast": True},

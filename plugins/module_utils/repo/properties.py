@@ -177,7 +177,7 @@ def write(client: Client, repo: str, path: str, properties: Properties) -> None:
 
 def _put(client: Client, repo: str, path: str, text: str) -> None:
     try:
-        client.transport.write(
+        client.write(
             f"setting properties of '{repo}/{path}'",
             "PUT",
             f"{client.dialect.properties}/{item_path(repo, path)}",

@@ -14,6 +14,8 @@ from .client import Client, item_path, join
 from .repositories import deployment_target
 from .storage import Stored
 
+#: What HEAD makes of a server that does not know it.
+_NOTHING_TOLD = Stored()
 _ONLY_PRESENT = ("src", "content", "artifacts", "properties", "checksum_deploy")
 
 
@@ -35,20 +37,19 @@ class RemoveItem:
         self._client = Client(task)
 
     def plan(self) -> Plan:
-        stored = self._find(self._repo)
-        if stored is not None:
-            stored = self._find_behind(stored)
+        stored = self._find_behind(self._find(self._repo))
         name = f"{self._repo}/{self._path}"
         current = None if stored is None else {name: stored.as_dict()}
-        action = "absent" if stored is None else "deleted"
-        artifact = {
+        return plan(current, None).returning(artifacts=[self._artifact(stored)], uploaded_bytes=0)
+
+    def _artifact(self, stored: Stored | None) -> dict[str, Any]:
+        return {
             "repo": self._repo,
             "path": self._path,
             "size": None if stored is None else stored.size,
             "sha256": None if stored is None else stored.sha256,
-            "action": action,
+            "action": "absent" if stored is None else "deleted",
         }
-        return plan(current, None).returning(artifacts=[artifact], uploaded_bytes=0)
 
     def _find(self, repo: str) -> Stored | None:
         """The item, as the listing of its folder has it (a read that both dialects know, of
@@ -60,17 +61,25 @@ class RemoveItem:
             return storage.head(self._client, repo, self._path)
         if self._path == "":
             return Stored(folder=True) if listed else None
-        return listed.get(self._path)
+        # the written interface: the first segment of an entry is its name, it may have more
+        below = any(path.startswith(f"{self._path}/") for path in listed)
+        return listed.get(self._path) or (Stored(folder=True) if below else None)
 
-    def _find_behind(self, seen: Stored) -> Stored | None:
+    def _find_behind(self, seen: Stored | None) -> Stored | None:
         """The item in the repository that a virtual one stands for: only there it can be
         deleted.
         """
-        asked, self._repo = self._repo, deployment_target(self._client, self._repo)
+        asked = self._repo
+        try:
+            self._repo = deployment_target(self._client, asked)
+        except ToolchainError as error:
+            if seen is None and error.kind in ("not_found", "rejected"):
+                return None
+            raise
         if asked == self._repo:
             return seen
         found = self._find(self._repo)
-        if found is None:
+        if found is None and seen is not None:
             self._warn(
                 f"'{self._path}' is not in '{self._repo}', to which '{asked}' deploys; "
                 f"'{asked}' still shows it from another repository"
@@ -80,10 +89,12 @@ class RemoveItem:
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         what = f"deleting '{self._repo}/{self._path}'"
         try:
-            self._client.transport.write(
+            self._client.write(
                 what, "DELETE", item_path(self._repo, self._path, slash=self._path == "")
             )
         except ToolchainError as error:
+            if error.status == 404 and self._find(self._repo) in (None, _NOTHING_TOLD):
+                return {"changed": False, "artifacts": [self._artifact(None)]}
             if not error.unanswered or self._find(self._repo) is not None:
                 raise
         return {}

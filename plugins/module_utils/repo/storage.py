@@ -70,16 +70,16 @@ def listing(
     """The items below a folder by their path in the repository; empty where there is no such
     folder.
 
-    C(None): the server cannot list it. Written interface 2.1 and 4.1; server fact: digests
-    C(sha1) and C(sha2), numbers and booleans that may be strings; 400 without a licence, and
-    where it is a file.
+    C(None): the server cannot list it, as a root that is not found: a repository has one. Written
+    interface 2.1 and 4.1; server fact: digests C(sha1) and C(sha2), numbers and booleans that may
+    be strings; 400 without a licence, and where it is a file.
     """
-    answer = client.transport.read(
-        f"listing '{repo}/{folder}'",
-        f"api/storage/{item_path(repo, folder)}?list",
-        query={"deep": 1 if deep else None, "listFolders": 1 if folders else None},
-        expect=(200, 400, 404, 405),
-    )
+    query = {"deep": 1 if deep else None, "listFolders": 1 if folders else None}
+    answer = _listing(client, repo, folder, query)
+    if answer.status == 404 and folder == "":
+        answer = _listing(client, repo, folder, query, slash=True)
+        if answer.status == 404:
+            return None
     if answer.status == 404:
         return {}
     if answer.status != 200:
@@ -91,6 +91,17 @@ def listing(
         for entry in files
         if isinstance(entry, Mapping) and str(entry.get("uri") or "").strip("/")
     }
+
+
+def _listing(
+    client: Client, repo: str, folder: str, query: Mapping[str, Any], *, slash: bool = False
+) -> Answer:
+    return client.transport.read(
+        f"listing '{repo}/{folder}'",
+        f"api/storage/{item_path(repo, folder, slash=slash)}?list",
+        query=query,
+        expect=(200, 400, 404, 405),
+    )
 
 
 def _of_entry(entry: Mapping[str, Any]) -> Stored:

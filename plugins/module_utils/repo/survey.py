@@ -50,6 +50,8 @@ def survey(client: Client, key: str, wanted: Sequence[Wanted]) -> tuple[str, lis
     A single file that is there already costs one request: which repository a virtual key stands
     for is read only where something has to be written, or where there are more files than one.
     """
+    if not wanted:
+        return key, []
     if len(wanted) == 1:
         found = [_one(client, key, wanted[0])]
         if found[0].has_content and found[0].has_properties:
@@ -77,10 +79,10 @@ def _many(client: Client, repo: str, wanted: Sequence[Wanted]) -> list[Found]:
     if folder or not deep or len(wanted) >= _WORTH_A_WHOLE_LISTING:
         listed = storage.listing(client, repo, folder, deep=deep)
     if listed is None:
-        found = list(_looked_at(client, repo, [Found(one, Stored()) for one in wanted]))
+        found = [Found(one, Stored()) for one in wanted]
     else:
         found = [Found(one, listed.get(one.path)) for one in wanted]
-        found = list(_looked_at(client, repo, found))
+    found = _looked_at(client, repo, found, listed=listed is not None)
     return _with_all_properties(client, repo, folder, found)
 
 
@@ -89,8 +91,10 @@ def common_folder(paths: Sequence[str]) -> str:
     return os.path.commonpath([os.path.dirname(path) for path in paths])
 
 
-def _looked_at(client: Client, repo: str, found: Sequence[Found]) -> list[Found]:
-    """Ask for what is there by name only, as long as the server tells checksums."""
+def _looked_at(client: Client, repo: str, found: Sequence[Found], *, listed: bool) -> list[Found]:
+    """Ask for what is there by name only, as long as the server tells checksums. Where an item that
+    is listed is not found, it does not.
+    """
     unclear = [
         one
         for one in found
@@ -100,7 +104,11 @@ def _looked_at(client: Client, repo: str, found: Sequence[Found]) -> list[Found]
     def look(one: Found) -> Found:
         if not client.tells_checksums:
             return one
-        return Found(one.wanted, storage.head(client, repo, one.wanted.path))
+        stored = storage.head(client, repo, one.wanted.path)
+        if stored is None and listed:
+            client.tells_checksums = False
+            return one
+        return Found(one.wanted, stored)
 
     first = [look(one) for one in unclear[:1]]
     rest = bounded(client.connections, look, unclear[1:])

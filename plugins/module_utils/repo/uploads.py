@@ -53,7 +53,7 @@ class Uploader:
         else:
             headers["X-Checksum-Deploy"], body = "true", {}
         try:
-            answer = self.client.transport.write(
+            answer = self.client.write(
                 f"deploying '{self.repo}/{wanted.path}'",
                 "PUT",
                 item_path(self.repo, wanted.path),
@@ -99,13 +99,21 @@ class Uploader:
         found = storage.head(self.client, self.repo, wanted.path)
         if found is not None:
             return found
-        listed = storage.listing(self.client, self.repo, wanted.path.rpartition("/")[0])
-        if listed is not None and wanted.path not in listed:
+        if self._is_missing(wanted.path):
             raise answer.error(
                 "failed", "the server answered well, but the item is not there afterwards"
             )
         self.client.tells_checksums = False
         return None
+
+    def _is_missing(self, path: str) -> bool:
+        """Whether a listing lacks an item. Without its folder it proves that where the server lists
+        at least the root.
+        """
+        listed = storage.listing(self.client, self.repo, path.rpartition("/")[0])
+        if listed is None or path in listed:
+            return False
+        return bool(listed) or storage.listing(self.client, self.repo, "") is not None
 
     def explode(self, archive: LocalFile, folder: str, entries: Sequence[Wanted]) -> int:
         """Have an archive expanded below a folder, all or nothing; the bytes that were sent.
@@ -119,7 +127,7 @@ class Uploader:
         what = f"expanding '{name}' below '{self.repo}/{folder}'"
         said = ""
         try:
-            said = self.client.transport.write(
+            said = self.client.write(
                 what,
                 "PUT",
                 item_path(self.repo, path, slash=not by_name),

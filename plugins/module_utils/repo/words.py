@@ -33,14 +33,38 @@ def messages_of(body: str) -> list[dict[str, str]]:
     """The C(messages) of a JSON body as C(level) (upper case) and C(message); none where it has
     none.
     """
+    entries = _member(body, "messages")
+    return [_message(entry) for entry in entries] if isinstance(entries, list) else []
+
+
+def errors_in(body: str) -> str:
+    """What a body reports as errors, whatever its status; empty where it reports none.
+
+    Server fact: C(errors[]), and C(messages[]) of the level ERROR.
+    """
+    found = [one["message"] for one in messages_of(body) if one["level"] == "ERROR"]
+    if found:
+        return "; ".join(filter(None, found)) or "an error without a message"
+    return errors.words(body) if _member(body, "errors") else ""
+
+
+def text_of(body: str) -> str:
+    """A body that is a plain text, or a text as JSON."""
     try:
         decoded = json.loads(body)
     except ValueError:
-        return []
-    entries = decoded.get("messages") if isinstance(decoded, Mapping) else None
-    if not isinstance(entries, list):
-        return []
-    return [_message(entry) for entry in entries]
+        return body.strip()
+    if decoded is None:
+        return ""
+    return decoded if isinstance(decoded, str) else body.strip()
+
+
+def _member(body: str, name: str) -> Any:
+    try:
+        decoded = json.loads(body)
+    except ValueError:
+        return None
+    return decoded.get(name) if isinstance(decoded, Mapping) else None
 
 
 def _message(entry: Any) -> dict[str, str]:

@@ -34,15 +34,16 @@ def build(clauses: Any, *, join: str = "and", order_by: Any = None) -> str:
         value; a dict C(field), C(operator), C(value); a dict C(and), C(or) or C(not) of clauses;
         a text that is taken as it is; or a list of these
     :param join: C(and) or C(or): how clauses that stand side by side go together
-    :param order_by: a field, with C(ASC) or C(DESC) behind it, or a list of these
+    :param order_by: fields, each with C(ASC) or C(DESC) behind it: a list, or a text with commas
     """
     if join not in _JOINS:
         raise invalid(f"clauses of a query are joined with 'and' or 'or', not with '{join}'")
     parts = _parts(clauses, join)
     query = f" {join.upper()} ".join(parts)
-    terms = [order_by] if isinstance(order_by, str) else list(order_by or [])
-    if terms:
-        query = f"{query} ORDER BY {', '.join(map(_order_term, terms))}".lstrip()
+    terms = order_by.split(",") if isinstance(order_by, str) else list(order_by or [])
+    order = ", ".join(_order_term(term) for term in terms if str(term).strip())
+    if order:
+        query = f"{query} ORDER BY {order}".lstrip()
     return query
 
 

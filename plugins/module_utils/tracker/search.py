@@ -21,6 +21,8 @@ _SHOWN = 200
 _OFFSET = "rest/api/2/search"
 _TOKEN = ("rest/api/2/search/jql", "rest/api/3/search/jql")
 _CLOUD = "tracker.search by token"
+#: How a server says that it has no such search.
+_UNKNOWN = (404, 410)
 _LISTS = ("fields", "expand", "properties")
 
 
@@ -78,9 +80,15 @@ class Search:
         except ToolchainError as error:
             if error.status != 410:
                 raise
-            if dialect == "server":
-                raise _removed(error) from None
-        return self._by_token()
+            removed = error
+        if dialect == "server":
+            raise removed.with_words(f"its successor is {_TOKEN[0]}: set dialect to auto or cloud")
+        try:
+            return self._by_token()
+        except ToolchainError as error:
+            if error.status not in _UNKNOWN:
+                raise
+        raise removed.with_words(f"its successor {_TOKEN[0]} is not there either")
 
     def _page_at(self, start: int, size: int) -> Mapping[str, Any]:
         """A page by offset (written interface, 4.2)."""
@@ -102,7 +110,7 @@ class Search:
             try:
                 found = TokenWalk(self._pages_of(candidate), self._range, self._what).read()
             except ToolchainError as error:
-                if error.status not in (404, 410) or candidate == _TOKEN[-1]:
+                if error.status not in _UNKNOWN or candidate == _TOKEN[-1]:
                     raise
                 continue
             self._tracker.memory[_CLOUD] = candidate
@@ -153,7 +161,7 @@ class Search:
         if body.get("validateQuery") in logical:
             body["validateQuery"] = logical[body["validateQuery"]]
         answer = self._tracker.read(
-            self._what, path, method="POST", json=body, expect=(200, 404, 405)
+            self._what, path, method="POST", json=body, expect=(200, 404, 405, 501)
         )
         if answer.status == 200:
             return answer
@@ -167,15 +175,3 @@ class Search:
             raise unreadable(answer, "a list of issues")
         decoded: Mapping[str, Any] = page
         return decoded
-
-
-def _removed(error: ToolchainError) -> ToolchainError:
-    """The error for a search that the server has removed, with what comes after it."""
-    return ToolchainError(
-        "not_found",
-        f"{error.message}; its successor is {_TOKEN[0]}: set dialect to auto or cloud",
-        status=error.status,
-        method=error.method,
-        url=error.url,
-        detail=error.detail,
-    )

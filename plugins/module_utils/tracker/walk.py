@@ -48,7 +48,7 @@ class Found:
 
 def mark_of(issue: Issue) -> Any:
     """What no other issue has: the id, or the key where a server gives no ids."""
-    return issue.get("id", issue.get("key"))
+    return issue.get("key") if issue.get("id") is None else issue["id"]
 
 
 @dataclass
@@ -68,7 +68,8 @@ class Collected:
                 self._seen.add(mark)
                 self.issues.append(issue)
         said = answer.get("warningMessages")
-        self.warnings += [str(line) for line in said] if isinstance(said, list) else []
+        lines = [said] if isinstance(said, str) else said
+        self.warnings += map(str, lines) if isinstance(lines, list) else []
         return len(self.issues) - before
 
 
@@ -89,16 +90,17 @@ class Page:
 
     @property
     def total(self) -> int | None:
-        return _total(self.answer)
+        return _count(self.answer, "total")
 
     def begins_like(self, other: Page) -> bool:
         mine, others = self.answer["issues"][:1], other.answer["issues"][:1]
         return bool(mine) and list(map(mark_of, mine)) == list(map(mark_of, others))
 
 
-def _total(answer: Mapping[str, Any]) -> int | None:
-    total = answer.get("total")
-    return total if isinstance(total, int) and total >= 0 else None
+def _count(answer: Mapping[str, Any], name: str) -> int | None:
+    """A number that a server may have written as text; C(None) where it is none, or negative."""
+    text = str(answer.get(name))
+    return int(text) if text.isdecimal() else None
 
 
 def _broken(what: str, message: str) -> ToolchainError:
@@ -146,12 +148,17 @@ class OffsetWalk:
 
     def _page(self, start: int, size: int) -> Page:
         answer = self._ask(start, size)
-        echo = answer.get("startAt")
-        if isinstance(echo, int) and echo != start and answer["issues"]:
+        page, echo = Page(start, answer), _count(answer, "startAt")
+        if echo not in (None, start) and page.count > 0:
             raise _broken(
                 self._what, f"the server was asked for issues from {start} on and gave {echo}"
             )
-        return Page(start, answer)
+        if page.count == 0 and size > 0 and (page.total or 0) > start:
+            raise _broken(
+                self._what,
+                f"the server says that {page.total} issues match, but gives none from {start} on",
+            )
+        return page
 
     def _take(self, page: Page) -> int:
         self._total = self._total if page.total is None else page.total
@@ -303,7 +310,7 @@ class TokenWalk:
 
     def _is_end(self, answer: Mapping[str, Any]) -> bool:
         """Without a token there is no next page, even where the server says that there is one."""
-        total = _total(answer)
+        total = _count(answer, "total")
         more = answer.get("isLast") is False or (total or 0) > len(self._found.issues)
         if more:
             self._found.warnings.append(

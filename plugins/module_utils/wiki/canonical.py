@@ -20,6 +20,8 @@ TASK_ID = "ac:task-uuid"
 SPACE_KEY = "ri:space-key"
 #: Attributes that the server sets anew when it likes.
 VOLATILE = frozenset({"ac:local-id", "local-id", "ri:version-at-save"})
+#: Of the notes of the server's editor (C(data-*)), those that a reader sees: the colour of a cell.
+_SEEN_NOTES = frozenset({"data-highlight-colour"})
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 
 _LINKS = frozenset({"ri:page", "ri:blog-post"})
@@ -52,6 +54,11 @@ def canonical(element: Element, space: str | None) -> Element:
     elif element.name == "table":
         children = _in_bodies(children)
     return Element(element.name, _attributes(element, space), children)
+
+
+def is_note(attribute: str) -> bool:
+    """Whether an attribute is a note of an editor, which no reader sees."""
+    return attribute.startswith("data-") and attribute not in _SEEN_NOTES
 
 
 def _attributes(element: Element, space: str | None) -> dict[str, str]:
@@ -93,10 +100,11 @@ def _without_blanks(name: str, children: list[Node]) -> list[Node]:
     if name not in _FLOWS:
         return children
     blocks = BLOCKS | WIKI_BLOCKS if name in _WIDE else BLOCKS
+    last = len(children) - 1
     kept = [
         child
         for index, child in enumerate(children)
-        if not (_blank(child) and _at_a_block(children, index, blocks))
+        if not (_blank(child) and (index in (0, last) or _at_a_block(children, index, blocks)))
     ]
     return _stripped(kept) if name == "" else kept
 

@@ -18,6 +18,7 @@ _CONTENT = "rest/api/content"
 #: Server fact: neither body nor ancestors come unless they are asked for.
 _EXPAND = "body.storage,version,space,ancestors"
 _REFUSED = "wiki.expand refused"
+_SUCCESSOR = "its successor is api/v2/pages, which this module does not speak"
 _JAVA_PACKAGE = re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z]\w*(?:Exception|Error)\b)")
 
 
@@ -76,15 +77,18 @@ class Wiki:
         # The written interface knows no query: a server may refuse it, which is asked only once.
         self._expand = None if self._transport.memory.get(_REFUSED) else _EXPAND
 
-    def get(self, what: str, page_id: str) -> Page | None:
-        """A page by id; C(None) where it is missing or not visible (the server does not tell)."""
-        answer = self._read(what, f"{_CONTENT}/{path(page_id)}", {}, (200, 404))
-        return None if answer.status == 404 else self._page(answer, answer.json())
+    def get(self, what: str, page_id: str, space: str | None) -> Page | None:
+        """A page by id; C(None) where it is missing or not visible (the server does not tell).
 
-    def require(self, what: str, page_id: str) -> Page:
+        C(space) here and below: the key of its space, where the server does not show it.
+        """
+        answer = self._read(what, f"{_CONTENT}/{path(page_id)}", {}, (200, 404))
+        return None if answer.status == 404 else self._page(answer, answer.json(), space)
+
+    def require(self, what: str, page_id: str, space: str | None) -> Page:
         """A page by id; C(not_found) where it is missing or not visible."""
         answer = self._read(what, f"{_CONTENT}/{path(page_id)}", {}, (200,))
-        return self._page(answer, answer.json())
+        return self._page(answer, answer.json(), space)
 
     def find(self, what: str, space: str, title: str) -> Page | None:
         """A page by its title, which the server trims and compares without regard to case."""
@@ -94,8 +98,15 @@ class Wiki:
         results = decoded.get("results") if isinstance(decoded, Mapping) else None
         if not isinstance(results, list):
             raise unreadable(answer, "a list of pages")
-        pages = [self._page(answer, one, space) for one in results if _has_title(one, title)]
-        return next((page for page in pages if page.title == title), next(iter(pages), None))
+        pages = [one for one in results if _has_title(one, title)]
+        pages.sort(key=lambda one: one["title"] != title)
+        if not pages:
+            return None
+        page_id = _member(pages[0], "id")
+        if page_id is not None and _member(pages[0], "body", "storage", "value") is None:
+            # Some servers expand nothing in the results of a look-up.
+            return self.get(what, str(page_id), space)
+        return self._page(answer, pages[0], space)
 
     def create(self, what: str, content: Mapping[str, Any]) -> Answer:
         return self._write(what, "POST", _CONTENT, content)
@@ -106,10 +117,10 @@ class Wiki:
     def trash(self, what: str, page_id: str) -> Answer:
         return self._send(what, "DELETE", f"{_CONTENT}/{path(page_id)}", (200, 202, 204))
 
-    def written(self, answer: Answer) -> Page | None:
+    def written(self, answer: Answer, space: str | None) -> Page | None:
         """The page in the answer to a write; C(None) where it shows none (no shape is written)."""
         try:
-            return self._page(answer, answer.json())
+            return self._page(answer, answer.json(), space)
         except errors.ToolchainError:
             return None
 
@@ -143,17 +154,27 @@ class Wiki:
     ) -> Answer:
         headers = {"Accept": "application/json", "X-Atlassian-Token": "no-check"}
         return self._transport.write(
-            what, method, place, headers=headers, expect=expect, judge=self._require_login, **parts
+            what, method, place, headers=headers, expect=expect, judge=self._require_taken, **parts
         )
 
     def _require_login(self, answer: Answer) -> None:
         require_login(answer, self._transport.connection.has_credentials)
+        if answer.status == 410:
+            said = errors.shorten(describe(answer))
+            raise answer.error("not_found", f"the server answered 410: {said}; {_SUCCESSOR}", said)
 
-    def _page(self, answer: Answer, content: Any, space: str | None = None) -> Page:
+    def _require_taken(self, answer: Answer) -> None:
+        """As for a read; a login page with a success status is no answer to a write, either."""
+        self._require_login(answer)
+        refusal = unreadable(answer, "a page")
+        if answer.status < 300 and refusal.kind == "auth":
+            raise refusal
+
+    def _page(self, answer: Answer, content: Any, space: str | None) -> Page:
         """A page from the server's object; C(protocol) where it has no id, title or version."""
-        version = _member(content, "version", "number")
+        version = _number(_member(content, "version", "number"))
         page_id, title = _member(content, "id"), _member(content, "title")
-        if page_id is None or not isinstance(title, str) or not isinstance(version, int):
+        if page_id is None or not isinstance(title, str) or version is None:
             raise unreadable(answer, "a page with id, title and version")
         ancestors = _member(content, "ancestors")
         shows_parent = isinstance(ancestors, list)
@@ -183,6 +204,11 @@ def _member(value: Any, *names: str) -> Any:
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
+
+
+def _number(value: Any) -> int | None:
+    """A number that a server may have written as text."""
+    return int(value) if str(value).isdecimal() else None
 
 
 def _has_title(content: Any, title: str) -> bool:

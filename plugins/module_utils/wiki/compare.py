@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from . import noise
-from .canonical import MACROS, canonical
+from .canonical import MACROS, canonical, is_note
 from .pretty import pretty
 from .storage import Element, Malformed, Node, parse
 
@@ -35,9 +35,19 @@ def compare(current: str, wanted: str, space: str | None) -> Verdict:
         there, here = parse(current), parse(wanted)
     except Malformed:
         return Verdict(False)
-    if not same(canonical(there, space), _own(canonical(here, space))):
+    if not same(*_comparable(there, here, space)):
         return Verdict(False)
     return Verdict(True, noise.ignored((there, current), (here, wanted), space))
+
+
+def _comparable(current: Element, wanted: Element, space: str | None) -> tuple[Element, Element]:
+    """Canonical trees; the notes of an editor that the author uses nowhere are the server's."""
+    there, here = canonical(current, space), _own(canonical(wanted, space))
+    used = {name for element in here.walk() for name in element.attributes}
+    for element in there.walk():
+        for name in [one for one in element.attributes if is_note(one) and one not in used]:
+            del element.attributes[name]
+    return there, here
 
 
 def _own(wanted: Element) -> Element:
@@ -96,7 +106,7 @@ def readable(
     C(exact), bodies that differ in their spelling alone.
     """
     try:
-        there, here = canonical(parse(current), space), _own(canonical(parse(wanted), space))
+        there, here = _comparable(parse(current), parse(wanted), space)
     except Malformed:
         return _lines(current), _lines(wanted)
     _drop_of_the_server(there, here)
@@ -106,7 +116,13 @@ def readable(
 
 
 def _drop_of_the_server(current: Element, wanted: Element) -> None:
-    """Take from macros what the author leaves to the server; by name, they are paired in order."""
+    """Take from macros what the author leaves to the server; by name, they are paired in order.
+
+    Columns that say nothing go where the author has none on the whole page.
+    """
+    if not any(element.name == "colgroup" for element in wanted.walk()):
+        for table in current.walk():
+            table.children = [one for one in table.children if not _is_bare_columns(one)]
     theirs, ours = _macros(current), _macros(wanted)
     for name, macros in theirs.items():
         for macro, partner in zip_longest(macros, ours.get(name, [])[: len(macros)]):

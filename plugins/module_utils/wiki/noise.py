@@ -18,6 +18,7 @@ from .canonical import (
     VOLATILE,
     WIKI_BLOCKS,
     has_own_space,
+    is_note,
 )
 from .storage import Element
 
@@ -60,7 +61,7 @@ def _features(root: Element, text: str, space: str | None) -> Counter[Feature]:
 
 def _of_element(element: Element, space: str | None) -> Iterator[Feature]:
     for name, value in element.attributes.items():
-        if name in _SERVER_SET:
+        if name in _SERVER_SET or is_note(name):
             yield f"attribute {name}", value
     if has_own_space(element, space):
         yield f"attribute {SPACE_KEY} of the page's own space", ""
@@ -68,7 +69,7 @@ def _of_element(element: Element, space: str | None) -> Iterator[Feature]:
         yield f"element {element.name}", repr(element.attributes)
     if element.name in ("tbody", "colgroup") and not element.attributes:
         yield f"element {element.name}", ""
-    names = [name for name in element.attributes if name not in _SERVER_SET]
+    names = [name for name in element.attributes if name not in _SERVER_SET and not is_note(name)]
     if names != sorted(names):
         yield "order of attributes", " ".join(names)
 

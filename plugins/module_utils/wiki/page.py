@@ -57,20 +57,16 @@ class PageOperation:
         page_id = self._params["page_id"]
         if page_id is None:
             return self._find(self._params["space"], self._title or "")
-        what = f"reading {self._named()}"
-        return self._wiki.get(what, page_id) if self._removes else self._wiki.require(what, page_id)
+        read = self._wiki.get if self._removes else self._wiki.require
+        return read(f"reading {self._named()}", page_id, self._params["space"])
 
     def _find(self, space: str, title: str) -> Page | None:
         try:
-            page = self._wiki.find(f"looking for {self._named()}", space, title)
+            return self._wiki.find(f"looking for {self._named()}", space, title)
         except ToolchainError as error:
             if error.kind == "not_found":
                 error.with_words("if this server has no look-up by title, give page_id")
             raise
-        if page is not None and page.body is None:
-            # Some servers expand nothing in the results of a look-up.
-            return self._wiki.get(f"reading {self._named()}", page.id)
-        return page
 
     def _check(self, page: Page) -> None:
         """C(conflict) for a page that is not the one that was meant."""
@@ -80,7 +76,7 @@ class PageOperation:
             problem = f"is a {page.type}, not a page"
         elif page.status == "draft" or (page.status != "current" and not self._removes):
             problem = f"is not a current page, but {page.status}"
-        elif space is not None and page.space is not None and space != page.space:
+        elif None not in (space, page.space) and space.lower() != str(page.space).lower():
             problem = f"is in the space {page.space}, not in {space}"
         elif expected is not None and page.version != expected:
             problem = f"has version {page.version}, not {expected}"
@@ -156,7 +152,8 @@ class PageOperation:
             self._wiki,
             self._target,
             note=self._note(),
-            retry=self._params["on_conflict"] == "retry",
+            retry=self._params["on_conflict"] == "retry"
+            and self._params["expected_version"] is None,
         )
         if page is None:
             saved = writer.create(self._params["space"])
@@ -178,7 +175,7 @@ class PageOperation:
         except ToolchainError as error:
             if error.status != 404 and not error.unanswered and error.kind != "server":
                 raise
-            now = self._wiki.get(f"reading {self._named()} after a failure", page.id)
+            now = self._wiki.get(f"reading {self._named()} after a failure", page.id, page.space)
             if now is not None and now.status == "current":
                 raise
 

@@ -40,6 +40,7 @@ class Writer:
         retry: bool,
     ) -> None:
         self._wiki, self._target, self._note, self._retry = wiki, target, dict(note), retry
+        self._in_doubt = False
 
     def create(self, space: str) -> Page:
         """Make the page; an answer that got lost is looked up, never repeated blindly."""
@@ -50,7 +51,7 @@ class Writer:
         if self._note:
             content["version"] = {"number": 1, **self._note}
         try:
-            page = self._wiki.written(self._wiki.create(what, content))
+            page = self._wiki.written(self._wiki.create(what, content), space)
         except ToolchainError as error:
             if not (error.unanswered or error.kind == "server"):
                 raise _explained(error) from None
@@ -69,8 +70,9 @@ class Writer:
             try:
                 return self._save(page)
             except ToolchainError as error:
+                self._in_doubt |= error.unanswered or error.kind == "server"
                 now = self._after(error, page)
-                if self._is_done(error, page, now):
+                if self._is_done(page, now):
                     return now
                 if attempt == _TRIES - 1:
                     raise _explained(error) from None
@@ -87,7 +89,7 @@ class Writer:
             "version": {"number": version, **self._note},
         }
         answer = self._wiki.replace(_updating(page), page.id, content)
-        saved = self._wiki.written(answer)
+        saved = self._wiki.written(answer, page.space)
         if saved is not None and saved.id == page.id:
             return saved
         return replace(page, title=title, version=version, shows_parent=False, body=None)
@@ -99,19 +101,23 @@ class Writer:
             raise _like(error, "not_found", said) from None
         if not (error.unanswered or error.kind in ("conflict", "server")) or _names_clash(error):
             raise _explained(error) from None
-        now = self._wiki.get(f"reading the page '{page.title}' after a failure", page.id)
+        what = f"reading the page '{page.title}' after a failure"
+        now = self._wiki.get(what, page.id, page.space)
         if now is None or now.status != "current":
             raise _like(error, "conflict", "the page has been removed meanwhile") from None
         if now.version == page.version:
             self._require_transient(error, now)
-        elif not self._is_done(error, page, now):
+        elif not self._is_done(page, now):
             self._require_same_body(error, page, now)
         return now
 
-    def _is_done(self, error: ToolchainError, page: Page, now: Page) -> bool:
-        """Whether the save took place although its answer says otherwise, or is lost."""
-        may_have = error.unanswered or error.kind == "server"
-        return may_have and now.version == page.version + 1 and self._target.is_met_by(now)
+    def _is_done(self, page: Page, now: Page) -> bool:
+        """Whether a save took place although its answer says otherwise, or is lost.
+
+        A gateway may give up before the server does: the save then conflicts with the next try.
+        """
+        was_saved = now.version == page.version + 1 and self._target.is_met_by(now)
+        return self._in_doubt and was_saved
 
     def _require_transient(self, error: ToolchainError, now: Page) -> None:
         """A lock goes away while nobody changes the page; another refusal stays one."""

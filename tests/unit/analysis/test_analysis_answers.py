@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import answers
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 
 ROLE = {"name": "developers", "readonly": False}
 # Members of a record; the search of real servers has both `status` and `message`.
@@ -106,3 +107,46 @@ def test_an_error_object_is_told_from_a_record(
     record: dict[str, Any], expected: answers.Refusal | None
 ) -> None:
     assert answers.refusal_of(record) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (True, True),
+        ("true", True),
+        ("True", True),
+        (1, True),
+        ("1", True),
+        (False, False),
+        ("false", False),
+        (0, False),
+        ("", False),
+        (None, False),
+        ("no", False),
+        ([], False),
+    ],
+)
+def test_a_flag_may_be_a_boolean_a_number_or_a_text(value: Any, expected: bool) -> None:
+    assert answers.flag(value) is expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, []),
+        ([], []),
+        ("", []),
+        (["a", "b,c"], ["a", "b,c"]),
+        ("a,b", ["a", "b"]),
+        (r"a\,b, c\\", ["a,b", "c\\"]),
+    ],
+)
+def test_texts_may_be_a_list_or_a_comma_list(value: Any, expected: list[str]) -> None:
+    assert answers.texts({"paths": value}, "paths") == expected
+
+
+@pytest.mark.parametrize("value", [5, {"a": 1}, [["a"]], [None]])
+def test_what_is_no_list_of_texts_is_said(value: Any) -> None:
+    with pytest.raises(ToolchainError, match="paths") as caught:
+        answers.texts({"paths": value}, "paths")
+    assert caught.value.kind == "protocol"

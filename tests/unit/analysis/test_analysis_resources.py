@@ -99,6 +99,29 @@ def test_an_unchanged_role_costs_one_request() -> None:
     assert values["role"]["readonly"] is False
 
 
+def test_a_server_may_write_its_flags_and_lists_as_texts() -> None:
+    shown = {
+        **ROLE,
+        "readonly": "false",
+        "permissions": [{"name": "Create project", "enabled": "true"}, {"name": "Manage roles"}],
+        "statusPermissions": None,
+    }
+    plan, values, _forms = manage_role(
+        lines(shown), create_project=True, manage_roles=False, allowed_status_transitions=[]
+    )
+    assert not plan.changed
+    assert values["role"]["readonly"] is False
+    plan, values, _forms = manage_module(
+        lines({"name": "core", "allowAll": "true", "paths": "**/a/*,**/b/*"}),
+        allow_all=True,
+        paths=["**/b/*", "**/a/*"],
+    )
+    assert not plan.changed
+    assert values["module"]["paths"] == ["**/a/*", "**/b/*"]
+    error = refused(manage_role, lines({**ROLE, "readonly": "true"}), create_project=True)
+    assert error.kind == "permission"
+
+
 def test_what_is_not_given_is_not_managed() -> None:
     plan, _values, _forms = manage_role(lines(ROLE), permissions={})
     assert not plan.changed

@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from tests.unit.ci.server import Ci, Played, build, created, definition, left, parameters
-from tests.unit.stub import Reply, Stub
+from tests.unit.stub import Reply, Seen, Stub
 
 VERSION = definition("VERSION", "String", "0.0.0")
 PUBLISH = definition("PUBLISH", "Boolean", True)
@@ -106,6 +106,11 @@ def test_a_build_that_was_folded_into_a_waiting_one_is_joined_and_changed() -> N
             "permission",
             "lacks the permission hudson.model.Item.Build",
         ),
+        (
+            Reply(500, "java.lang.IllegalStateException: job is not parameterized"),
+            "rejected",
+            "not p",
+        ),
         (Reply(401), "auth", "401"),
         (Reply(307, headers={"Location": "https://elsewhere/"}), "protocol", "redirects"),
     ],
@@ -150,6 +155,25 @@ def test_options_that_make_no_sense_are_refused_before_any_request(
     assert played.stub.seen == []
 
 
+def test_a_refused_repetition_is_told_with_its_way_out() -> None:
+    ci = Ci(trigger=Reply(500, "Illegal number of parameter values for VERSION: 2"))
+    error, played = failed(ci.defines(VERSION), parameters={"VERSION": ["1", "2"]})
+    assert (error.kind, error.status) == ("rejected", 500)
+    assert "VERSION may take one value only: set list_style to comma" in error.message
+    assert "set list_style to comma" in played.warnings[0]
+    assert played.posts[0].body == b"VERSION=1&VERSION=2"
+
+
+def test_a_crumb_that_cannot_be_had_says_nothing_of_parameters() -> None:
+    class Broken(Ci):
+        def __call__(self, seen: Seen) -> Reply:
+            return Reply(500, "boom") if "crumbIssuer" in seen.path else super().__call__(seen)
+
+    error, played = failed(Broken())
+    assert error.message == "asking for a crumb: the server answered 500: boom"
+    assert played.posts == []
+
+
 CUT = Reply(cut=True)
 LOST = [CUT, Reply(502), Reply(504), Reply(201), Reply(200)]
 
@@ -192,6 +216,43 @@ def test_a_lost_answer_without_a_build_is_an_error_and_never_sent_again() -> Non
     assert len(played.stub.seen) < 20
 
 
+@pytest.mark.parametrize("place", ["/queue/item/14/", "queue/item/14", "//a.b/x/queue/item/14/"])
+def test_a_queue_item_is_known_by_its_number_wherever_it_is(place: str) -> None:
+    values, _ignored = play(Ci(trigger=Reply(201, headers={"Location": place})), wait=False)
+    assert values["queue_id"] == 14
+
+
+def test_a_redirect_to_the_job_is_believed_only_when_there_is_no_build() -> None:
+    own = build(7, values={"VERSION": "1"}, user="builder")
+    reply = Reply(302, headers={"Location": "http://inner/ci/job/folder/job/job/"})
+    ci = Ci(trigger=reply, after={"builds": [own]}).defines(VERSION)
+    values, played = play(ci, parameters={"VERSION": "1"})
+    assert (values["build"]["number"], len(played.posts)) == (7, 1)
+
+
+def bare(number: int, **more: Any) -> dict[str, Any]:
+    """A build of a server that does not name queue items."""
+    return {name: value for name, value in build(number, **more).items() if name != "queueId"}
+
+
+def test_without_queue_items_a_build_is_ours_only_when_it_is_new() -> None:
+    old = bare(6, values={"VERSION": "1"})
+    new = bare(7, values={"VERSION": "1"})
+    for trigger, items in ((Reply(201), [left(7)]), (created(14), [Reply(404)])):
+        ci = Ci(job={"builds": [old]}, after={"builds": [new, old]}, trigger=trigger, items=items)
+        values, played = play(ci.defines(VERSION), parameters={"VERSION": "1"})
+        assert (values["build"]["number"], len(played.posts)) == (7, 1)
+
+
+def test_a_build_that_nobody_waits_for_need_not_be_named() -> None:
+    values, played = play(Ci(trigger=Reply(201)), wait=False)
+    assert values["changed"] is True
+    assert (values["queue_id"], values["build"]["number"]) == (None, None)
+    assert "did not name the queue item" in played.warnings[0]
+    error, _ignored = failed(Ci(trigger=Reply(201)))
+    assert error.kind == "protocol"
+
+
 def needed(ci: Ci, **options: Any) -> tuple[dict[str, Any], Played]:
     return play(ci, trigger="unless_successful", **options)
 
@@ -209,6 +270,54 @@ def test_a_successful_build_with_equal_parameters_is_enough() -> None:
     assert values["console"] == ["two", "Finished: SUCCESS"]
     assert played.posts == []
     assert len(played.stub.seen) == 2
+
+
+@pytest.mark.parametrize("shown", [["number", "url"], ["id", "number", "duration", "timestamp"]])
+def test_builds_that_are_listed_without_result_are_read_one_by_one(shown: list[str]) -> None:
+    twin = build(6, values={"VERSION": "1"})
+    others = [build(8, None, values={"VERSION": "2"}), build(7, values={"VERSION": "2"})]
+    listed = [{name: one.get(name) for name in shown} for one in [*others, twin, build(5)]]
+    ci = Ci(job={"builds": listed}, running=[*others, twin]).defines(VERSION)
+    values, played = needed(ci, parameters={"VERSION": "1"}, console_lines=0)
+    assert (values["changed"], values["build"]["number"]) == (False, 6)
+    assert len(played.stub.seen) == 4
+
+
+def test_a_server_that_shows_more_builds_than_asked_for_is_not_believed() -> None:
+    builds = [build(2, values={"VERSION": "1"}), build(3, values={"VERSION": "2"}), None]
+    ci = Ci(job={"builds": builds}).defines(VERSION)
+    assert needed(ci, parameters={"VERSION": "1"}, lookback=1)[0]["changed"] is True
+
+
+def test_numbers_and_booleans_may_be_text() -> None:
+    texts = {"number": "7", "queueId": "107", "duration": "1500", "timestamp": "1700000000000"}
+    done = {**build(7), **texts, "building": "false"}
+    values, _ignored = needed(Ci(job={"builds": [done]}))
+    assert (values["changed"], values["queue_id"]) == (False, 107)
+    assert (values["build"]["number"], values["build"]["duration"]) == (7, 1.5)
+    assert values["build"]["timestamp"] == "2023-11-14T22:13:20.000Z"
+    values, played = play(Ci(running=[{**done, "building": "true"}, done]))
+    assert (values["build"]["number"], len(played.clock.pauses)) == (7, 2)
+
+
+def test_a_job_that_says_nothing_of_the_queue_may_have_items_there() -> None:
+    twin = {"id": 14, "task": {"url": "http://inner/ci/job/folder/job/job/"}, "actions": []}
+    values, played = needed(Ci(queue=[twin]))
+    assert (values["joined"], values["queue_id"], played.posts) == (True, 14, [])
+    for reply in (400, 404, 405):
+        assert needed(NoQueue(reply))[0]["joined"] is False
+
+
+class NoQueue(Ci):
+    """A server without a queue to read; `status` is its answer."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__()
+        self.status = status
+
+    def __call__(self, seen: Seen) -> Reply:
+        listing = seen.path == "/base/queue/api/json"
+        return Reply(self.status) if listing else super().__call__(seen)
 
 
 def test_another_result_is_enough_where_it_is_accepted() -> None:

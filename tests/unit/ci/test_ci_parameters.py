@@ -65,6 +65,7 @@ def test_a_password_is_sent_but_not_shown() -> None:
         ({"VERSION": ""}, "repeat", [("VERSION", "")]),
         ({"VERSION": ["1"]}, "repeat", [("VERSION", "1")]),
         ({"VERSION": [1, 2]}, "comma", [("VERSION", "1,2")]),
+        ({"VERSION": [1, 2]}, "repeat", [("VERSION", "1"), ("VERSION", "2")]),
         ({"HOSTS": ["a", "b"]}, "repeat", [("HOSTS", "a"), ("HOSTS", "b")]),
         ({"HOSTS": ["a", "b"]}, "comma", [("HOSTS", "a,b")]),
         ({"HOSTS": []}, "repeat", [("HOSTS", "")]),
@@ -82,7 +83,6 @@ def test_values_are_sent_as_the_server_takes_them(
         ({"VERSOIN": 1}, "rejected", "VERSOIN: it has VERSION, PUBLISH"),
         ({"CHANNEL": "nightly"}, "rejected", "one of stable, beta"),
         ({"PUBLISH": "yes"}, "rejected", "true or false"),
-        ({"VERSION": ["1", "2"]}, "rejected", "list_style"),
         ({"VERSION": {"a": 1}}, "invalid", "neither a text"),
         ({"HOSTS": [["a"]]}, "invalid", "neither a text"),
     ],
@@ -93,6 +93,19 @@ def test_what_the_server_would_take_for_something_else_is_refused(
     with pytest.raises(ToolchainError, match=words) as caught:
         wanted(given)
     assert caught.value.kind == kind
+
+
+def test_a_repeated_parameter_of_a_type_with_one_value_is_known_as_such() -> None:
+    given = {"VERSION": [1, 2], "HOSTS": ["a", "b"], "CHANNEL": "beta"}
+    assert wanted(given).repeated == ["VERSION"]
+    assert wanted(given, "comma").repeated == []
+    assert wanted(given, job={}).repeated == ["VERSION", "HOSTS"]
+
+
+def test_the_type_of_a_definition_is_in_its_class_where_it_has_no_other() -> None:
+    one = {"name": "KEY", "_class": "hudson.model.PasswordParameterDefinition"}
+    found = wanted({"KEY": "geheim"}, job={"property": [{"parameterDefinitions": [None, one]}]})
+    assert found.secrets == ["geheim"]
 
 
 def test_parameters_for_a_job_without_any_are_rejected() -> None:
@@ -124,6 +137,16 @@ def test_a_server_that_does_not_tell_parameters_is_given_what_the_task_has() -> 
 def test_builds_are_compared_as_the_server_shows_them(changes: dict[str, Any], equal: bool) -> None:
     shown = build(1, values={**DEFAULTS, **changes})
     assert parameters.equal(wanted({}), shown) is equal
+
+
+def test_a_build_may_show_each_value_of_a_repeated_parameter() -> None:
+    found = wanted({"HOSTS": ["a", "b"]}, job={})
+    entries = [None, {"name": "HOSTS", "value": "a"}, {"name": "HOSTS", "value": "b"}]
+    shown = {"actions": [None, {"parameters": None}, {"parameters": entries}]}
+    assert parameters.displayed(shown) == {"HOSTS": ["a", "b"]}
+    assert parameters.equal(found, shown)
+    twice = {"actions": [{"parameters": entries[1:2]}, {"parameters": entries[2:]}]}
+    assert parameters.displayed(twice) == {"HOSTS": "b"}
 
 
 def test_a_build_that_ran_without_a_parameter_is_another() -> None:

@@ -48,6 +48,12 @@ def marker_of(program: str) -> str:
     return found[1]
 
 
+def without_comment(program: str) -> str:
+    """The program without the lines that show the script to people."""
+    lines = program.split("\n")
+    return "\n".join(lines[:1] + lines[lines.index("import groovy.json.JsonOutput") :])
+
+
 def line(marker: str, word: str, told: dict[str, Any]) -> str:
     return f"{marker}:{word}:{b64encode(json.dumps(told).encode()).decode()}\n"
 
@@ -74,7 +80,11 @@ def ok(printed: str = "", result: Any = None, text: str | None = None) -> Consol
 
 
 def run(
-    answer: Callable[[Seen], Reply], *, read_only: bool = False, **options: Any
+    answer: Callable[[Seen], Reply],
+    *,
+    read_only: bool = False,
+    warn: Callable[[str], None] = lambda text: None,
+    **options: Any,
 ) -> dict[str, Any]:
     names = ("script", "src", "unless", "arguments", "changed_when_output")
     params = {**dict.fromkeys(names), "script": "println 1", **options}
@@ -82,7 +92,7 @@ def run(
         connection = connection_to(
             stub.url, "ci", username="u", password=Secret("t"), settings={"retries": 0}
         )
-        operation = ScriptOperation(Task(params, connection, lambda text: None, read_only))
+        operation = ScriptOperation(Task(params, connection, warn, read_only))
         plan = operation.plan()
         values = {"changed": plan.changed, **plan.result, "diff": (plan.before, plan.after)}
         if plan.changed and not read_only:
@@ -113,6 +123,7 @@ def test_a_script_is_handed_over_as_data() -> None:
         ("[not json", "[not json", "[not json"),
         ("42", "42", "42"),
         (42, "42", 42),
+        ('{"a": NaN}', '{"a": NaN}', '{"a": NaN}'),
         (False, "false", False),
         (None, "hudson.model.Hudson@1", "hudson.model.Hudson@1"),
     ],
@@ -182,23 +193,74 @@ def test_a_long_trace_keeps_its_head_and_the_line_of_the_script() -> None:
     assert cut_trace(f"E: no\n{frames}", None) == "E: no"
 
 
+def plainly(body: str, **options: Any) -> dict[str, Any]:
+    """Run a script on a server that does not evaluate the program around it."""
+    return run(lambda seen: Reply(404) if seen.method == "GET" else Reply(body=body), **options)
+
+
 @pytest.mark.parametrize(
     ("body", "kind", "words"),
     [
-        (f"some output\n{TRACE}", "failed", "IllegalStateException"),
-        ("half of the outp", "protocol", "does not tell how the script ended"),
-        ("", "protocol", "does not tell"),
+        (TRACE, "failed", "the script threw java.lang.IllegalStateException: no$"),
+        (f"some output\n{TRACE}", "failed", "threw java.lang.IllegalStateException: no$"),
+        ("a.MissingPropertyException: No such property: x\n", "failed", "No such property: x"),
+        ("Startup failed:\n\tat groovy.lang.X.y(X.java:1)\n", "failed", "threw Startup failed:$"),
+        ("Assertion failed: \n\nassert 1 == 2\n", "failed", "Assertion failed"),
+        ("", "protocol", "does not tell how the script ended"),
+        (" \n", "protocol", "does not tell"),
         ("<html><form><input type='x'></form></html>", "protocol", "HTML"),
         ('<html><input name="j_password" type="password"></html>', "auth", "login page"),
-        ("0123456789abcdef:OK:e30=\n", "protocol", "does not tell"),
     ],
 )
 def test_an_answer_that_does_not_tell_the_end_is_a_failure(
     body: str, kind: str, words: str
 ) -> None:
     with pytest.raises(ToolchainError, match=words) as caught:
-        run(lambda seen: Reply(404) if seen.method == "GET" else Reply(body=body))
+        plainly(body)
     assert caught.value.kind == kind
+
+
+def test_what_a_server_prints_before_a_stack_trace_is_output() -> None:
+    with pytest.raises(ToolchainError) as caught:
+        plainly(f"some output\n{TRACE}")
+    assert caught.value.result["output_lines"] == ["some output"]
+    with pytest.raises(ToolchainError) as caught:
+        plainly("<html></html>")
+    assert caught.value.result == {"changed": False}
+
+
+def test_a_marker_at_another_place_is_an_answer_that_was_altered() -> None:
+    def echo(seen: Seen) -> Reply:
+        return Reply(404) if seen.method == "GET" else Reply(body=seen.form["script"])
+
+    with pytest.raises(ToolchainError, match="does not tell how the script ended"):
+        run(echo)
+
+
+@pytest.mark.parametrize(
+    ("body", "output", "result"),
+    [
+        ("hello\n", "hello", None),
+        ("hello\r\nResult: 42\r\n", "hello", 42),
+        ('Result: {"a": [1]}\n', "", {"a": [1]}),
+        ("Result: [a:1]", "", "[a:1]"),
+        ("Result: NaN\n", "", "NaN"),
+        ("Result: 1\nmore\n", "Result: 1\nmore", None),
+        ("no Error here\nat last (1)\n", "no Error here\nat last (1)", None),
+    ],
+)
+def test_a_server_that_answers_as_its_console_does_is_understood_with_a_warning(
+    body: str, output: str, result: Any
+) -> None:
+    warnings: list[str] = []
+    values = plainly(body, warn=warnings.append)
+    assert (values["output"], values["result"], values["changed"]) == (output, result, True)
+    assert "does not tell how the script ended" in warnings[0]
+
+
+@pytest.mark.parametrize("body", ["true\n", "looking\ntrue\n", "Result: true\n"])
+def test_unless_is_met_by_a_plain_answer_too(body: str) -> None:
+    assert plainly(body, unless="question")["changed"] is False
 
 
 def test_a_file_is_read_and_must_be_text(tmp_path: Path) -> None:
@@ -236,9 +298,24 @@ def test_no_script_and_no_argument_gets_into_the_source(
     program = wrapper.wrapped(script, arguments, "abc123", only_reads=only_reads)
     sent = {"script": script, "args": arguments, "check_mode": only_reads}
     assert payload_of(program) == sent
-    rest = re.sub(r"^(?:def payload =|payload \+=) .*$", "", program, flags=re.M)
-    empty = wrapper.wrapped("", {}, "abc123", only_reads=False)
+    rest = re.sub(r"^(?:def payload =|payload \+=) .*$", "", without_comment(program), flags=re.M)
+    empty = without_comment(wrapper.wrapped("", {}, "abc123", only_reads=False))
     assert rest == re.sub(r"^def payload = .*$", "", empty, flags=re.M)
+
+
+@given(st.text("\\\\u00ab\r\n\x0b\u2028\uffff'*/", max_size=30))
+def test_the_program_shows_the_script_in_comments_only(script: str) -> None:
+    program = wrapper.wrapped(script, {"x": "an argument"}, "abc123", only_reads=False)
+    shown = program[: program.index("import groovy.json.JsonOutput")]
+    assert all(line.startswith("//") for line in re.split(r"[\r\n]", shown.rstrip("\n")))
+    assert "\\u" not in shown
+    assert "\uffff" not in shown
+    assert "an argument" not in program
+
+
+def test_the_program_shows_the_script_to_people() -> None:
+    program = wrapper.wrapped("println 'a \\ b'\nx = 1", {}, "abc123", only_reads=False)
+    assert "\n// println 'a \\ b'\n// x = 1\n" in program
 
 
 @given(st.text(), JSON)

@@ -118,6 +118,12 @@ def test_a_build_is_done_when_it_is_neither_building_nor_in_progress() -> None:
     assert len(played.clock.pauses) == 5
 
 
+def test_a_build_need_not_repeat_its_number() -> None:
+    running = [{"building": True, "result": None}, {"building": False, "result": "SUCCESS"}]
+    values, _ignored = play(Ci(running=list(running)))
+    assert (values["build"]["number"], values["build"]["result"]) == (7, "SUCCESS")
+
+
 def test_a_timeout_names_the_build_that_goes_on() -> None:
     error, played = failed(Ci(running=[build(7, None)]), wait_timeout=10.0)
     assert error.kind == "timeout"
@@ -203,12 +209,21 @@ def test_a_log_that_starts_again_replaces_what_was_read() -> None:
     assert console.lines() == ["new"]
 
 
-def test_a_log_without_pieces_is_read_as_a_whole_at_the_end() -> None:
-    with Stub(Reply(404), Reply(body=b"a\nb\nc\n")) as stub:
+@pytest.mark.parametrize("status", [400, 404, 405, 501])
+def test_a_log_without_pieces_is_read_as_a_whole_at_the_end(status: int) -> None:
+    with Stub(Reply(status), Reply(body=b"a\nb\nc\n")) as stub:
         console = Console(transport_to(stub.url), "job/a/1", 2)
         console.read_to_end()
     assert console.lines() == ["b", "c"]
     assert stub.seen[-1].path == "/base/job/a/1/consoleText"
+
+
+def test_the_whole_log_is_no_news_where_the_offset_is_the_same() -> None:
+    with Stub(*[Reply(body=b"a\nb\n", headers={"X-Text-Size": "4"})] * 2) as stub:
+        console = Console(transport_to(stub.url), "job/a/1", 9)
+        console.read()
+        console.read_to_end()
+    assert console.lines() == ["a", "b"]
 
 
 def test_a_log_that_cannot_be_read_is_a_warning() -> None:

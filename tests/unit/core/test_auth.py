@@ -2,23 +2,29 @@
 from __future__ import annotations
 
 import builtins
+import json
 from base64 import b64decode
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import oauthlib.oauth1
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.auth import login_of
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.auth import (
+    login_of,
+    spellings,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.options import (
     Connection,
     OAuth,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.transport import Transport
 from tests.unit.stub import Reply, Seen, Stub, connection_to
 
@@ -123,6 +129,39 @@ def test_the_form_token_is_added_once_to_every_attempt() -> None:
     assert [seen.form for seen in stub.seen] == [
         {"action": "roles", "user": "me", "ltoken": "t"}
     ] * 2
+
+
+def test_an_empty_password_is_nothing_to_hide() -> None:
+    connection = connection_to("http://host", username="u", password=Secret(""))
+    assert [secret.reveal() for secret in spellings(connection)] == ["dTo="]
+
+
+@pytest.mark.parametrize(
+    ("service", "fields"),
+    [
+        ("repo", {"token": Secret("bearer-token")}),
+        ("repo", {"username": "jürgen", "password": Secret("pä:ss wörd/")}),
+        ("analysis", {"username": "me", "ltoken": Secret("ö&=+ /token")}),
+    ],
+)
+def test_a_server_that_shows_the_request_again_does_not_show_its_secret(
+    service: str, fields: dict[str, Any]
+) -> None:
+    def echo(seen: Seen) -> Reply:
+        return Reply(400, f"{seen.headers.get('Authorization')} {seen.body.decode()}")
+
+    with Stub(answer=echo) as stub:
+        task = Task({}, connection_to(stub.url, service, **fields), lambda text: None, False)
+        with pytest.raises(ToolchainError) as caught:
+            task.transport().read("reading", "x", method="POST", form={"a": "b"})
+        (seen,) = stub.seen
+    failure = task.failure(caught.value)
+    assert "a=b" in failure["msg"]
+    assert "***" in failure["msg"]
+    sent = seen.form.get("ltoken") or seen.headers["Authorization"].partition(" ")[2]
+    for text in (sent, quote(sent, safe="")):
+        assert text not in str(caught.value)
+        assert text not in json.dumps(failure, ensure_ascii=False)
 
 
 # OAuth 1.0a

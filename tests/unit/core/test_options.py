@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible.module_utils.errors import AnsibleFallbackNotFound
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core import options
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
@@ -92,6 +93,8 @@ def test_no_address_names_the_option_and_the_variable(service: str, url: str | N
         "http://host#x",
         "http://u:pw-x@host?x=1",
         "http://u:pw-x@host:port",
+        "http://u:pw-x@ho st/x",
+        "http://u:pw-x@host/x\ny",
     ],
 )
 def test_an_address_that_is_none(url: str) -> None:
@@ -282,12 +285,13 @@ def test_the_netrc_file_of_the_user_is_never_read(tmp_path: Path, netrc: Path) -
         ("machine other login o password x\n", "no login and password for the machine host.exam"),
         ("machine host.example login only\n", "no login and password"),
         ("what is this\n", "not in netrc format (line 1)"),
+        ("machine host.example login me password \udcff\n", "is not text in UTF-8"),
     ],
 )
 def test_a_netrc_file_that_does_not_help(tmp_path: Path, content: str | None, words: str) -> None:
     file = tmp_path / "credentials"
     if content is not None:
-        file.write_text(content)
+        file.write_text(content, encoding="utf-8", errors="surrogateescape")
     message = refused(credentials_file=str(file))
     assert words in message
     assert str(file) in message
@@ -301,6 +305,27 @@ def test_settings_are_handed_on() -> None:
     assert connection.settings["timeout"] == 5
     assert connection.settings["dialect"] == "jfrog"
     assert "url" not in connection.settings
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("timeout", 0),
+        ("timeout", -1),
+        ("timeout", float("inf")),
+        ("timeout", float("nan")),
+        ("retries", -1),
+        ("retry_max_wait", -0.5),
+        ("retry_max_wait", float("nan")),
+    ],
+)
+def test_a_number_that_no_request_can_be_sent_with(option: str, value: float) -> None:
+    assert option in refused("repo", None, **{option: value})
+
+
+def test_numbers_at_their_lowest() -> None:
+    settings = resolve(timeout=0.1, retries=0, retry_max_wait=0).settings
+    assert (settings["timeout"], settings["retries"], settings["retry_max_wait"]) == (0.1, 0, 0)
 
 
 @pytest.mark.parametrize("option", ["ca_path", "client_cert", "client_key"])
@@ -337,6 +362,17 @@ def test_only_settings_fall_back_to_the_environment_by_themselves(service: str) 
         options.settings_options(service)
     )
     assert spec["url"]["fallback"][1] == [f"TOOLCHAIN_{service.upper()}_URL"]
+
+
+def test_an_empty_variable_of_a_setting_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    fallback, names = options.argument_spec("repo")["timeout"]["fallback"]
+    with pytest.raises(AnsibleFallbackNotFound):
+        fallback(*names)
+    monkeypatch.setenv("TOOLCHAIN_REPO_TIMEOUT", "")
+    with pytest.raises(AnsibleFallbackNotFound):
+        fallback(*names)
+    monkeypatch.setenv("TOOLCHAIN_REPO_TIMEOUT", "5")
+    assert fallback(*names) == "5"
 
 
 def test_the_user_of_the_analysis_server_may_pick_a_line_of_the_environment(tmp_path: Path) -> None:

@@ -10,7 +10,11 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.auth import Basic, Header
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.auth import (
+    Basic,
+    FormToken,
+    Header,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
     ToolchainError,
     shorten,
@@ -226,7 +230,8 @@ def test_a_longer_wait_than_allowed_is_not_waited(
         transport = transport_to(stub.url, sleep=waits)
         error = fails(transport.send, "asking", "POST", "x", reads=reads, expect=(200,))
     assert (error.kind, error.status, waits) == ("rate_limited", status, [])
-    assert "wait 61 s" in str(error)
+    assert f"the server answered {status} and asks to wait 61 s" in str(error)
+    assert str(error).endswith(": slow down")
     assert "retry_max_wait (60 s)" in str(error)
     assert error.detail == "slow down"
 
@@ -366,6 +371,7 @@ def test_a_redirect_to_a_login_page_is_a_refused_login(foreign: bool) -> None:
     with Stub(Reply(302, headers={"Location": location})) as stub:
         error = fails(transport_to(stub.url).read, "reading", "x")
     assert error.kind == "auth"
+    assert "the server answered 302 and redirects to its login page" in str(error)
     assert "check the credentials" in str(error)
     assert "abc" not in str(error)
 
@@ -463,6 +469,14 @@ def test_a_task_knows_what_it_cost() -> None:
         "bytes_received": 10 + 1 + 5 + len(json.dumps({"ok": True})),
     }
     assert transport.accounting.acknowledged == 1
+
+
+def test_a_login_in_the_body_is_counted_with_it() -> None:
+    with Stub(OK) as stub:
+        login = FormToken("me", Secret("the-token"))
+        transport = transport_to(stub.url, login=login)
+        transport.read("reading", "a", method="POST", form={"b": "c"})
+    assert transport.accounting.bytes_sent == len(stub.seen[0].body) > len("b=c")
 
 
 @pytest.mark.parametrize(("status", "changed"), [(200, True), (500, False)])
@@ -715,3 +729,40 @@ def test_a_server_that_was_restarted_is_asked_anew() -> None:
         transport.forget_login()
         transport.write("starting", "POST", "build")
     assert "Cookie" not in stub.seen[2].headers
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        Reply(403, "Invalid crumb"),
+        Reply(403, '{"message": "the crumb has expired"}'),
+        Reply(403, "<html><h1>Missing crumb</h1></html>"),
+    ],
+)
+def test_a_refused_crumb_is_known_by_its_name(refusal: Reply) -> None:
+    with Stub(CRUMB, refusal, CRUMB, Reply(201)) as stub:
+        transport_to(stub.url, crumbs=True).write("starting", "POST", "build")
+    assert len(stub.seen) == 4
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        Reply(403, "<html><head data-crumb-header='x'><h1>no</h1><p>breadcrumb</p></html>"),
+        Reply(403, "a crumb will not do", {"X-Required-Permission": "hudson.model.Item.Build"}),
+    ],
+)
+def test_a_missing_permission_is_not_taken_for_a_refused_crumb(refusal: Reply) -> None:
+    with Stub(CRUMB, refusal) as stub:
+        error = fails(transport_to(stub.url, crumbs=True).write, "starting", "POST", "build")
+    assert (error.kind, len(stub.seen)) == ("permission", 2)
+
+
+def test_a_server_that_wants_a_crumb_but_has_no_json_form_is_asked_for_the_xml_form() -> None:
+    missing, xml = Reply(404), Reply(body="Jenkins-Crumb:abc")
+    with Stub(missing, NO_CRUMB, missing, xml, Reply(201)) as stub:
+        transport_to(stub.url, crumbs=True).write("starting", "POST", "build")
+    assert stub.seen[-1].headers["Jenkins-Crumb"] == "abc"
+    with Stub(missing, NO_CRUMB, missing, missing, missing, NO_CRUMB) as stub:
+        error = fails(transport_to(stub.url, crumbs=True).write, "starting", "POST", "build")
+    assert error.kind == "permission"

@@ -18,6 +18,7 @@ from tests.unit.stub import Reply
 RECORD = "GET /api/build/app/7"
 PROMOTE = "POST /api/build/promote/app/7"
 LOCAL = Reply(body={"key": "rel", "rclass": "local"})
+ERROR = {"level": "ERROR"}
 VIRTUAL = Reply(body={"key": "v", "rclass": "virtual", "defaultDeploymentRepo": "rel"})
 
 
@@ -103,13 +104,34 @@ def test_what_differs_is_promoted(
     assert server.asked.count(PROMOTE) == 1
 
 
-def test_times_of_different_zones_and_without_any() -> None:
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("2026-01-01T02:00:00.000+0200", "2026-01-01T00:30:00Z"),
+        ("2026-01-01T00:00:00.678901233Z", "2026-01-01T00:00:00.679Z"),
+        ("2026-01-01T00:00:00.678", "2026-01-01T00:00:01,1"),
+        ("2026-01-01 01:30:00 +01:00", "2026-01-01T01:00:00+00"),
+        (1767225600000, 1767225600001),
+        ("1767225600000", "2026-01-01T00:00:00.001+0000"),
+    ],
+)
+def test_times_in_many_spellings(older: Any, newer: Any) -> None:
+    entries = [{"status": "b", "timestamp": newer}, {"status": "a", "timestamp": older}]
+    assert [one.status for one in builds.promotions({"statuses": entries})] == ["a", "b"]
+
+
+@pytest.mark.parametrize("time", [None, "", "yesterday", "2026-13-01T00:00:00Z", 10**30])
+def test_a_promotion_without_a_time_stays_behind_the_one_before_it(time: Any) -> None:
+    early, late = (f"2026-01-0{day}T00:00:00.000+0000" for day in (1, 2))
     entries = [
-        {"status": "b", "timestamp": "2026-01-01T02:00:00.000+0200"},
-        {"status": "c", "timestamp": "2026-01-01T00:30:00Z"},
-        {"status": "a"},
+        {"status": "c", "timestamp": late},
+        {"status": "d", "timestamp": time},
+        {"status": "a", "timestamp": early},
+        {"status": "b"},
+        "no promotion",
     ]
-    assert [one.status for one in builds.promotions({"statuses": entries})] == ["a", "b", "c"]
+    found = [one.status for one in builds.promotions({"statuses": entries})]
+    assert found == ["a", "b", "c", "d"]
     assert builds.promotions({"statuses": None}) == []
 
 
@@ -204,6 +226,38 @@ def test_an_error_among_the_messages_is_a_failure(server: Server, code: int) -> 
     assert (error.kind, error.status) == ("rejected", code)
     assert "no room for a.jar" in error.message
     assert [one["level"] for one in error.result["messages"]] == ["WARNING", "ERROR"]
+
+
+def test_errors_in_a_good_answer_are_a_failure(server: Server) -> None:
+    server.on[RECORD] = record()
+    for body in ({"errors": [{"status": 400, "message": "no room"}]}, {"messages": [ERROR]}):
+        server.on[PROMOTE] = Reply(200, body)
+        error = server.fails(PromoteBuild, options(status="released"))
+        assert (error.kind, error.status) == ("rejected", 200)
+        assert error.message.endswith(("no room", "an error without a message"))
+        assert error.result["messages"][0]["level"] == "ERROR"
+
+
+@pytest.mark.parametrize(
+    ("body", "messages"),
+    [("null", []), ("{}", []), ("", []), ('"fine"', ["fine"]), ("fine\n", ["fine"])],
+)
+def test_a_good_answer_in_another_shape(server: Server, body: str, messages: list[str]) -> None:
+    server.on[RECORD] = [record(), record(status("released", None))]
+    server.on[PROMOTE] = Reply(200, body)
+    _ignored, values = server.run(PromoteBuild, options(status="released"))
+    assert [one["message"] for one in values["messages"]] == messages
+
+
+@pytest.mark.parametrize("hidden", [Reply(404), Reply(body="[]")])
+def test_a_target_that_is_not_shown_is_left_to_the_server(server: Server, hidden: Reply) -> None:
+    server.on["GET /api/repositories"] = hidden
+    server.on[RECORD] = [record(), record(status("released"))]
+    server.on[PROMOTE] = said()
+    plan, values = server.run(PromoteBuild, options(status="released", target_repo="rel"))
+    assert plan.changed
+    assert values["promotion"]["repository"] == "rel"
+    assert server.warnings[0].startswith("what the repository 'rel' is cannot be read")
 
 
 def test_a_refusal_in_another_shape(server: Server) -> None:

@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo import containers
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.image_promotion import (
     PromoteImage,
@@ -51,7 +52,42 @@ class Registry:
 def test_all_pages_are_read(server: Server, link: str | None) -> None:
     server.stub.answer = Registry(link)
     assert containers.tags(server.client(), "r", "team/app", page=3) == ALL
-    assert len(server.asked) == 3
+    assert len(server.asked) == (4 if link is None else 3)
+
+
+@pytest.mark.parametrize("position", [True, False])
+@pytest.mark.parametrize("refusal", [Reply(400), Reply(500), Reply(cut=True), None])
+def test_pages_that_are_shorter_than_asked_for(
+    server: Server, position: bool, refusal: Reply | None
+) -> None:
+    """A server of the written interface: no links, and two tags in a page at most."""
+
+    def answer(seen: Seen) -> Reply:
+        last = parse_qs(urlsplit(seen.target).query).get("last", ["0" if position else ""])[0]
+        known = last.isdigit() if position else last in ["", *ALL]
+        if not known and refusal is not None:
+            return refusal
+        start = int(last) if position and known else ALL.index(last) + 1 if last in ALL else 0
+        return Reply(body={"tags": ALL[start : start + 2]})
+
+    server.dialect = "generic"
+    server.stub.answer = answer
+    assert containers.tags(server.client(), "r", "team/app") == ALL
+    server.stub.seen.clear()
+    assert containers.manifest(server.client(), "r", "team/app", "1.1") == containers.PRESENT
+    assert len(server.asked) == 1
+
+
+def test_short_pages_of_a_server_with_links_are_the_last_ones(server: Server) -> None:
+    server.stub.answer = lambda seen: Reply(body={"tags": ["a"]})
+    assert containers.tags(server.client(), "r", "team/app") == ["a"]
+    assert len(server.asked) == 1
+
+
+def test_a_full_page_without_an_answer_after_it_is_a_failure(server: Server) -> None:
+    server.stub.replies = [Reply(body={"tags": ["a", "b"]}), Reply(cut=True)]
+    with pytest.raises(ToolchainError):
+        containers.tags(server.client(), "r", "team/app", page=2)
 
 
 def test_a_server_that_repeats_itself_comes_to_an_end(server: Server) -> None:
@@ -62,8 +98,10 @@ def test_a_server_that_repeats_itself_comes_to_an_end(server: Server) -> None:
 
 
 def test_a_server_that_does_not_know_a_tag_as_the_last_one(server: Server) -> None:
-    server.stub.replies = [Reply(200, {"tags": ["a", "b"]}), Reply(400, "last: not a number")]
-    assert containers.tags(server.client(), "r", "team/app", page=2) == ["a", "b"]
+    refused = Reply(400, "last: not a number")
+    server.stub.replies = [Reply(200, {"tags": ["a", "b"]}), refused, Reply(200, {"tags": ["c"]})]
+    server.stub.replies += [refused, Reply(200, {"tags": []})]
+    assert containers.tags(server.client(), "r", "team/app", page=2) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(
@@ -221,6 +259,42 @@ def test_a_promotion_without_an_effect_is_a_failure(server: Server) -> None:
     error = server.fails(PromoteImage, options(tag="1"))
     assert error.kind == "failed"
     assert "dst/team/app:1" in error.message
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"), [('"Promotion ended"', "Promotion ended"), ("null", ""), ("ok ", "ok")]
+)
+def test_the_words_of_the_server(server: Server, answer: str, message: str) -> None:
+    server.on[head("src", "1")] = digest(ONE)
+    server.on[head("dst", "1")] = [Reply(404), digest(ONE)]
+    server.on[PROMOTE] = Reply(200, answer)
+    _ignored, values = server.run(PromoteImage, options(tag="1"))
+    assert values["message"] == message
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        ('{"errors": [{"message": "no"}]}', "rejected"),
+        ('{"messages": [{"level": "ERROR", "message": "no"}]}', "rejected"),
+        ("<html><body>Welcome</body></html>", "protocol"),
+        ('<html><form><input type="password"></form></html>', "auth"),
+    ],
+)
+def test_a_good_status_with_bad_news(server: Server, answer: str, kind: str) -> None:
+    server.on[head("src", "1")] = server.on[head("dst", "1")] = digest(ONE)
+    server.on[PROMOTE] = Reply(200, answer)
+    assert server.fails(PromoteImage, options(tag="1", force=True)).kind == kind
+
+
+@pytest.mark.parametrize("status", [400, 405, 406, 501])
+def test_a_server_that_does_not_tell_digests(server: Server, status: int) -> None:
+    server.on[head("src", "1")] = server.on[head("dst", "1")] = Reply(status)
+    server.on["GET /api/docker/src/v2/team/app/tags/list?n=1000"] = tags("1")
+    server.on["GET /api/docker/dst/v2/team/app/tags/list?n=1000"] = tags("1")
+    plan, values = server.run(PromoteImage, options(tag="1"))
+    assert not plan.changed
+    assert values["target_digest"] is None
 
 
 def test_an_empty_404_is_explained(server: Server) -> None:

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo import deploy
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.dialect import dialect_of
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply, Seen
 
@@ -171,10 +173,38 @@ def test_a_server_that_does_not_know_head_is_asked_for_the_listing(server: Serve
     plan, values = server.run(deploy.operation, options(path="d/a", content="x"))
     assert plan.changed
     assert actions(values) == [("d/a", "uploaded")]
-    server.on["GET /api/storage/r/d?list"] = Reply(body={"files": []})
-    error = server.fails(deploy.operation, options(path="d/a", content="x"))
-    assert error.kind == "failed"
-    assert "not there" in error.message
+    server.on["GET /api/storage/r?list"] = Reply(body={"files": []})
+    for listing in (Reply(body={"files": []}), Reply(404), Reply(body={"files": [{"uri": "/b"}]})):
+        server.on["GET /api/storage/r/d?list"] = listing
+        error = server.fails(deploy.operation, options(path="d/a", content="x"))
+        assert error.kind == "failed"
+        assert "not there" in error.message
+
+
+@pytest.mark.parametrize("path", ["a", "d/a"])
+def test_a_server_that_lists_nothing_at_all_cannot_tell(server: Server, path: str) -> None:
+    server.dialect = "generic"
+    server.on["GET /api/repositories/r"] = Reply(body={"key": "r", "type": "LOCAL"})
+    server.on[f"PUT /r/{path}"] = Reply(201)
+    plan, values = server.run(deploy.operation, options(path=path, content="x"))
+    assert plan.changed
+    assert actions(values) == [(path, "uploaded")]
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        ("<html><body>Welcome</body></html>", "protocol"),
+        ('<html><form><input type="password"></form></html>', "auth"),
+        ('{"errors": [{"status": 400, "message": "no"}]}', "rejected"),
+    ],
+)
+def test_a_good_status_with_bad_news(server: Server, answer: str, kind: str) -> None:
+    server.dialect = "generic"
+    server.on["HEAD /r/a"] = Reply(405)
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on["PUT /r/a"] = Reply(200, answer)
+    assert server.fails(deploy.operation, options(path="a", content="x")).kind == kind
 
 
 def test_overwriting_without_the_permission_to_delete(server: Server) -> None:
@@ -317,6 +347,23 @@ def test_a_failure_tells_what_was_deployed_before_it(server: Server, dist: Path)
     assert "t/1/b.txt" not in [path for path, _ignored in actions(error.result)]
 
 
+def test_an_empty_list_of_artifacts_is_nothing_to_do(server: Server) -> None:
+    plan, values = server.run(deploy.operation, options(artifacts=[]))
+    assert not plan.changed
+    assert values == {"artifacts": [], "uploaded_bytes": 0}
+
+
+def test_listed_files_that_head_does_not_find(server: Server, dist: Path) -> None:
+    names = ("a.txt", "b.txt", "sub/c.txt")
+    server.dialect = "generic"
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on[LISTING] = Reply(body={"files": [{"uri": f"/{name}"} for name in names]})
+    wanted = options(path="t/1", src=f"{dist}/")
+    plan, _ignored = server.run(deploy.operation, wanted, check=True)
+    assert plan.action == "update"
+    assert len([name for name in server.asked if name.startswith("HEAD")]) == 1
+
+
 # --- archives
 
 
@@ -393,7 +440,53 @@ def test_absent(server: Server) -> None:
     plan, values = server.run(deploy.operation, wanted)
     assert not plan.changed
     assert actions(values) == [("a/b.txt", "absent")]
-    assert server.asked[-1] == listing
+    assert server.asked.count("DELETE /r/a/b.txt") == 1
+
+
+def test_absent_where_a_virtual_repository_lists_nothing(server: Server) -> None:
+    server.on["GET /api/repositories/v"] = VIRTUAL
+    server.on["GET /api/storage/r/a?list&listFolders=1"] = listed(("b.txt", "x"))
+    server.on["DELETE /r/a/b.txt"] = Reply(204)
+    plan, values = server.run(deploy.operation, options(repo="v", path="a/b.txt", state="absent"))
+    assert plan.changed
+    assert values["artifacts"][0]["repo"] == "r"
+
+
+def test_a_folder_that_is_only_seen_in_its_files(server: Server) -> None:
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on["GET /api/storage/r/a?list&listFolders=1"] = listed(("b/c.txt", "x"))
+    server.on["DELETE /r/a/b"] = Reply(204)
+    plan, _ignored = server.run(deploy.operation, options(path="a/b", state="absent"))
+    assert plan.before == {"r/a/b": {"type": "folder"}}
+
+
+def test_the_root_may_want_a_slash(server: Server) -> None:
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on["GET /api/storage/r/?list&listFolders=1"] = listed(("b.txt", "x"))
+    server.on["DELETE /r/b.txt"] = Reply(204)
+    plan, _ignored = server.run(deploy.operation, options(path="b.txt", state="absent"))
+    assert plan.changed
+
+
+def test_absent_where_nothing_can_be_looked_up(server: Server) -> None:
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on["GET /api/storage/r/a?list&listFolders=1"] = Reply(405)
+    server.on["HEAD /r/a/b.txt"] = Reply(405)
+    server.on["DELETE /r/a/b.txt"] = [Reply(204), Reply(404)]
+    wanted = options(path="a/b.txt", state="absent")
+    _ignored, values = server.run(deploy.operation, wanted)
+    assert actions(values) == [("a/b.txt", "deleted")]
+    _ignored, values = server.run(deploy.operation, wanted)
+    assert values["changed"] is False
+    assert actions(values) == [("a/b.txt", "absent")]
+
+
+def test_a_deletion_of_what_is_still_listed_is_a_failure(server: Server) -> None:
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on["GET /api/storage/r/a?list&listFolders=1"] = listed(("b.txt", "x"))
+    server.on["DELETE /r/a/b.txt"] = Reply(404)
+    error = server.fails(deploy.operation, options(path="a/b.txt", state="absent"))
+    assert error.kind == "not_found"
 
 
 def test_absent_behind_a_virtual_repository(server: Server) -> None:
@@ -465,6 +558,13 @@ def test_the_api_key_header_is_that_of_the_dialect(server: Server) -> None:
     assert server.client().dialect.api_key_header == "X-JFrog-Art-Api"
     server.dialect = "generic"
     assert server.client().dialect.api_key_header == "X-Acme-Art-Api"
+
+
+@pytest.mark.parametrize("vendor", ["", "My Vendor", "Ünic", "a\nb", "a:b"])
+def test_a_vendor_that_cannot_be_in_the_name_of_a_header(vendor: str) -> None:
+    with pytest.raises(ToolchainError, match="vendor") as caught:
+        dialect_of({"dialect": "generic", "vendor": vendor})
+    assert caught.value.kind == "invalid"
 
 
 def test_a_large_file_is_read_while_it_is_sent(server: Server, tmp_path: Path) -> None:

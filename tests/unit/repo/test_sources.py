@@ -159,6 +159,14 @@ def test_entries_of_an_archive(tmp_path: Path, name: str) -> None:
     }
 
 
+@pytest.mark.parametrize(("written", "read"), [("größe".encode(), "größe"), (b"\x81.txt", "ü.txt")])
+def test_names_in_a_zip_that_does_not_say_utf8(tmp_path: Path, written: bytes, read: str) -> None:
+    stand_in = "x" * len(written)
+    path = archive(tmp_path / "a.zip", {stand_in: b"1"})
+    path.write_bytes(path.read_bytes().replace(stand_in.encode(), written))
+    assert list(archives.entries_of(str(path))) == [read]
+
+
 @pytest.mark.parametrize("entry", ["../x", "/x", "a/../../x"])
 @pytest.mark.parametrize("name", ["a.zip", "a.tar"])
 def test_entries_outside_are_refused(tmp_path: Path, name: str, entry: str) -> None:

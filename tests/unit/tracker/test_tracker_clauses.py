@@ -88,6 +88,8 @@ jql_quote = QuoteFilters().filters()["jql_quote"]
         ),
         ({}, {}, ""),
         ([], {"order_by": "key"}, "ORDER BY key"),
+        ("a = 1", {"order_by": "b desc, c d"}, 'a = 1 ORDER BY b DESC, "c d"'),
+        ("a = 1", {"order_by": ""}, "a = 1"),
     ],
 )
 def test_clauses_become_a_query(clauses: Any, options: dict[str, Any], query: str) -> None:

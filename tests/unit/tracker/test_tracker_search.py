@@ -127,7 +127,7 @@ def test_a_long_query_goes_by_post() -> None:
     assert seen.headers["X-Atlassian-Token"] == "no-check"
 
 
-@pytest.mark.parametrize("status", [404, 405])
+@pytest.mark.parametrize("status", [404, 405, 501])
 def test_a_long_query_goes_by_get_where_the_server_has_no_other_search(status: int) -> None:
     page = Reply(body={"issues": [{"key": "REL-1"}], "total": 2})
     with Stub(Reply(status), page, Reply(body={"issues": [{"key": "REL-2"}], "total": 2})) as stub:
@@ -178,11 +178,24 @@ def test_the_successor_may_be_known_to_version_3_alone() -> None:
         ]
 
 
-def test_a_removed_search_names_its_successor() -> None:
-    with Stub(REMOVED) as stub, pytest.raises(ToolchainError, match="search/jql") as caught:
-        Run(stub, {"dialect": "server"})()
+@pytest.mark.parametrize(
+    ("dialect", "others"), [("server", []), ("auto", [REMOVED] * 2), ("auto", [Reply(404)] * 2)]
+)
+def test_a_removed_search_names_its_successor(dialect: str, others: list[Reply]) -> None:
+    with Stub(REMOVED, *others) as stub:
+        with pytest.raises(ToolchainError, match="search/jql") as caught:
+            Run(stub, {"dialect": dialect})()
+        assert stub.replies == []
     assert caught.value.kind == "not_found"
     assert caught.value.status == 410
+    assert str(caught.value.url).split("?")[0].endswith("/rest/api/2/search")
+
+
+def test_a_refusal_of_the_successor_is_said() -> None:
+    refusal = Reply(400, {"errorMessages": ["Unbounded JQL"]})
+    with Stub(REMOVED, refusal) as stub, pytest.raises(ToolchainError, match="Unbounded") as caught:
+        Run(stub)()
+    assert caught.value.kind == "rejected"
 
 
 @pytest.mark.parametrize(

@@ -171,11 +171,29 @@ def test_duplicates_are_removed_and_the_result_is_not_called_complete() -> None:
     assert any("5 issues match" in line for line in found.warnings)
 
 
-def test_an_empty_page_ends_the_walk_though_the_server_promised_more() -> None:
-    found = walk(lambda start, size: {"issues": issues_of(1, 2)[start:], "total": 10}, page_size=2)
-    assert numbers(found) == [1, 2]
-    assert not found.complete
-    assert found.warnings
+@pytest.mark.parametrize("start", [0, 2])
+def test_an_empty_page_though_the_server_promised_more_is_an_error(start: int) -> None:
+    def ask(start: int, size: int) -> dict[str, Any]:
+        return {"issues": issues_of(1, 2)[start:], "total": 10}
+
+    with pytest.raises(ToolchainError, match="10 issues match, but gives none from 2 on") as caught:
+        walk(ask, page_size=2, start=start)
+    assert caught.value.kind == "protocol"
+
+
+def test_numbers_may_be_text() -> None:
+    def ask(start: int, size: int) -> dict[str, Any]:
+        page = issues_of(1, 2, 3)[start : start + size]
+        return {"issues": page, "total": "3", "startAt": str(start)}
+
+    found = walk(ask, page_size=2)
+    assert (numbers(found), found.total, found.complete) == ([1, 2, 3], 3, True)
+
+
+def test_issues_without_an_id_are_told_apart_by_their_keys() -> None:
+    page: list[dict[str, Any]] = [{"id": None, "key": key} for key in ("REL-1", "REL-2", "REL-1")]
+    found = walk(lambda start, size: {"issues": page[start : start + size], "total": 3})
+    assert [issue["key"] for issue in found.issues] == ["REL-1", "REL-2"]
 
 
 @pytest.mark.parametrize("totals", [{"total": 9}, {}])
@@ -226,6 +244,10 @@ def test_warnings_of_all_pages_are_kept() -> None:
         return {"issues": page, "total": 4, "warningMessages": [f"from {start}"]}
 
     assert walk(ask, page_size=2).warnings == ["from 0", "from 2"]
+
+
+def test_a_single_warning_may_be_text() -> None:
+    assert walk(lambda start, size: {"issues": [], "warningMessages": "odd"}).warnings == ["odd"]
 
 
 def by_token(

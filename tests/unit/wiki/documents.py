@@ -236,7 +236,7 @@ def _rewritten(node: Any, chance: random.Random) -> Any:
     if name == "ri:page" and attributes.get("ri:space-key") == SPACE:
         del attributes["ri:space-key"]
     if name in _BLOCKS or name == "ac:structured-macro":
-        key = chance.choice(["local-id", "ac:local-id"])
+        key = chance.choice(["local-id", "ac:local-id", "data-layout"])
         attributes[key] = str(chance.random())
     if name == "ri:page":
         attributes["ri:version-at-save"] = str(chance.randrange(9))
@@ -303,6 +303,7 @@ def _tag_edit(node: Tree, chance: random.Random) -> Tree:
     own = [key for key in attributes if (key, attributes[key]) != ("ri:space-key", SPACE)]
     own = [key for key in own if key != "ac:schema-version"]
     key = chance.choice([*own, "class"])
-    if key in attributes and chance.random() < 0.4 and key != "ac:macro-id":
+    left_to_the_server = key == "ac:macro-id" or key.startswith("data-")
+    if key in attributes and chance.random() < 0.4 and not left_to_the_server:
         return (name, {k: v for k, v in attributes.items() if k != key}, children)
     return (name, {**attributes, key: f"{attributes.get(key, '')}y"}, children)

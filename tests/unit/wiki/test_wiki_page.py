@@ -331,6 +331,47 @@ def test_a_server_that_refuses_expand_is_asked_without_it_and_remembered(
     assert ["expand" in seen.target for seen in stub.seen] == [True, False, False, False]
 
 
+def test_a_look_up_may_show_no_more_than_id_and_title(stub: Stub, wiki: Wiki) -> None:
+    bare = {"id": "7", "type": "page", "status": "current", "title": "Notes"}
+    stub.replies = [Reply(body={"results": [bare]})]
+    assert Run(stub, space="REL", title="notes", body="<p>new</p>")()[0].changed
+    assert methods(stub) == ["GET", "GET", "PUT"]
+    assert wiki.pages["7"]["title"] == "notes"
+
+
+def test_a_version_may_be_text(stub: Stub, wiki: Wiki) -> None:
+    content = {"id": 7, "title": "Notes", "version": {"number": "3"}}
+    stub.replies = [Reply(body=content)]
+    _plan, result = Run(stub, page_id="7", space="REL", body="<p>new</p>", expected_version=3)()
+    assert wiki.written[0]["version"] == {"number": 4}
+    assert wiki.written[0]["space"] == {"key": "REL"}
+    assert result["page"]["version"] == 4
+
+
+def test_the_key_of_a_space_has_no_letter_case(stub: Stub, wiki: Wiki) -> None:
+    assert not Run(stub, page_id="7", space="rel", body="<p>old</p>")()[0].changed
+
+
+LOGIN_PAGE = Reply(body='<html><form><input type="password" name="os_password"></form></html>')
+
+
+def test_a_login_page_is_no_save(stub: Stub, wiki: Wiki) -> None:
+    wiki.puts = [lambda wiki: LOGIN_PAGE]
+    error = Run(stub, page_id="7", body="<p>new</p>").fails()
+    assert (error.kind, error.status, error.method) == ("auth", 200, "PUT")
+    shown = Reply(body={"id": "7", "title": "Notes", "version": {"number": 3}})
+    stub.replies = [shown, LOGIN_PAGE]
+    error = Run(stub, page_id="7", state="absent").fails()
+    assert (error.kind, error.method) == ("auth", "DELETE")
+
+
+def test_a_wiki_without_the_interface_is_told_of_its_successor(stub: Stub, wiki: Wiki) -> None:
+    stub.answer = lambda seen: Reply(410, {"message": "This deprecated endpoint has been removed"})
+    error = Run(stub, page_id="7", body="").fails()
+    assert (error.kind, error.status) == ("not_found", 410)
+    assert "deprecated endpoint has been removed; its successor is api/v2/pages" in error.message
+
+
 def test_a_body_that_is_not_sent_is_not_an_empty_one(stub: Stub, wiki: Wiki) -> None:
     wiki.expands = frozenset({"version", "space"})
     wiki.pages["7"]["body"] = ""
@@ -404,6 +445,25 @@ def test_an_edit_of_the_body_is_a_conflict_even_where_retry_is_wanted(
     error = Run(stub, page_id="7", body="<p>new</p>", on_conflict="retry").fails()
     assert error.kind == "conflict"
     assert wiki.pages["7"]["body"] == "<p>theirs</p>"
+
+
+def test_an_expected_version_is_not_built_upon(stub: Stub, wiki: Wiki) -> None:
+    wiki.puts = [lambda wiki: wiki.edit(title="Theirs")]
+    options: dict[str, Any] = {"on_conflict": "retry", "expected_version": 3}
+    assert Run(stub, page_id="7", body="<p>n</p>", **options).fails().kind == "conflict"
+    assert methods(stub) == ["GET", "PUT", "GET"]
+
+
+def test_a_save_that_took_place_behind_a_gateway_that_gave_up_is_no_conflict(
+    stub: Stub, wiki: Wiki
+) -> None:
+    def late(wiki: Wiki) -> None:
+        wiki.store_last()
+
+    wiki.puts = [lambda wiki: Reply(504, "<html><h1>Gateway Time-out</h1></html>"), late]
+    _plan, result = Run(stub, page_id="7", body="<p>new</p>")()
+    assert result["page"]["version"] == wiki.pages["7"]["version"] == 4
+    assert methods(stub) == ["GET", "PUT", "GET", "PUT", "GET"]
 
 
 def test_retries_have_a_bound(stub: Stub, wiki: Wiki) -> None:

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The role `ci_build`: jobs one after the other, as far as they succeed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook
+
+Fresh = Callable[[str], Sandbox]
+
+
+def test_no_job_is_started_after_one_that_ended_badly(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    role = {
+        "name": "Build",
+        "ansible.builtin.import_role": {"name": "delivery.toolchain.ci_build"},
+        "vars": {"ci_build_jobs": [{"job": "always-fails"}, {"job": "no-parameters"}]},
+    }
+    play = playbook.play([role], module_defaults=connections.module_defaults(sandbox.urls))
+    run = playbook.run(tmp_path, [play], controls={"localhost": sandbox.control})
+    assert run.code != 0, run.output
+    event = run.event("delivery.toolchain.ci_build : Run the jobs")
+    (item,) = event.items
+    assert (item["build"]["result"], item["error"]["kind"]) == ("FAILURE", "failed")
+    assert [write["path"] for write in event.writes] == ["/job/always-fails/build"]

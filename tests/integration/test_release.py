@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The playbook `delivery.toolchain.release` as users start it: predicted, done, again, in part."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook
+
+Fresh = Callable[[str], Sandbox]
+
+DEMO = Path(__file__).resolve().parents[2] / "tools" / "demo.yml"
+PLAYBOOK = "delivery.toolchain.release"
+PROMOTED = ("Promote the builds", "Promote the container images")
+RECAP = re.compile(r"^localhost\s*:\s*(?P<counts>.*)$", re.MULTILINE)
+#: A step alone, and how many of its tasks change something in the sandbox as it is seeded.
+STEPS: dict[str, tuple[dict[str, Any], int]] = {
+    "nothing": ({}, 0),
+    "an unanswered survey": (
+        dict.fromkeys(
+            (
+                *("release_connections", "release_jobs", "release_repo", "release_files"),
+                *("release_builds", "release_images", "release_jql", "release_title"),
+                *("release_analysis_roles", "release_analysis_modules"),
+            ),
+            "",
+        ),
+        0,
+    ),
+    "build": ({"release_jobs": [{"job": "no-parameters"}]}, 1),
+    "promotion": (
+        {"release_builds": [{"build_name": "agent", "build_number": "12", "status": "tried"}]},
+        1,
+    ),
+    "a role": (
+        {
+            "release_analysis_roles": [
+                {"name": "tester", "create_project": True, "change_issue_status": False}
+            ]
+        },
+        1,
+    ),
+    "a module": (
+        {
+            "release_analysis_modules": [
+                {"project": "toolchain", "name": "a", "new_name": "b", "paths": ["**/b/*"]}
+            ]
+        },
+        1,
+    ),
+    "notes": ({"release_jql": "project = REL", "release_space": "REL", "release_title": "N"}, 1),
+}
+
+
+@dataclass(frozen=True)
+class Release:
+    """Exit code, output and the counts of the recap."""
+
+    code: int
+    output: str
+
+    @property
+    def counts(self) -> dict[str, int]:
+        found = RECAP.search(self.output)
+        assert found is not None, self.output
+        pairs = (pair.split("=") for pair in found.group("counts").split())
+        return {name: int(count) for name, count in pairs}
+
+    def told(self, task: str) -> str:
+        """What the output says of a task of a role or of the playbook."""
+        _before, found, after = self.output.partition(f"{task}] *")
+        assert found, f"'{task}' is not in\n{self.output}"
+        return after.partition("\nTASK [")[0]
+
+
+def release(
+    folder: Path,
+    variables: Mapping[str, Any],
+    *arguments: str,
+    environment: Mapping[str, str] | None = None,
+) -> Release:
+    """Run the playbook with these variables over those of the demo, if `demo` is among them."""
+    file = folder / "variables.json"
+    file.write_text(json.dumps(variables), encoding="utf-8")
+    demo = ["-e", f"@{DEMO}"] if "demo" in variables else []
+    command = [str(Path(sys.executable).parent / "ansible-playbook"), PLAYBOOK, *demo]
+    inherited = playbook.environment(folder)
+    del inherited["ANSIBLE_CALLBACKS_ENABLED"]  # the recorder writes into another file
+    finished = subprocess.run(
+        [*command, "-e", f"@{file}", *arguments],
+        cwd=folder,
+        env={**inherited, **(environment or {})},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    return Release(finished.returncode, finished.stdout)
+
+
+def demo_of(sandbox: Sandbox, folder: Path) -> dict[str, Any]:
+    """What the variables of the demo want to be told."""
+    archive, documentation = folder / "toolchain.tar.gz", folder / "documentation.zip"
+    archive.write_bytes(b"the archive of the release")
+    with zipfile.ZipFile(documentation, "w") as file:
+        file.writestr("README.md", "# Documentation\n")
+    return {
+        "version": "0.1.0",
+        "urls": sandbox.urls,
+        "archive": str(archive),
+        "documentation": str(documentation),
+    }
+
+
+def environment_of(urls: Mapping[str, str]) -> dict[str, str]:
+    """The connections as a credential of AWX injects them."""
+    return {
+        f"TOOLCHAIN_{service.upper()}_{option.upper()}": value
+        for service, login in connections.LOGINS.items()
+        for option, value in {"url": urls[service], **login}.items()
+    }
+
+
+def test_a_release_is_predicted_before_anything_is_there(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    demo = demo_of(sandbox, tmp_path)
+    mark = sandbox.mark()
+    predicted = release(tmp_path, {"demo": demo}, "--check", "--diff")
+    assert predicted.code == 0, predicted.output
+    assert sandbox.requests(writes=True, since=mark) == []
+    assert "[ERROR]" not in predicted.output
+    for task in PROMOTED:
+        assert "changed: [localhost]" in predicted.told(task)
+    done = release(tmp_path, {"demo": demo})
+    assert done.code == 0, done.output
+    assert predicted.counts["changed"] == done.counts["changed"]
+    mark = sandbox.mark()
+    for arguments in ((), ("--check",)):
+        again = release(tmp_path, {"demo": demo}, *arguments)
+        assert (again.code, again.counts["changed"]) == (0, 0), again.output
+    assert sandbox.requests(writes=True, since=mark) == []
+
+
+@pytest.mark.parametrize("arguments", [(), ("--check",)])
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"release_builds": [{"build_name": "agent", "build_number": "999", "status": "x"}]},
+        {
+            "release_images": [
+                {
+                    "repo": "docker-staging-local",
+                    "target_repo": "docker-release-local",
+                    "image": "delivery/nothing",
+                    "tag": "1",
+                }
+            ]
+        },
+    ],
+)
+def test_what_no_step_of_the_release_makes_must_be_there(
+    fresh: Fresh, tmp_path: Path, entry: dict[str, Any], arguments: tuple[str, ...]
+) -> None:
+    urls = fresh("real").urls
+    failed = release(tmp_path, entry, *arguments, environment=environment_of(urls))
+    assert failed.code != 0, failed.output
+    assert "not_found" in failed.output
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_runs_alone_with_the_connections_of_the_environment(
+    fresh: Fresh, tmp_path: Path, step: str
+) -> None:
+    variables, changed = STEPS[step]
+    urls = fresh("real").urls
+    done = release(tmp_path, variables, environment=environment_of(urls))
+    assert done.code == 0, done.output
+    assert done.counts["changed"] == changed, done.output
+    logins = connections.LOGINS.values()
+    assert not [
+        secret for login in logins for secret in connections.secrets(login) if secret in done.output
+    ]
+
+
+def test_every_option_of_the_analysis_modules_is_handed_over() -> None:
+    (play,) = yaml.safe_load((DEMO.parents[1] / "playbooks" / "release.yml").read_text("utf-8"))
+    used = 0
+    for task in play["tasks"]:
+        module = next(name for name in task if "." in name).rpartition(".")[2]
+        if module.startswith("analysis_"):
+            used += 1
+            options = yaml.safe_load(playbook.documentation(module, "DOCUMENTATION"))["options"]
+            assert set(task[f"delivery.toolchain.{module}"]) == set(options)
+    assert used == 2

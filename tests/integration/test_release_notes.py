@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The role `release_notes`, and the lookup that templates of one's own may use instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import requests
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook
+
+Fresh = Callable[[str], Sandbox]
+
+
+def published(sandbox: Sandbox, title: str) -> str:
+    """The body of a page of the space REL."""
+    answer = requests.get(
+        f"{sandbox.urls['wiki']}/rest/api/content",
+        params={"spaceKey": "REL", "title": title, "expand": "body.storage"},
+        headers={"Authorization": f"Bearer {connections.LOGINS['wiki']['token']}"},
+        timeout=5,
+    )
+    (page,) = answer.json()["results"]
+    body: str = page["body"]["storage"]["value"]
+    return body
+
+
+def notes(title: str, jql: str) -> dict[str, Any]:
+    return {
+        "name": f"Publish {title}",
+        "ansible.builtin.import_role": {"name": "delivery.toolchain.release_notes"},
+        "vars": {
+            "release_notes_space": "REL",
+            "release_notes_title": title,
+            "release_notes_jql": jql,
+        },
+    }
+
+
+def test_two_notes_of_one_play_have_issues_of_their_own(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    tasks = [notes("First", "key = REL-1"), notes("Second", "key = REL-2")]
+    defaults = connections.module_defaults(sandbox.urls)
+    run = playbook.run(tmp_path, [playbook.play(tasks, module_defaults=defaults)])
+    assert run.code == 0, run.output
+    first, second = published(sandbox, "First"), published(sandbox, "Second")
+    assert ("REL-1<" in first, "REL-2<" in first) == (True, False)
+    assert ("REL-1<" in second, "REL-2<" in second) == (False, True)
+
+
+def test_the_lookup_takes_a_boolean_as_the_module_does(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    found = (
+        "{{ query('delivery.toolchain.jql_search', 'key = REL-1', validate_query=true,"
+        " **connection) | map(attribute='key') }}"
+    )
+    asked = {"name": "Ask", "ansible.builtin.set_fact": {"found": found}}
+    connection = connections.connection("tracker", sandbox.urls["tracker"])
+    run = playbook.run(tmp_path, [playbook.play([asked], vars={"connection": connection})])
+    assert run.code == 0, run.output
+    assert run.event("Ask").result["ansible_facts"] == {"found": ["REL-1"]}
