@@ -346,3 +346,22 @@ def test_defaults_of_one_module_do_not_reach_another(fresh: Fresh, tmp_path: Pat
     assert ran.event("role").result["error"]["kind"] == "invalid"
     assert ran.event("role").requests == []
     assert ran.event("module").status == "ok", ran.output
+
+
+def test_relative_paths_begin_in_the_folder_of_the_playbook(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "notes.txt").write_text("notes", encoding="utf-8")
+    options = {"repo": "generic-staging-local", "path": "notes/", "src": "notes.txt"}
+    tasks = [
+        playbook.task("artifact_deploy", options, "in the worker"),
+        playbook.task(
+            "artifact_deploy", options, "in a process", vars={"toolchain_in_process": False}
+        ),
+    ]
+    whole = connections.connection("repo", sandbox.urls["repo"], dialect="jfrog")
+    play = playbook.play(tasks, module_defaults={"group/delivery.toolchain.repo": whole})
+    (tmp_path / "below" / "play.json").write_text(json.dumps([play]), encoding="utf-8")
+    ran = playbook.run(tmp_path, [{"import_playbook": "below/play.json"}])
+    results = [ran.event(name).result for name in ("in the worker", "in a process")]
+    assert [result["changed"] for result in results] == [True, False], ran.output

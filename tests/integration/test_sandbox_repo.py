@@ -331,6 +331,14 @@ def test_real_server_expands_below_the_folder(real: Sandbox, kind: str) -> None:
     assert repo.listing(f"{STAGING}/y", deep=1) == []
 
 
+def test_names_in_a_zip_are_utf8(written: Sandbox) -> None:
+    repo = Repo(written)
+    headers = {"X-Explode-Archive-Atomic": "true"}
+    silent = archive("zip").replace(b"b.txt", "ü.tx".encode())
+    assert repo("PUT", f"/{STAGING}/x/", data=silent, headers=headers).status_code == 200
+    assert repo.listing(f"{STAGING}/x", deep=1) == ["/doc/a.txt", "/ü.tx"]
+
+
 @pytest.mark.parametrize("kind", ["zip", "tar.gz"])
 def test_written_server_expands_below_the_path(written: Sandbox, kind: str) -> None:
     repo = Repo(written)

@@ -188,7 +188,7 @@ def test_a_removed_search_names_its_successor(dialect: str, others: list[Reply])
         assert stub.replies == []
     assert caught.value.kind == "not_found"
     assert caught.value.status == 410
-    assert str(caught.value.url).split("?")[0].endswith("/rest/api/2/search")
+    assert str(caught.value.url).partition("?")[0].endswith("/rest/api/2/search")
 
 
 def test_a_refusal_of_the_successor_is_said() -> None:
