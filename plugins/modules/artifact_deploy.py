@@ -80,7 +80,7 @@ options:
     description:
       - Ask the server first to take the content from what it has, by its checksum, and send bytes only where it has none.
       - Without it V(true) in the dialect V(jfrog). Not possible in the dialect V(generic), where a server may ignore the header
-        and store an empty file.
+        and store an empty file, nor with O(explode).
     type: bool
   state:
     description:

@@ -45,6 +45,11 @@ OPTIONS: dict[str, tuple[str, dict[str, Any], str]] = {
         {"repo": "generic", "path": "a", "src": "/nowhere/a.txt"},
         "/nowhere/a.txt",
     ),
+    "an archive by its checksum": (
+        "artifact_deploy",
+        {"repo": "generic", "src": "a.zip", "explode": True, "checksum_deploy": True},
+        "checksum_deploy",
+    ),
     "text without a name": ("artifact_deploy", {"repo": "generic", "content": "a"}, "path"),
     "a text that is no archive": (
         "artifact_deploy",

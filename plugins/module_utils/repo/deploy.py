@@ -36,6 +36,8 @@ def operation(task: Task) -> Operation:
         return RemoveItem(task)
     if task.params["force"]:
         raise invalid("force allows to delete a whole repository: it goes with state=absent")
+    if task.params["explode"] and task.params["checksum_deploy"]:
+        raise invalid("checksum_deploy contradicts explode: an archive is always sent whole")
     return DeployArchive(task) if task.params["explode"] else DeployFiles(task)
 
 

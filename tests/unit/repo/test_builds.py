@@ -268,6 +268,17 @@ def test_a_refusal_in_another_shape(server: Server) -> None:
     assert "aborting promotion." in error.message
 
 
+@pytest.mark.parametrize(("code", "changed"), [(200, True), (400, False)])
+def test_a_refused_promotion_changed_nothing(server: Server, code: int, changed: bool) -> None:
+    server.on[RECORD] = record()
+    server.on[PROMOTE] = said(("ERROR", "no room for a.jar"), code=code)
+    task = server.task(options(status="released"))
+    operation = PromoteBuild(task)
+    with pytest.raises(ToolchainError) as caught:
+        operation.apply(operation.plan())
+    assert task.failure(caught.value)["changed"] is changed
+
+
 def test_a_warning_reaches_the_user(server: Server) -> None:
     server.on[RECORD] = [record(), record(status("released", None))]
     server.on[PROMOTE] = said(("WARNING", "b.jar was skipped"))
