@@ -40,7 +40,7 @@ unit:
 	@$(VENV_PYTHON) -m tools.check unit
 
 bench:
-	@tools/setup dev
+	@tools/setup bench
 	@$(VENV_PYTHON) -m tests.benchmarks
 
 lock:

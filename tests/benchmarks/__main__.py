@@ -1,129 +1,38 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Wall time of a loop of unchanged tasks, and requests per operation, against the sandbox.
+"""Wall times as ratios to those of peers, and requests per operation, against the sandbox.
 
-    python -m tests.benchmarks
+    python -m tests.benchmarks            all
+    python -m tests.benchmarks loop ci    some, by name
 
-The loop is run in the worker, in processes of its own, and with `ansible.builtin.uri` sending the
-same request. Exits with 1 where running in the worker is not as much faster as promised, or where
-an operation sends more requests than promised.
+Each other module of this folder with a function `run` is a benchmark: it prints its tables and says
+whether every promise is kept. Exits with 1 where one is not.
 """
 
 from __future__ import annotations
 
-import statistics
+import argparse
+import importlib
 import sys
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from sandbox.client import Sandbox
-from tests.helpers import connections, operations, playbook
-from tools import tree
-
-ITEMS = 100
-ROUNDS = 3
-PROMISED_RATIO = 15.0
-LOOP = {"loop": "{{ range(items) | list }}"}
-IN_PROCESS, SEPARATE, URI = "in process", "toolchain_in_process: false", "ansible.builtin.uri"
+HELPERS = {"__init__", "__main__", "peers"}
+NAMES = sorted({path.stem for path in Path(__file__).parent.glob("*.py")} - HELPERS)
 
 
-def _role(in_process: bool) -> dict[str, Any]:
-    """A loop whose role is there already, as wanted."""
-    arguments = {"name": "Developer", "permissions": {"access_source_files": True}}
-    name = IN_PROCESS if in_process else SEPARATE
-    variables = {"toolchain_in_process": in_process}
-    return playbook.task("analysis_role", arguments, name, vars=variables, **LOOP)
-
-
-def _uri(url: str, request: Mapping[str, Any]) -> dict[str, Any]:
-    """A loop of the request that the module sent."""
-    return {
-        "name": URI,
-        "ansible.builtin.uri": {
-            "url": f"{url}{request['path']}",
-            "method": request["method"],
-            "headers": {"Content-Type": request["headers"]["content-type"]},
-            "body": request["body"].replace("ltoken=***", f"ltoken={connections.LTOKEN}"),
-        },
-        **LOOP,
-    }
-
-
-def _run(
-    sandbox: Sandbox, collections: Path, tasks: list[dict[str, Any]], items: int
-) -> dict[str, playbook.Event]:
-    """Run the loops; each must have sent one request per item and changed nothing."""
-    play = playbook.play(
-        tasks, module_defaults=connections.module_defaults(sandbox.urls), vars={"items": items}
-    )
-    with tempfile.TemporaryDirectory(prefix="toolchain-bench-") as folder:
-        run = playbook.run(
-            Path(folder),
-            [play],
-            controls={"localhost": sandbox.control},
-            collections=collections,
-        )
-    for event in run.events:
-        answered = [request for request in event.requests if request["status"] == 200]
-        if event.status != "ok" or event.result["changed"] or len(answered) != items:
-            raise SystemExit(f"{event.task} did not do what it should:\n{run.output[-3000:]}")
-    return {event.task: event for event in run.events}
-
-
-def _wall_times(sandbox: Sandbox, collections: Path) -> dict[str, list[float]]:
-    """Seconds per way of running, one value per round."""
-    request = _run(sandbox, collections, [_role(True)], 1)[IN_PROCESS].requests[0]
-    tasks = [_role(True), _role(False), _uri(sandbox.urls["analysis"], request)]
-    times: dict[str, list[float]] = {IN_PROCESS: [], SEPARATE: [], URI: []}
-    for number in range(ROUNDS):
-        print(f"round {number + 1} of {ROUNDS} ...", file=sys.stderr, flush=True)
-        for name, event in _run(sandbox, collections, tasks, ITEMS).items():
-            times[name].append(event.seconds)
-    return times
-
-
-def _print_times(times: Mapping[str, list[float]]) -> bool:
-    """Print the table of wall times; whether the promise is kept."""
-    medians = {name: statistics.median(seconds) for name, seconds in times.items()}
-    print(f"\n{ITEMS} unchanged analysis_role tasks in a loop, median of {ROUNDS} rounds\n")
-    print(f"{'way':<30}{'seconds':>10}{'ms/item':>10}{'ratio':>10}")
-    for name, seconds in medians.items():
-        ratio = seconds / medians[IN_PROCESS]
-        print(f"{name:<30}{seconds:>10.2f}{1000 * seconds / ITEMS:>10.1f}{ratio:>9.1f}x")
-    slowest = min(medians[SEPARATE], medians[URI]) / medians[IN_PROCESS]
-    kept = slowest >= PROMISED_RATIO
-    print(f"\nin process at least {PROMISED_RATIO:g} times faster: {'yes' if kept else 'NO'}")
-    return kept
-
-
-def _print_counts(counted: Mapping[str, operations.Counted]) -> bool:
-    """Print the table of requests; whether every promise is kept."""
-    print(f"\n{'operation':<38}{'requests':>10}{'writes':>8}   promised")
-    for name, one in counted.items():
-        wanted = one.operation
-        few = "any" if wanted.requests is None else str(wanted.requests)
-        promised = f"{few if wanted.exact else f'at most {few}'} / {wanted.writes}"
-        verdict = "" if one.kept else "  NOT KEPT"
-        print(f"{name:<38}{one.requests:>10}{one.writes:>8}   {promised}{verdict}")
-    return all(one.kept for one in counted.values())
-
-
-def main() -> int:
-    """Run both benchmarks; the exit status is 0 when the promises are kept."""
-    with (
-        tempfile.TemporaryDirectory(prefix="toolchain-bench-") as folder,
-        Sandbox.start(flavour="real") as sandbox,
-    ):
-        collections, work = Path(folder) / "collections", Path(folder) / "work"
-        tree.link_tree(collections)
-        work.mkdir()
-        counted = operations.count(sandbox, work, collections)
-        sandbox.reset()
-        times = _wall_times(sandbox, collections)
-    few = _print_counts(counted)
-    fast = _print_times(times)
-    return 0 if few and fast else 1
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmarks that are named, or all; the exit status is 0 when all promises hold."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks")
+    parser.add_argument("names", nargs="*", choices=[*NAMES, []], metavar="NAME")
+    names: list[str] = parser.parse_args(arguments).names or NAMES
+    broken = []
+    for name in names:
+        print(f"\n== {name}", flush=True)
+        if not importlib.import_module(f"tests.benchmarks.{name}").run():
+            broken.append(name)
+    if broken:
+        print(f"\npromises not kept: {', '.join(broken)}")
+    return 1 if broken else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Programs of Debian that tests hold the collection against, unpacked below the environment.
+
+    python -m tools.debian
+
+Packages are downloaded with apt-get and unpacked with dpkg, into a folder of their own: no root is
+needed, no daemon is started, and the system stays as it is. Where there is no apt-get, a line says
+what is not tested by that.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+#: Package to what it is for; what they depend on comes along.
+PACKAGES = {
+    "docker-registry": "a container registry as second opinion",
+    "groovy": "the program around scripts of the CI server",
+    "openssh-client": "the SSH command interface of the CI server",
+    "openssh-server": "the SSH command interface of the CI server",
+}
+FOLDER = Path(sys.prefix) / "debian"
+_ROOT = FOLDER / "root"
+_BINARIES = ("usr/bin", "usr/sbin", "usr/share/groovy/bin")
+_SYSTEM = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
+_SECONDS = 600
+
+
+def available() -> bool:
+    """Whether packages can be had here: Debian and what is made from it."""
+    return all(shutil.which(program) for program in ("apt-get", "dpkg-deb"))
+
+
+def program(name: str) -> Path | None:
+    """A program, unpacked or of the system; None where it is not there and cannot be had.
+
+    RuntimeError where it could be had and is not: a test must not be left out in silence.
+    """
+    places = [_ROOT / folder / name for folder in _BINARIES]
+    found = next((str(place) for place in places if place.exists()), None)
+    found = found or shutil.which(name, path=_SYSTEM)
+    if found is None and available():
+        raise RuntimeError(f"{name} is missing: run python -m tools.debian")
+    return None if found is None else Path(found)
+
+
+def environment() -> dict[str, str]:
+    """Variables without which unpacked programs do not find their libraries."""
+    variables = {}
+    libraries = sorted({str(library.parent) for library in _ROOT.glob("**/lib/*/*.so.*")})
+    if libraries:
+        variables["LD_LIBRARY_PATH"] = os.pathsep.join(libraries)
+    if (_ROOT / "usr/share/groovy").is_dir():
+        variables["GROOVY_HOME"] = str(_ROOT / "usr/share/groovy")
+    java = next(iter(sorted(_ROOT.glob("usr/lib/jvm/*/bin/java"))), shutil.which("java"))
+    if java is not None:
+        variables["JAVA_HOME"] = str(Path(java).resolve().parents[1])
+    return variables
+
+
+def unpack() -> None:
+    """Download and unpack the packages, unless that has been done."""
+    finished = FOLDER / "finished"
+    wanted = " ".join(sorted(PACKAGES))
+    if finished.exists() and finished.read_text(encoding="utf-8") == wanted:
+        return
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="toolchain-debian-") as folder:
+        for archive in _download(Path(folder)):
+            _call("dpkg-deb", "--extract", str(archive), str(_ROOT))
+    _turn_links()
+    finished.write_text(wanted, encoding="utf-8")
+
+
+def _download(folder: Path) -> list[Path]:
+    """The archives of the packages and of what the system lacks of their dependencies."""
+    for name in ("lists/partial", "cache/archives/partial"):
+        (folder / name).mkdir(parents=True)
+    settings = folder / "apt.conf"
+    settings.write_text(
+        f'Dir::State::lists "{folder}/lists";\n'
+        f'Dir::Cache "{folder}/cache";\n'
+        'Debug::NoLocking "true";\nAPT::Sandbox::User "";\n',
+        encoding="utf-8",
+    )
+    apt = ("apt-get", "--quiet=2")
+    _call(*apt, "update", APT_CONFIG=str(settings))
+    _call(
+        *(*apt, "--yes", "--no-install-recommends", "--download-only", "install", *PACKAGES),
+        APT_CONFIG=str(settings),
+    )
+    _ROOT.mkdir(parents=True)
+    return sorted((folder / "cache" / "archives").glob("*.deb"))
+
+
+def _turn_links() -> None:
+    """Make links that lead to the root of the system lead to the unpacked root."""
+    for link in _ROOT.rglob("*"):
+        if link.is_symlink() and os.readlink(link).startswith("/"):
+            goal = _ROOT / os.readlink(link).lstrip("/")
+            if goal.exists():
+                link.unlink()
+                link.symlink_to(goal)
+
+
+def _call(*command: str, **variables: str) -> None:
+    subprocess.run(
+        command,
+        check=True,
+        timeout=_SECONDS,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "DEBIAN_FRONTEND": "noninteractive", **variables},
+    )
+
+
+def main() -> int:
+    """Unpack the packages, or say what is not tested without them."""
+    if available():
+        unpack()
+        return 0
+    for package, purpose in PACKAGES.items():
+        print(f"not Debian: without the package {package}, {purpose} may not be tested")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
