@@ -141,24 +141,48 @@ def delete(request: Request) -> Response:
         numbers = sorted({build["number"] for build in of_name(current, name)})
     if not numbers:
         raise error(400, "Either buildNumbers or deleteAll is needed")
+    return _delete_numbers(request, name, numbers, artifacts=query.get("artifacts") == "1")
+
+
+async def delete_by_body(request: Request) -> Response:
+    """POST /api/build/delete, real servers only (6.13): server fact (repo 1.3), for numbers with
+    commas.
+    """
+    body = json_body(await request.body())
+    if not isinstance(body, dict) or not body.get("buildName"):
+        raise error(400, "Bad Request")
+    name, numbers = body["buildName"], [str(number) for number in body.get("buildNumbers") or []]
+    if body.get("deleteAll"):
+        numbers = sorted({build["number"] for build in of_name(context(request), name)})
+    if not numbers:
+        raise error(400, "Either buildNumbers or deleteAll is needed")
+    return _delete_numbers(request, name, numbers, artifacts=bool(body.get("deleteArtifacts")))
+
+
+def _delete_numbers(
+    request: Request, name: str, numbers: list[str], *, artifacts: bool
+) -> Response:
+    current = context(request)
     runs = {number: of_number(current, name, number) for number in numbers}
     missing = [number for number in numbers if not runs[number]]
     if missing:
         raise error(404, f"Could not find builds: {', '.join(f'{name}#{n}' for n in missing)}")
     with current.store.transaction():
         for number in numbers:
-            _delete_runs(request, name, number, runs[number])
+            _delete_runs(request, name, number, runs[number], artifacts=artifacts)
     gone = ", ".join(f"'{name}#{number}'" for number in numbers)
     return PlainTextResponse(f"The following builds has been deleted successfully: {gone}.")
 
 
-def _delete_runs(request: Request, name: str, number: str, runs: list[Build]) -> None:
+def _delete_runs(
+    request: Request, name: str, number: str, runs: list[Build], *, artifacts: bool
+) -> None:
     current = context(request)
     for build in runs:
         key = _key(name, number, build["started"])
         current.store.delete(KIND, key)
         current.store.put(trash.KIND, f"{trash.builds_key(current)}/{key}", build)
-    if request.query_params.get("artifacts") == "1":
+    if artifacts:
         for node in carrying(current, name, number, None):
             trash.keep(
                 current, Tree(current).remove(node["repo"], node["path"]), user_name(request)
@@ -379,11 +403,12 @@ async def retention(request: Request) -> Response:
         raise error(404, f"No build was found for build name: {name}")
     kept = {str(number) for number in body.get("buildNumbersNotToBeDiscarded") or []}
     since = _epoch(body.get("minimumBuildDate"))
+    artifacts = bool(body.get("deleteBuildArtifacts"))
     for position, build in enumerate(found):
         expired = (0 < count <= position) or (since is not None and build["started"] < since)
         if expired and build["number"] not in kept and not build["info"].get("statuses"):
             with current.store.transaction():
-                _delete_runs(request, name, build["number"], [build])
+                _delete_runs(request, name, build["number"], [build], artifacts=artifacts)
     if not current.real(SERVICE):
         return Response(status_code=200)
     raise empty(204)

@@ -59,6 +59,7 @@ class RepoService(Service):
             route("/api/search/pattern", real(aql.pattern)),
             route("/search/pattern", written(aql.pattern)),
             route("/api/build", real(builds.upload), "PUT"),
+            route("/api/build/delete", real(builds.delete_by_body), "POST"),
             route("/api/build/promote/{name}/{number}", builds.promote, "POST"),
             route("/api/build/retention/{name}", builds.retention, "POST"),
             route("/api/build/{name}", builds.listing),

@@ -68,9 +68,9 @@ def promotions(record: Mapping[str, Any]) -> list[Promotion]:
     moment = _OLDEST
     for entry in record.get("statuses") or []:
         if isinstance(entry, Mapping):
-            moment = _moment(entry.get("timestamp")) or moment
+            moment = moment_of(entry.get("timestamp")) or moment
             found.append((moment, _promotion(entry)))
-    return [promotion for _moment, promotion in sorted(found, key=lambda pair: pair[0])]
+    return [promotion for _time, promotion in sorted(found, key=lambda pair: pair[0])]
 
 
 def _promotion(entry: Mapping[str, Any]) -> Promotion:
@@ -82,7 +82,7 @@ def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def _moment(value: Any) -> datetime | None:
+def moment_of(value: Any) -> datetime | None:
     """A time as the server writes it (C(2024-01-02T03:04:05.678+0000); UTC without a zone) or as
     epoch milliseconds; C(None) where it is neither.
     """

@@ -33,6 +33,10 @@ class Dialect:
     tag_links: bool
     #: The item query knows properties, as criteria and as fields.
     query_by_property: bool
+    #: A build record without C(statuses) is one that was never promoted.
+    record_shows_promotions: bool
+    #: Builds whose numbers hold a comma are deleted by a JSON body, not by the query.
+    builds_deleted_by_body: bool
     #: Fields of a build promotion that are sent even where the task does not name them.
     promotion_defaults: Mapping[str, Any] = field(default_factory=dict)
 
@@ -57,6 +61,8 @@ def dialect_of(settings: Mapping[str, Any]) -> Dialect:
             manifest_digests=False,
             tag_links=False,
             query_by_property=False,
+            record_shows_promotions=False,
+            builds_deleted_by_body=False,
         ),
         "jfrog": Dialect(
             api_key_header="X-JFrog-Art-Api",
@@ -67,6 +73,8 @@ def dialect_of(settings: Mapping[str, Any]) -> Dialect:
             manifest_digests=True,
             tag_links=True,
             query_by_property=True,
+            record_shows_promotions=True,
+            builds_deleted_by_body=True,
             # server fact: what a missing field stands for differs between releases
             promotion_defaults={"failFast": True},
         ),

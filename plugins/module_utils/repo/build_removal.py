@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Deleting single build records (interface contract, 2: build_record)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..core import wire
+from ..core.errors import ToolchainError, invalid
+from ..core.plan import Change, Plan
+from ..core.task import Task
+from .build_list import build_name, read_list
+from .client import Client
+
+
+class RemoveBuilds:
+    """Builds of a name that shall not be there. All runs of a number go."""
+
+    def __init__(self, task: Task) -> None:
+        params = task.params
+        self._name = build_name(params)
+        self._wanted = list(dict.fromkeys(params["build_numbers"]))
+        if not self._wanted or any(number.strip() == "" for number in self._wanted):
+            raise invalid("build_numbers must name at least one build, and no empty one")
+        self._artifacts: bool = params["delete_artifacts"]
+        self._client = Client(task)
+
+    def plan(self) -> Plan:
+        present = self._present()
+        leaving = [number for number in self._wanted if number in present]
+        self._refuse_misread(leaving, present)
+        kept = [number for number in present if number not in leaving]
+        before, after = {"builds": present}, {"builds": kept}
+        if not leaving:
+            return Plan(before, before, result={"deleted": []})
+        changes = (Change("builds", present, kept),)
+        return Plan(before, after, "delete", changes, {"deleted": leaving})
+
+    def _present(self) -> list[str]:
+        return read_list(self._client, self._name, missing=True).numbers
+
+    def _refuse_misread(self, leaving: Sequence[str], present: Sequence[str]) -> None:
+        """Server fact: commas separate numbers. A number that has one and is sent in the query
+        must not name other builds by its parts.
+        """
+        if self._client.dialect.builds_deleted_by_body:
+            return
+        for number in leaving:
+            parts = [part.strip() for part in number.split(",")] if "," in number else []
+            others = [part for part in parts if part in present and part not in leaving]
+            if others:
+                raise invalid(
+                    f"the server may read '{number}' as the builds {' and '.join(parts)}, of which "
+                    f"'{others[0]}' is not to be deleted: dialect=jfrog sends such a number safely"
+                )
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        wanted: list[str] = plan.result["deleted"]
+        single = [number for number in wanted if "," in number]
+        together = [number for number in wanted if "," not in number]
+        if together:
+            self._delete_together(together)
+        if single and self._client.dialect.builds_deleted_by_body:
+            self._send(self._by_body, single)
+        else:
+            for number in single:
+                self._send(self._by_query, [number])
+        left = set(self._present()) & set(wanted)
+        deleted = [number for number in wanted if number not in left]
+        if left:
+            raise ToolchainError(
+                "failed",
+                f"{self._label(sorted(left))}: the server answered well, but they are still there",
+                result={"deleted": deleted, "changed": bool(deleted)},
+            )
+        return {"deleted": deleted}
+
+    def _delete_together(self, numbers: Sequence[str]) -> None:
+        """One request for all. The written interface (4.1) calls C(buildNumbers) "build number": a
+        server that takes the list for one number gets them one by one.
+        """
+        try:
+            self._send(self._by_query, numbers)
+        except ToolchainError as error:
+            if error.status != 404 or len(numbers) == 1:
+                raise
+            present = self._present()
+            for number in numbers:
+                if number in present:
+                    self._send(self._by_query, [number])
+
+    def _send(self, send: Callable[[Sequence[str]], None], numbers: Sequence[str]) -> None:
+        """Send one request; what is gone after a lost answer, or was gone before, is deleted."""
+        try:
+            send(numbers)
+        except ToolchainError as error:
+            lost = error.unanswered or (error.status == 404 and len(numbers) == 1)
+            if not lost or set(numbers) & set(self._present()):
+                raise
+
+    def _by_query(self, numbers: Sequence[str]) -> None:
+        query = {"buildNumbers": ",".join(numbers), "artifacts": 1 if self._artifacts else None}
+        path = f"api/build/{wire.path(self._name)}"
+        self._client.write(self._label(numbers), "DELETE", path, query=query)
+
+    def _by_body(self, numbers: Sequence[str]) -> None:
+        """Server fact: numbers with a comma need a body."""
+        body = {
+            "buildName": self._name,
+            "buildNumbers": list(numbers),
+            "deleteArtifacts": self._artifacts,
+            "deleteAll": False,
+        }
+        self._client.write(self._label(numbers), "POST", "api/build/delete", json=body)
+
+    def _label(self, numbers: Sequence[str]) -> str:
+        return f"deleting {', '.join(f'#{number}' for number in numbers)} of '{self._name}'"

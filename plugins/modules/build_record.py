@@ -1,0 +1,98 @@
+#!/usr/bin/python
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: build_record
+short_description: Delete build records
+version_added: 0.1.0
+description:
+  - Deletes the records of single builds, all runs of a number included.
+  - Numbers that are not there are left out; where none is there, nothing is written.
+  - The list of builds is read again afterwards; a build that is still there fails the task.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.repo
+  - delivery.toolchain.attributes
+  - delivery.toolchain.attributes.repo
+options:
+  build_name:
+    description: Name of the builds.
+    type: str
+    required: true
+  build_numbers:
+    description:
+      - Numbers of the builds, at least one.
+      - A number with a comma is sent on its own. Real servers read the comma as a separator; O(dialect=jfrog) sends such a
+        number in a way that they do not. With O(dialect=generic) the task fails where the parts are numbers of other builds.
+    type: list
+    elements: str
+    required: true
+  delete_artifacts:
+    description:
+      - Whether the artifacts of the builds go, too.
+      - The server finds them by their properties C(build.name) and C(build.number).
+    type: bool
+    default: false
+  state:
+    description: The builds are not to be there. Build records are written by build tools, not here.
+    type: str
+    choices: [absent]
+    default: absent
+seealso:
+  - module: delivery.toolchain.build_retention
+  - module: delivery.toolchain.build_info
+"""
+
+EXAMPLES = r"""
+- name: Delete the records of two broken builds
+  delivery.toolchain.build_record:
+    build_name: nightly
+    build_numbers: ["101", "102"]
+
+- name: Delete a build and its artifacts
+  delivery.toolchain.build_record:
+    build_name: nightly
+    build_numbers: ["103"]
+    delete_artifacts: true
+"""
+
+RETURN = r"""
+deleted:
+  description: Numbers of the builds that were deleted (in check mode, that would be), in the order of O(build_numbers).
+  returned: success
+  type: list
+  elements: str
+  sample: ["101", "102"]
+http:
+  description: What the task cost, with C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  returned: always
+  type: dict
+error:
+  description: What went wrong, with C(kind), C(status), C(method), C(url) and C(detail).
+  returned: on failure
+  type: dict
+"""
+
+from typing import Any
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo import build_removal
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "build_name": {"type": "str", "required": True},
+    "build_numbers": {"type": "list", "elements": "str", "required": True},
+    "delete_artifacts": {"type": "bool", "default": False},
+    "state": {"type": "str", "choices": ["absent"], "default": "absent"},
+}
+
+
+def main() -> None:
+    host.run("repo", OPTIONS, build_removal.RemoveBuilds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,401 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Listing, discarding and deleting build records: what is announced, sent and read back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo import (
+    ages,
+    build_retention,
+    builds,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.build_list import (
+    build_info,
+    read_list,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.build_removal import (
+    RemoveBuilds,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.build_retention import (
+    RetainBuilds,
+)
+from tests.unit.repo.conftest import Server
+from tests.unit.stub import Reply, Seen
+
+LIST = "GET /api/build/app"
+RETAIN = "POST /api/build/retention/app?async=false"
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builds, "_REWRITE", 0)
+    monkeypatch.setattr(build_retention, "_LOOKS", (0.0, 0.0))
+
+
+def listed(*numbers: str) -> Reply:
+    """A list of builds that started on the day of their number in January; "3@7" is number 3 of
+    the 7th.
+    """
+    entries = []
+    for each in numbers:
+        number, _at, day = each.partition("@")
+        started = f"2026-01-{int(day or number):02}T00:00:00.000+0000"
+        entries.append({"uri": f"/{quote(number)}", "started": started})
+    return Reply(body={"buildsNumbers": entries})
+
+
+def record(*statuses: str) -> Reply:
+    found = [{"status": each, "timestamp": "2026-01-01T00:00:00.000+0000"} for each in statuses]
+    return Reply(body={"buildInfo": {"name": "app", **({"statuses": found} if found else {})}})
+
+
+def retention(**given: Any) -> dict[str, Any]:
+    defaults = {"build_name": "app", "count": None, "max_age": None, "minimum_build_date": None}
+    switches = {"keep": None, "delete_artifacts": False, "wait": True}
+    return {**defaults, **switches, **given}
+
+
+def removal(*numbers: str, **given: Any) -> dict[str, Any]:
+    return {"build_name": "app", "build_numbers": list(numbers), "delete_artifacts": False, **given}
+
+
+# --- listing
+
+
+def test_builds_come_newest_first_with_decoded_numbers_and_times_in_utc(server: Server) -> None:
+    entries = [
+        {"uri": "/1.0%2B5", "started": "2026-01-02T03:04:05.678+0200"},
+        {"uri": "/odd", "started": "yesterday"},
+        {"uri": "/7", "started": "2026-02-01T00:00:00.000+0000"},
+    ]
+    server.on[LIST] = Reply(body={"buildsNumbers": entries})
+    values = build_info(server.task({"build_name": "app", "build_number": None})).read()
+    assert values == {
+        "builds": [
+            {"number": "7", "started": "2026-02-01T00:00:00.000Z"},
+            {"number": "1.0+5", "started": "2026-01-02T01:04:05.678Z"},
+            {"number": "odd", "started": "yesterday"},
+        ]
+    }
+
+
+def test_a_record_without_properties_gets_an_empty_dictionary(server: Server) -> None:
+    server.on |= {LIST: listed("7"), f"{LIST}/7": record("released")}
+    values = build_info(server.task({"build_name": "app", "build_number": "7"})).read()
+    assert values["build"]["properties"] == {}
+    assert values["build"]["statuses"][0]["status"] == "released"
+
+
+def test_a_record_that_is_missing_is_not_found_and_the_newest_are_named(server: Server) -> None:
+    server.on[LIST] = listed("1", "2")
+    with pytest.raises(ToolchainError, match="the newest builds are 2, 1") as caught:
+        build_info(server.task({"build_name": "app", "build_number": "7"})).read()
+    assert caught.value.kind == "not_found"
+
+
+def test_a_name_without_builds_is_not_found(server: Server) -> None:
+    with pytest.raises(ToolchainError) as caught:
+        build_info(server.task({"build_name": "app", "build_number": None})).read()
+    assert caught.value.kind == "not_found"
+
+
+# --- discarding
+
+
+def test_count_age_and_exceptions_are_computed_before_anything_is_sent(server: Server) -> None:
+    server.on |= {LIST: listed("1", "2", "3", "4", "5")}
+    server.on |= {f"{LIST}/{number}": record() for number in "1235"}
+    options = retention(count=3, minimum_build_date="2026-01-04", keep=["2"])
+    plan, values = server.run(RetainBuilds, options, check=True)
+    assert plan.before == {"builds": ["5", "4", "3", "2", "1"]}
+    assert plan.after == {"builds": ["5", "4", "2"]}
+    assert values["discarded"] == ["3", "1"]
+    assert all(asked.startswith("GET") for asked in server.asked)
+
+
+def test_what_is_sent_is_the_written_interface(server: Server) -> None:
+    server.on |= {
+        LIST: [listed("1", "2", "3"), listed("3")],
+        RETAIN: Reply(204),
+        f"{LIST}/1": record(),
+        f"{LIST}/2": record(),
+    }
+    options = retention(count=1, minimum_build_date="2026-01-02", keep=["9"], delete_artifacts=True)
+    _plan, values = server.run(RetainBuilds, options)
+    assert server.bodies(RETAIN) == [
+        {
+            "deleteBuildArtifacts": True,
+            "count": 1,
+            "minimumBuildDate": 1767312000000,
+            "buildNumbersNotToBeDiscarded": ["9"],
+        }
+    ]
+    assert values == {"discarded": ["2", "1"], "kept": ["3"], "promoted": [], "verified": True}
+
+
+def test_the_age_is_counted_from_the_clock_of_the_server(server: Server) -> None:
+    early = "Sun, 04 Jan 2026 00:00:00 GMT"
+    server.on[LIST] = Reply(body=listed("1", "2", "3").body, headers={"Date": early})
+    server.on |= {f"{LIST}/{number}": record() for number in "123"}
+    _plan, values = server.run(RetainBuilds, retention(max_age="36h"), check=True)
+    assert values["discarded"] == ["2", "1"]
+    assert read_list(server.client(), "app").now.isoformat() == "2026-01-04T00:00:00+00:00"
+
+
+def test_promoted_builds_are_named_and_not_announced(server: Server) -> None:
+    server.on |= {LIST: listed("1", "2", "3"), f"{LIST}/1": record(), f"{LIST}/2": record("ok")}
+    _plan, values = server.run(RetainBuilds, retention(count=1), check=True)
+    assert values["discarded"] == ["1"]
+    assert values["promoted"] == ["2"]
+    assert values["kept"] == ["3", "2"]
+
+
+def test_nothing_to_discard_writes_nothing(server: Server) -> None:
+    server.on |= {LIST: listed("1", "2"), f"{LIST}/1": record("released")}
+    plan, values = server.run(RetainBuilds, retention(count=1))
+    assert not plan.changed
+    assert values["promoted"] == ["1"]
+    assert server.asked == [LIST, f"{LIST}/1"]
+
+
+def test_a_name_without_builds_is_unchanged_with_a_warning(server: Server) -> None:
+    plan, _values = server.run(RetainBuilds, retention(count=1))
+    assert not plan.changed
+    assert server.warnings == ["there are no builds of 'app'"]
+
+
+def test_an_old_run_of_a_number_goes_and_its_new_run_stays(server: Server) -> None:
+    before, after = listed("3@1", "3@9", "4@8"), listed("3@9", "4@8")
+    server.on |= {LIST: [before, after], RETAIN: Reply(204), f"{LIST}/3": record()}
+    _plan, values = server.run(RetainBuilds, retention(count=2))
+    assert values["discarded"] == ["3"]
+    assert values["kept"] == ["3", "4"]
+
+
+def test_a_server_that_discards_nothing_is_a_failure(server: Server) -> None:
+    server.on |= {LIST: listed("1", "2"), RETAIN: Reply(204), f"{LIST}/1": record()}
+    error = server.fails(RetainBuilds, retention(count=1))
+    assert error.kind == "failed"
+    assert "the builds 1 of 'app' are still there" in error.message
+    assert error.result["discarded"] == []
+    assert error.result["changed"] is False
+
+
+def test_what_really_went_is_told_with_a_warning_for_the_rest(server: Server) -> None:
+    lists = [listed("1", "2", "3"), listed("1", "3"), listed("1", "3"), listed("1", "3")]
+    server.on |= {LIST: list(lists), RETAIN: Reply(204)}
+    server.on |= {f"{LIST}/{number}": record() for number in "12"}
+    _plan, values = server.run(RetainBuilds, retention(count=1))
+    assert values["discarded"] == ["2"]
+    assert values["kept"] == ["3", "1"]
+    assert values["changed"] is True
+    assert "the builds 1 of 'app' are still there" in server.warnings[0]
+
+
+def test_where_records_show_no_promotions_builds_may_stay(server: Server) -> None:
+    server.dialect = "generic"
+    server.on |= {LIST: listed("1", "2"), RETAIN: Reply(200), f"{LIST}/1": record()}
+    _plan, values = server.run(RetainBuilds, retention(count=1))
+    assert values["changed"] is False
+    assert "are still there" in server.warnings[0]
+
+
+def test_an_asynchronous_run_is_not_verified(server: Server) -> None:
+    sent = "POST /api/build/retention/app?async=true"
+    server.on |= {LIST: listed("1", "2"), sent: Reply(204), f"{LIST}/1": record()}
+    _plan, values = server.run(RetainBuilds, retention(count=1, wait=False))
+    assert values["discarded"] == ["1"]
+    assert values["verified"] is False
+    assert server.asked == [LIST, f"{LIST}/1", sent]
+
+
+def test_a_lost_answer_is_read_back_and_not_sent_again(server: Server) -> None:
+    lists = [listed("1", "2"), listed("1", "2"), listed("2")]
+    server.on |= {LIST: lists, RETAIN: Reply(cut=True), f"{LIST}/1": record()}
+    _plan, values = server.run(RetainBuilds, retention(count=1))
+    assert values["discarded"] == ["1"]
+    assert server.asked.count(RETAIN) == 1
+
+
+def test_a_lost_answer_without_effect_is_an_error(server: Server) -> None:
+    server.on |= {LIST: listed("1", "2"), RETAIN: Reply(cut=True), f"{LIST}/1": record()}
+    error = server.fails(RetainBuilds, retention(count=1))
+    assert error.unanswered
+    assert "the server may still be at it" in error.message
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"count": 0}, "count must be 1 or more"),
+        ({"max_age": "0d"}, "max_age: '0d' is no age"),
+        ({"max_age": "90 days"}, "is no age"),
+        ({"minimum_build_date": "soon"}, "minimum_build_date: 'soon' is neither a date"),
+        ({"count": 1, "build_name": " "}, "build_name must not be empty"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_any_request(
+    server: Server, options: dict[str, Any], words: str
+) -> None:
+    error = server.fails(RetainBuilds, retention(**options))
+    assert error.kind == "invalid"
+    assert words in error.message
+    assert server.asked == []
+
+
+def test_a_build_without_a_time_cannot_be_judged(server: Server) -> None:
+    entries = [{"uri": "/1", "started": "yesterday"}]
+    server.on[LIST] = Reply(body={"buildsNumbers": entries})
+    error = server.fails(RetainBuilds, retention(count=1))
+    assert error.kind == "protocol"
+    assert "'app' #1 cannot be told: it started 'yesterday'" in error.message
+
+
+@pytest.mark.parametrize(("text", "hours"), [("4w", 672), ("30d", 720), ("12h", 12), ("60 m", 1)])
+def test_ages(text: str, hours: int) -> None:
+    assert ages.age_of("max_age", text).total_seconds() == 3600 * hours
+
+
+# --- deleting
+
+
+class Store:
+    """Builds that go when they are deleted; `split` is whether commas separate numbers."""
+
+    def __init__(self, server: Server, *numbers: str, split: bool = True) -> None:
+        self.numbers, self.split = list(numbers), split
+        server.on[LIST] = lambda _seen: listed(*(f"{each}@1" for each in self.numbers))
+        self.on = server.on
+
+    def deleting(self, query: str, reply: Reply | None = None) -> None:
+        """Answer the deletion with this query."""
+        wanted = query.split(",") if self.split else [query]
+
+        def answer(_seen: Seen) -> Reply:
+            if not set(wanted) <= set(self.numbers):
+                return Reply(404, "Could not find builds")
+            self.numbers = [each for each in self.numbers if each not in wanted]
+            return reply or Reply(200, "The following builds has been deleted successfully")
+
+        self.on[f"DELETE /api/build/app?buildNumbers={query}"] = answer
+
+
+def writes(server: Server) -> list[str]:
+    return [asked for asked in server.asked if not asked.startswith("GET")]
+
+
+def test_what_is_there_is_deleted_in_one_request(server: Server) -> None:
+    store = Store(server, "1", "2", "3")
+    store.deleting("1,3")
+    plan, values = server.run(RemoveBuilds, removal("1", "3", "9", "1"))
+    assert plan.after == {"builds": ["2"]}
+    assert values["deleted"] == ["1", "3"]
+    assert writes(server) == ["DELETE /api/build/app?buildNumbers=1,3"]
+
+
+def test_artifacts_go_along_only_where_that_is_asked_for(server: Server) -> None:
+    store = Store(server, "1")
+    store.deleting("1")
+    query = "DELETE /api/build/app?buildNumbers=1"
+    server.on[f"{query}&artifacts=1"] = server.on.pop(query)
+    server.run(RemoveBuilds, removal("1", delete_artifacts=True))
+    assert writes(server) == [f"{query}&artifacts=1"]
+
+
+def test_nothing_there_writes_nothing(server: Server) -> None:
+    plan, values = server.run(RemoveBuilds, removal("1"))
+    assert not plan.changed
+    assert values["deleted"] == []
+    assert server.asked == [LIST]
+
+
+def test_a_server_that_takes_the_list_for_one_number_gets_them_one_by_one(server: Server) -> None:
+    store = Store(server, "1", "2", split=False)
+    for query in ("1,2", "1", "2"):
+        store.deleting(query)
+    _plan, values = server.run(RemoveBuilds, removal("1", "2"))
+    assert values["deleted"] == ["1", "2"]
+    assert len(writes(server)) == 3
+
+
+def test_a_number_with_a_comma_goes_by_body_where_the_server_knows_that(server: Server) -> None:
+    store = Store(server, "1", "1,2")
+
+    def answer(_seen: Seen) -> Reply:
+        store.numbers.remove("1,2")
+        return Reply(200)
+
+    server.on["POST /api/build/delete"] = answer
+    server.run(RemoveBuilds, removal("1,2"))
+    assert store.numbers == ["1"]
+    assert server.bodies("POST /api/build/delete") == [
+        {
+            "buildName": "app",
+            "buildNumbers": ["1,2"],
+            "deleteArtifacts": False,
+            "deleteAll": False,
+        }
+    ]
+
+
+def test_a_number_with_a_comma_is_sent_on_its_own_elsewhere(server: Server) -> None:
+    server.dialect = "generic"
+    store = Store(server, "3", "4", "1,2", split=False)
+    for query in ("3", "1,2"):
+        store.deleting(query)
+    server.run(RemoveBuilds, removal("3", "1,2"))
+    assert writes(server) == [
+        "DELETE /api/build/app?buildNumbers=3",
+        "DELETE /api/build/app?buildNumbers=1,2",
+    ]
+
+
+def test_a_number_whose_parts_are_other_builds_is_refused(server: Server) -> None:
+    server.dialect = "generic"
+    Store(server, "2", "1,2")
+    error = server.fails(RemoveBuilds, removal("1,2"))
+    assert error.kind == "invalid"
+    assert "'2' is not to be deleted" in error.message
+    assert writes(server) == []
+
+
+def lost(store: Store) -> None:
+    store.deleting("1", Reply(cut=True))
+
+
+def gone_meanwhile(store: Store) -> None:
+    def answer(_seen: Seen) -> Reply:
+        store.numbers.clear()
+        return Reply(404, "Could not find builds")
+
+    store.on["DELETE /api/build/app?buildNumbers=1"] = answer
+
+
+@pytest.mark.parametrize("prepare", [lost, gone_meanwhile])
+def test_a_lost_answer_or_a_build_that_is_gone_meanwhile_is_read_back(
+    server: Server, prepare: Callable[[Store], None]
+) -> None:
+    prepare(Store(server, "1"))
+    _plan, values = server.run(RemoveBuilds, removal("1"))
+    assert values["deleted"] == ["1"]
+    assert len(writes(server)) == 1
+
+
+def test_a_build_that_stays_is_a_failure(server: Server) -> None:
+    server.on |= {LIST: listed("1"), "DELETE /api/build/app?buildNumbers=1": Reply(200)}
+    error = server.fails(RemoveBuilds, removal("1"))
+    assert error.kind == "failed"
+    assert error.result == {"deleted": [], "changed": False}
+
+
+@pytest.mark.parametrize("numbers", [[], ["1", " "]])
+def test_builds_without_numbers_are_refused(server: Server, numbers: list[str]) -> None:
+    error = server.fails(RemoveBuilds, removal(*numbers))
+    assert error.kind == "invalid"
+    assert server.asked == []
