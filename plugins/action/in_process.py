@@ -20,6 +20,7 @@ from typing import Any
 
 from ansible import constants
 from ansible.errors import AnsibleError
+from ansible.executor import task_result
 from ansible.executor.module_common import _BuiltModule
 from ansible.module_utils import _internal, basic
 from ansible.module_utils._internal._ansiballz import _loader
@@ -36,6 +37,9 @@ importlib.import_module("ansible_collections.delivery.toolchain.plugins.module_u
 
 _PROFILE = "legacy"
 _HERE = ("localhost", "127.0.0.1", "::1")
+#: Up to ansible-core 2.20 `no_log` takes a return value C(results) for the items of a loop, and hides
+#: only those that are marked.
+_HIDES_MARKED_ROWS_ONLY = hasattr(task_result, "censor_result")
 
 
 class ActionModule(NormalAction):
@@ -50,6 +54,14 @@ class ActionModule(NormalAction):
     ) -> dict[str, Any]:
         self._in_process = self._may_run_here(task_vars or {})
         result: dict[str, Any] = super().run(tmp, task_vars)
+        if (
+            self._task.no_log
+            and _HIDES_MARKED_ROWS_ONLY
+            and isinstance(result.get("results"), list)
+        ):
+            for row in result["results"]:
+                if isinstance(row, dict):
+                    row["_ansible_no_log"] = True
         return result
 
     def _may_run_here(self, task_vars: Mapping[str, Any]) -> bool:

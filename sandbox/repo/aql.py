@@ -39,15 +39,14 @@ _ITEM_FIELDS = (
     "updated",
 )
 _BUILD_FIELDS = ("name", "number", "created")
-_AGE = re.compile(
-    r"(\d+)\s*(millis|ms|s|seconds|minutes|mi|h|hours|d|days|w|weeks|mo|mon|months|y|years)"
-)
+# server fact (repo 1.7): there are no hours
 _UNIT_MS = {
-    "millis": 1, "ms": 1, "s": 1000, "seconds": 1000, "minutes": 60_000, "mi": 60_000,
-    "h": 3_600_000, "hours": 3_600_000, "d": 86_400_000, "days": 86_400_000, "w": 604_800_000,
-    "weeks": 604_800_000, "mo": 2_592_000_000, "mon": 2_592_000_000, "months": 2_592_000_000,
-    "y": 31_536_000_000, "years": 31_536_000_000,
+    "millis": 1, "ms": 1, "s": 1000, "seconds": 1000, "minutes": 60_000,
+    "d": 86_400_000, "days": 86_400_000, "w": 604_800_000, "weeks": 604_800_000,
+    "mo": 2_592_000_000, "months": 2_592_000_000, "y": 31_536_000_000, "years": 31_536_000_000,
 }  # fmt: skip
+_AGE = re.compile(rf"(\d+)\s*({'|'.join(_UNIT_MS)})")
+_TRIMMED = "AQL query reached the search hard limit, results are trimmed."
 
 
 def _wrong(message: str) -> Answer:
@@ -119,11 +118,16 @@ async def search(request: Request) -> Response:
     rows = list(_matching(current, query))
     _sort(rows, query)
     end = None if query.limit is None else query.offset + query.limit
-    shown = [_shown(row, wanted, query.domain, real) for row in rows[query.offset : end]]
+    found = rows[query.offset : end]
+    most = current.settings(SERVICE)["query_limit"] if real else None
+    shown = [_shown(row, wanted, query.domain, real) for row in found[:most]]
     # server fact (repo 1.7): total is the number of rows returned
     span: Row = {"start_pos": query.offset, "end_pos": len(shown), "total": len(shown)}
     if query.limit is not None:
         span["limit"] = query.limit
+    if len(shown) < len(found):
+        # server fact (repo 1.7)
+        span["notification"] = _TRIMMED
     text = "\n" + json.dumps({"results": shown, "range": span})
     return Response(text, media_type="application/json")
 

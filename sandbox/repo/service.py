@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import Route
 
+    from sandbox.repo.tree import Node
     from sandbox.service import Handler
 
 _REALM = {"WWW-Authenticate": 'Basic realm="Artifactory Realm"'}
@@ -29,7 +30,8 @@ class RepoService(Service):
 
     Credentials: `users` {name: {password, admin (false), permissions (read, deploy, delete,
     annotate)}}, `tokens` and `api_keys` {secret: user name}. Seed: `repositories` (list of dicts,
-    see `repositories.find`), `files` (list of `repo`, `path`, `content`, `properties`), `builds`
+    see `repositories.find`), `files` (list of `repo`, `path`, `content`, `properties`, `created` in
+    epoch milliseconds), `trash` (the same, of deleted files), `builds`
     (`name`, `number`, `properties`, `started`, `modules`), `images` (`repo`, `image`, `tag`,
     `content`).
     """
@@ -44,6 +46,8 @@ class RepoService(Service):
         "promote_errors": [],
         "drop_explode": False,
         "build_statuses": True,
+        # most rows that a query gives (real flavour)
+        "query_limit": None,
     }
 
     def routes(self) -> list[Route]:
@@ -68,6 +72,7 @@ class RepoService(Service):
             route("/api/trash/empty", trash.empty_all, "POST"),
             route("/api/trash/clean/{target:path}", trash.clean, "DELETE"),
             route("/api/storage/auto-trashcan", trash.listing),
+            route("/api/storage/auto-trashcan/{target:path}", real(trash.item)),
         ]
 
     def _container_routes(self) -> list[Route]:
@@ -176,10 +181,10 @@ class RepoService(Service):
             if doc["type"] == "LOCAL":
                 Tree(self.context).make_folder(doc["key"], "", "admin")
         for item in data.get("files", []):
-            blob = self.context.store.blobs.put(item["content"].encode())
-            Tree(self.context).put_file(
-                item["repo"], item["path"], blob, "admin", item.get("properties")
-            )
+            self._seed_file(item)
+        for item in data.get("trash", []):
+            node = self._seed_file(item)
+            trash.keep(self.context, Tree(self.context).remove(node["repo"], node["path"]), "admin")
         for build in data.get("builds", []):
             builds.publish(
                 self.context,
@@ -192,6 +197,17 @@ class RepoService(Service):
         for image in data.get("images", []):
             content = image["content"].encode()
             containers.push(self.context, image["repo"], image["image"], image["tag"], content)
+
+    def _seed_file(self, item: dict[str, Any]) -> Node:
+        blob = self.context.store.blobs.put(item["content"].encode())
+        return Tree(self.context).put_file(
+            item["repo"],
+            item["path"],
+            blob,
+            "admin",
+            item.get("properties"),
+            created=item.get("created"),
+        )
 
 
 def _at_root(handler: Callable[[Request], Response]) -> Handler:

@@ -52,6 +52,20 @@ def listing(request: Request) -> Response:
     return JSONResponse({"repo": "auto-trashcan", "path": "/", "children": children})
 
 
+def item(request: Request) -> Response:
+    """GET /api/storage/auto-trashcan/{repo}/{path}: server fact (repo 1.3), where a deleted item
+    is; a folder is there as long as a file in it is.
+    """
+    current = context(request)
+    target = request.path_params["target"].strip("/")
+    shown = {"repo": "auto-trashcan", "path": f"/{target}"}
+    node: Node | None = current.store.get(KIND, target)
+    below = current.store.keys(KIND, f"{target}/")
+    if node is None and not below:
+        raise error(404, "Unable to find item")
+    return JSONResponse(shown if node is None else {**shown, "size": str(node.get("size", -1))})
+
+
 def empty_all(request: Request) -> Response:
     """POST /api/trash/empty: written interface 4.1; server fact (repo 1.3): 202."""
     current = context(request)

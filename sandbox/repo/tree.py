@@ -41,12 +41,19 @@ class Tree:
         blob: Blob,
         user: str,
         properties: dict[str, list[str]] | None = None,
+        *,
+        created: int | None = None,
     ) -> Node:
-        """Store a file and its missing parents; a file that was there loses its properties."""
+        """Store a file and its missing parents; a file that was there loses its properties.
+
+        :param created: epoch milliseconds, for a file that shall be old
+        """
         current = self.get(repo, path)
         if current is not None and current["folder"]:
             raise error(400, f"Cannot deploy a file over the folder '{repo}:{path}'.")
         node = self._new(repo, path, user, current)
+        if created is not None:
+            node.update(created=created, modified=created)
         node.update(folder=False, size=blob.size, sha1=blob.sha1, sha256=blob.sha256, md5=blob.md5)
         if properties:
             node.update(properties=properties, propertiesModified=self._context.now_ms())

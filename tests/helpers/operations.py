@@ -66,10 +66,22 @@ _ARCHIVE = {
     "src": "many.zip",
     "explode": True,
 }
+_ATTACHMENTS = {"issue": "REL-2", "dest": "attachments"}
 _BUILD = {"job": "no-parameters", "wait": False}
+_MARK = {
+    "repo": "generic-snapshot-local",
+    "path": "agent/1.0.0/agent.txt",
+    "properties": {"qa.status": "passed"},
+}
+_OLD = {
+    "rules": [{"repo": "generic-snapshot-local", "path": "nightly/agent", "created_before": "4w"}]
+}
 
 OPERATIONS: dict[str, Operation] = {
     "unchanged analysis_role": Operation("analysis_role", _ROLE, False, requests=1),
+    "unchanged attachments": Operation(
+        "tracker_attachment", _ATTACHMENTS, False, requests=1, before=_ATTACHMENTS
+    ),
     "unchanged wiki_page": Operation("wiki_page", _PAGE, False, requests=1),
     "unchanged deploy of one file": Operation(
         "artifact_deploy", _FILE, False, requests=1, before=_FILE
@@ -77,6 +89,10 @@ OPERATIONS: dict[str, Operation] = {
     f"unchanged folder of {FILES:,} files": Operation(
         "artifact_deploy", _FOLDER, False, requests=3, exact=False, before=_ARCHIVE
     ),
+    "unchanged artifact_properties": Operation(
+        "artifact_properties", _MARK, False, requests=1, before=_MARK
+    ),
+    "cleanup of 4 files": Operation("artifact_cleanup", _OLD, True, requests=5, writes=4),
     "changed wiki_page": Operation(
         "wiki_page", {**_PAGE, "body": "<p>Other words.</p>"}, True, requests=2, writes=1
     ),

@@ -365,3 +365,64 @@ def test_relative_paths_begin_in_the_folder_of_the_playbook(fresh: Fresh, tmp_pa
     ran = playbook.run(tmp_path, [{"import_playbook": "below/play.json"}])
     results = [ran.event(name).result for name in ("in the worker", "in a process")]
     assert [result["changed"] for result in results] == [True, False], ran.output
+
+
+ROWS = [{"path": "agent/1.0.0/agent.txt"}]
+SHOWN = "agent/1.0.0/agent.txt"
+
+
+@pytest.fixture(scope="module")
+def queried(fresh: Fresh, tmp_path_factory: pytest.TempPathFactory) -> playbook.Run:
+    """A query, whose result has the name under which Ansible keeps the items of a loop."""
+    sandbox = fresh("real")
+    options = {"pattern": "generic-snapshot-local:agent/**"}
+    tasks: list[dict[str, Any]] = []
+    for way in (True, False):
+        ways = {"toolchain_in_process": way}
+        kept = {"register": "found", "vars": ways}
+        tasks += [
+            playbook.task("artifact_query", options, f"query {way}", **kept),
+            {
+                "name": f"use {way}",
+                "ansible.builtin.assert": {"that": f"found.results == {ROWS!r}"},
+            },
+            playbook.task(
+                "artifact_query",
+                {"pattern": "{{ item }}"},
+                f"loop {way}",
+                loop=[options["pattern"]] * 2,
+                **kept,
+            ),
+            {
+                "name": f"use loop {way}",
+                "ansible.builtin.assert": {
+                    "that": f"found.results | map(attribute='results') == [{ROWS!r}] * 2"
+                },
+            },
+            playbook.task("artifact_query", options, f"hidden {way}", no_log=True, **kept),
+            {
+                "name": f"use hidden {way}",
+                "no_log": True,
+                "ansible.builtin.assert": {"that": f"found.results == {ROWS!r}"},
+            },
+        ]
+    whole = connections.connection("repo", sandbox.urls["repo"], dialect="jfrog")
+    play = playbook.play(tasks, module_defaults={"group/delivery.toolchain.repo": whole})
+    return playbook.run(
+        tmp_path_factory.mktemp("queried"), [play], controls={"localhost": sandbox.control}
+    )
+
+
+@pytest.mark.parametrize("way", [True, False])
+def test_results_of_a_module_are_found_under_their_name(queried: playbook.Run, way: bool) -> None:
+    for name in (f"use {way}", f"use loop {way}", f"use hidden {way}"):
+        assert queried.event(name).status == "ok", queried.output
+    assert queried.event(f"query {way}").result["results"] == ROWS
+    assert [item["results"] for item in queried.event(f"loop {way}").items] == [ROWS] * 2
+    assert "ansible_module_results" not in queried.output
+
+
+@pytest.mark.parametrize("way", [True, False])
+def test_no_log_hides_results(queried: playbook.Run, way: bool) -> None:
+    assert SHOWN in json.dumps(queried.event(f"query {way}").result)
+    assert SHOWN not in json.dumps(queried.event(f"hidden {way}").result)

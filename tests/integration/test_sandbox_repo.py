@@ -169,7 +169,8 @@ def test_client_queries_items(real: Sandbox) -> None:
         {"repo": STAGING, "path": "lib", "name": "a.jar", "size": 5},
     ]
     assert [row["name"] for row in root.aql("items.find", {"@stage": "rc"})] == ["b.jar"]
-    assert root.aql("items.find", {"created": {"$before": "1d"}}) == []
+    old = root.aql("items.find", {"repo": STAGING, "created": {"$before": "1d"}})
+    assert old == []
 
 
 def test_client_promotes_a_build(real: Sandbox) -> None:
@@ -372,7 +373,11 @@ def test_deleting(real: Sandbox) -> None:
     nowhere = repo("DELETE", "/nowhere/d")
     assert (nowhere.status_code, nowhere.content) == (404, b"")
     trash = repo("GET", "/api/storage/auto-trashcan").json()
-    assert trash["children"] == [{"uri": f"/{STAGING}", "folder": True}]
+    assert {"uri": f"/{STAGING}", "folder": True} in trash["children"]
+    kept = f"/api/storage/auto-trashcan/{STAGING}/d"
+    assert repo("GET", f"{kept}/a.txt").json()["size"] == "1"
+    assert repo("GET", kept).status_code == 200
+    assert repo("GET", f"{kept}/b.txt").status_code == 404
     assert repo("DELETE", f"/api/trash/clean/{STAGING}/d/a.txt").status_code == 204
     assert repo("DELETE", f"/api/trash/clean/{STAGING}/d/a.txt").status_code == 400
 
@@ -675,6 +680,7 @@ def test_query_failures(real: Sandbox) -> None:
         "things.find({})",
         "items.find({)",
         'items.find({"nope": 1})',
+        'items.find({"created": {"$before": "12h"}})',
         "items.find({}).x()",
     ):
         repo("PUT", f"/{STAGING}/a.txt", data=b"x")
@@ -682,6 +688,29 @@ def test_query_failures(real: Sandbox) -> None:
         assert (answer.status_code, answer.text.startswith("Failed to parse query")) == (400, True)
     limited = repo("POST", "/api/search/aql", data='items.find({}).include("name")')
     assert limited.status_code == 400
+
+
+def test_old_files_and_their_ages(real: Sandbox) -> None:
+    moment = int(time.time() * 1000) - 90 * 60_000
+    item = {"repo": STAGING, "path": "d/old.txt", "content": "x", "created": moment}
+    real.seed({"repo": {"files": [item], "trash": [{**item, "path": "d/gone.txt"}]}})
+    repo = Repo(real)
+    for age, found in (("89minutes", ["old.txt"]), ("91minutes", []), ("1d", [])):
+        criteria = json.dumps({"repo": STAGING, "created": {"$before": age}})
+        text = f'items.find({criteria}).include("repo", "path", "name")'
+        rows = repo("POST", "/api/search/aql", data=text).json()["results"]
+        assert [row["name"] for row in rows] == found, age
+    assert repo("HEAD", f"/{STAGING}/d/gone.txt").status_code == 404
+    assert repo("GET", f"/api/storage/auto-trashcan/{STAGING}/d/gone.txt").status_code == 200
+
+
+def test_a_query_that_the_server_trims(real: Sandbox) -> None:
+    real.settings("repo", query_limit=2)
+    text = 'items.find({"repo": "generic-snapshot-local"}).include("repo", "path", "name")'
+    answer = Repo(real)("POST", "/api/search/aql", data=text)
+    assert len(answer.json()["results"]) == 2
+    assert "trimmed" in answer.json()["range"]["notification"]
+    assert answer.headers["Date"].endswith("GMT")
 
 
 def test_build_query_pages(written: Sandbox) -> None:

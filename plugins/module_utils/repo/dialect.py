@@ -37,8 +37,59 @@ class Dialect:
     record_shows_promotions: bool
     #: Builds whose numbers hold a comma are deleted by a JSON body, not by the query.
     builds_deleted_by_body: bool
+    #: The pattern search.
+    patterns: str
+    #: The key of the repository of build records, as the trash has it.
+    builds_trash: str
+    #: What is in the trash can be looked at item by item, not only by repository.
+    trash_shows_items: bool
+    #: Properties can be read and removed, not only set.
+    full_properties: bool
+    #: Properties of a folder go to all that is in it, unless the request says that they do not.
+    recursive_unless_told: bool
     #: Fields of a build promotion that are sent even where the task does not name them.
     promotion_defaults: Mapping[str, Any] = field(default_factory=dict)
+
+
+_JFROG = Dialect(
+    api_key_header="X-JFrog-Art-Api",
+    containers="api/docker",
+    properties="api/storage",
+    checksum_headers=True,
+    archive_by_name=True,
+    manifest_digests=True,
+    tag_links=True,
+    query_by_property=True,
+    record_shows_promotions=True,
+    builds_deleted_by_body=True,
+    patterns="api/search/pattern",
+    builds_trash="artifactory-build-info",
+    trash_shows_items=True,
+    full_properties=True,
+    recursive_unless_told=True,
+    # server fact: what a missing field stands for differs between releases
+    promotion_defaults={"failFast": True},
+)
+
+
+def _generic(vendor: str) -> Dialect:
+    return Dialect(
+        api_key_header=f"X-{vendor}-Art-Api",
+        containers="api/container",
+        properties="storage",
+        checksum_headers=False,
+        archive_by_name=False,
+        manifest_digests=False,
+        tag_links=False,
+        query_by_property=False,
+        record_shows_promotions=False,
+        builds_deleted_by_body=False,
+        patterns="search/pattern",
+        builds_trash=f"{vendor.lower()}-build-info",
+        trash_shows_items=False,
+        full_properties=False,
+        recursive_unless_told=False,
+    )
 
 
 def dialect_of(settings: Mapping[str, Any]) -> Dialect:
@@ -46,36 +97,10 @@ def dialect_of(settings: Mapping[str, Any]) -> Dialect:
 
     Raises C(invalid) for a vendor that cannot be part of a header's name.
     """
-    if re.fullmatch(r"[0-9A-Za-z._-]+", settings["vendor"]) is None:
+    vendor = settings["vendor"]
+    if re.fullmatch(r"[0-9A-Za-z._-]+", vendor) is None:
         raise invalid(
             "vendor must be made of letters, digits, dots, hyphens and underscores: "
             "it is part of the name of a header"
         )
-    return {
-        "generic": Dialect(
-            api_key_header=f"X-{settings['vendor']}-Art-Api",
-            containers="api/container",
-            properties="storage",
-            checksum_headers=False,
-            archive_by_name=False,
-            manifest_digests=False,
-            tag_links=False,
-            query_by_property=False,
-            record_shows_promotions=False,
-            builds_deleted_by_body=False,
-        ),
-        "jfrog": Dialect(
-            api_key_header="X-JFrog-Art-Api",
-            containers="api/docker",
-            properties="api/storage",
-            checksum_headers=True,
-            archive_by_name=True,
-            manifest_digests=True,
-            tag_links=True,
-            query_by_property=True,
-            record_shows_promotions=True,
-            builds_deleted_by_body=True,
-            # server fact: what a missing field stands for differs between releases
-            promotion_defaults={"failFast": True},
-        ),
-    }[settings["dialect"]]
+    return _JFROG if settings["dialect"] == "jfrog" else _generic(vendor)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -40,9 +40,14 @@ def properties_of(option: Mapping[str, Any] | None) -> dict[str, list[str]]:
     }
 
 
-def _values(name: str, value: Any) -> list[str]:
+def check_name(name: str) -> None:
+    """Raise C(invalid) for the name of a property that the server would refuse."""
     if name == "" or _FORBIDDEN.search(name):
         raise invalid(f"the property '{name}' has a name with characters that the server refuses")
+
+
+def _values(name: str, value: Any) -> list[str]:
+    check_name(name)
     # what must stand first or last to survive the server's parser: see `_rank`
     values = sorted(dict.fromkeys(texts_of(name, value)), key=_rank)
     if not values:
@@ -140,13 +145,15 @@ def _of_answer(answer: Answer) -> dict[str, list[str]] | None:
     }
 
 
-def read_below(client: Client, repo: str, folder: str) -> dict[str, dict[str, list[str]]] | None:
-    """The properties of all files below a folder that have any, in one query; C(None): the
-    server cannot.
+def read_below(
+    client: Client, repo: str, folder: str, kind: str = "file"
+) -> dict[str, dict[str, list[str]]] | None:
+    """The properties of all files (or of the items of another C(kind)) below a folder, in one
+    query; C(None): the server cannot.
     """
     if not client.dialect.query_by_property:
         return None
-    criteria: dict[str, Any] = {"repo": repo, "type": "file"}
+    criteria: dict[str, Any] = {"repo": repo, "type": kind}
     if folder:
         criteria["$or"] = [{"path": folder}, {"path": {"$match": f"{folder}/*"}}]
     rows = client.query_items(
@@ -163,40 +170,74 @@ def read_below(client: Client, repo: str, folder: str) -> dict[str, dict[str, li
     return found
 
 
-def write(client: Client, repo: str, path: str, properties: Properties) -> None:
+def write(
+    client: Client, repo: str, path: str, properties: Properties, *, recursive: bool | None = None
+) -> None:
     """Set properties of one item and see that they are there; other properties of the item stay.
 
-    Raises C(rejected) where the server answered well and dropped one. Written interface 4.1.
+    :param recursive: whether all that is in a folder gets them; C(None) for a file
+    :raises ToolchainError: C(rejected) where the server answered well and dropped one
+
+    Written interface 4.1.
     """
+    what = f"setting properties of '{repo}/{path}'"
+    address = f"{client.dialect.properties}/{item_path(repo, path)}"
+    lost: list[ToolchainError] = []
     for text in encode(properties):
-        _put(client, repo, path, text)
+        query = {"properties": text, **_reach(client, recursive)}
+        lost += _sent(client, what, "PUT", address, query)
     after = read(client, repo, path)
-    if are_set(after, properties) is False:
-        raise _dropped(repo, path, properties, after or {})
+    done = are_set(after, properties)
+    if lost and not done:
+        raise lost[0]
+    if done is False:
+        raise _dropped(what, properties, after or {})
 
 
-def _put(client: Client, repo: str, path: str, text: str) -> None:
+def _reach(client: Client, recursive: bool | None) -> dict[str, int]:
+    """How far a change goes. The written interface knows C(1) alone."""
+    if recursive:
+        return {"recursive": 1}
+    told = recursive is not None and client.dialect.recursive_unless_told
+    return {"recursive": 0} if told else {}
+
+
+def remove(client: Client, repo: str, path: str, names: Sequence[str], *, recursive: bool) -> None:
+    """Remove properties of one item and see that they are gone. Raises C(rejected) where they are
+    not.
+
+    Interface contract, 1.5: only some servers can.
+    """
+    what = f"removing properties of '{repo}/{path}'"
+    query = {"properties": ",".join(names), **_reach(client, recursive)}
+    lost = _sent(client, what, "DELETE", f"api/storage/{item_path(repo, path)}", query)
+    after = read(client, repo, path)
+    left = [name for name in names if after is not None and name in after]
+    if lost and (left or after is None):
+        raise lost[0]
+    if left:
+        said = f"the server answered well but still has {', '.join(left)}"
+        raise ToolchainError("rejected", f"{what}: {said}")
+
+
+def _sent(
+    client: Client, what: str, method: str, address: str, query: Mapping[str, Any]
+) -> list[ToolchainError]:
+    """Send a change; the error where its answer got lost, so that only reading tells of it."""
     try:
-        client.write(
-            f"setting properties of '{repo}/{path}'",
-            "PUT",
-            f"{client.dialect.properties}/{item_path(repo, path)}",
-            query={"properties": text},
-        )
+        client.write(what, method, address, query=query)
     except ToolchainError as error:
-        # setting the same values again changes nothing, but only reading tells whether they are set
-        if not error.unanswered or read(client, repo, path) is None:
+        if not error.unanswered:
             raise
+        return [error]
+    return []
 
 
-def _dropped(
-    repo: str, path: str, wanted: Properties, found: Mapping[str, list[str]]
-) -> ToolchainError:
+def _dropped(what: str, wanted: Properties, found: Mapping[str, list[str]]) -> ToolchainError:
     lost = [name for name in wanted if set(found.get(name, [])) != set(wanted[name])]
     said = ", ".join(f"{name}={json.dumps(found.get(name, []))}" for name in lost)
     return ToolchainError(
         "rejected",
-        f"setting properties of '{repo}/{path}': the server answered well but did not keep "
-        f"{', '.join(lost)}",
+        f"{what}: the server answered well but did not keep {', '.join(lost)}",
         detail=f"the server has {said}",
     )

@@ -12,10 +12,8 @@ from ..core.task import Task
 from . import storage
 from .client import Client, item_path, join
 from .repositories import deployment_target
-from .storage import Stored
+from .storage import UNTOLD, Stored
 
-#: What HEAD makes of a server that does not know it.
-_NOTHING_TOLD = Stored()
 _ONLY_PRESENT = ("src", "content", "artifacts", "properties", "checksum_deploy")
 
 
@@ -52,18 +50,7 @@ class RemoveItem:
         }
 
     def _find(self, repo: str) -> Stored | None:
-        """The item, as the listing of its folder has it (a read that both dialects know, of
-        files and folders).
-        """
-        folder = self._path.rpartition("/")[0]
-        listed = storage.listing(self._client, repo, folder, folders=True)
-        if listed is None:
-            return storage.head(self._client, repo, self._path)
-        if self._path == "":
-            return Stored(folder=True) if listed else None
-        # the written interface: the first segment of an entry is its name, it may have more
-        below = any(path.startswith(f"{self._path}/") for path in listed)
-        return listed.get(self._path) or (Stored(folder=True) if below else None)
+        return storage.find(self._client, repo, self._path)
 
     def _find_behind(self, seen: Stored | None) -> Stored | None:
         """The item in the repository that a virtual one stands for: only there it can be
@@ -93,8 +80,9 @@ class RemoveItem:
                 what, "DELETE", item_path(self._repo, self._path, slash=self._path == "")
             )
         except ToolchainError as error:
-            if error.status == 404 and self._find(self._repo) in (None, _NOTHING_TOLD):
+            there = self._find(self._repo) if error.status == 404 or error.unanswered else UNTOLD
+            if error.status == 404 and (there is None or there is UNTOLD):
                 return {"changed": False, "artifacts": [self._artifact(None)]}
-            if not error.unanswered or self._find(self._repo) is not None:
+            if there is not None:
                 raise
         return {}

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..core import wire
-from ..core.errors import words
-from ..core.wire import Answer
+from ..core.errors import ToolchainError, words
+from ..core.wire import Answer, unreadable
 from .client import Client, object_of
 
 
@@ -32,9 +32,16 @@ def deployment_target(client: Client, key: str) -> str:
     return _target(answer, key, object_of(answer, "a repository"))
 
 
+def kind_of(found: Mapping[str, Any]) -> str:
+    """C(LOCAL), C(REMOTE), C(VIRTUAL) or another kind that the server knows.
+
+    Written interface: C(type). Server fact: C(rclass), in lower case.
+    """
+    return str(found.get("rclass") or found.get("type") or "").upper()
+
+
 def _target(answer: Answer, key: str, found: Mapping[str, Any]) -> str:
-    # written interface: `type`; server fact: `rclass`, in lower case
-    kind = str(found.get("rclass") or found.get("type") or "").upper()
+    kind = kind_of(found)
     if kind == "REMOTE":
         raise answer.error("rejected", f"'{key}' is a remote repository: it takes no deployments")
     if kind != "VIRTUAL":
@@ -54,18 +61,30 @@ def _target_by_list(client: Client, key: str, refused: Answer) -> str:
     Server fact: the single read needs a licence, and is 400 for unknown keys and without a
     licence alike.
     """
+    answer, entries = listed(client)
+    for entry in entries:
+        if entry.get("key") == key:
+            # the server itself finds the deployment repository, which the list does not tell
+            return key if kind_of(entry) == "VIRTUAL" else _target(answer, key, entry)
+    raise unknown(key, refused)
+
+
+def listed(client: Client) -> tuple[Answer, list[Mapping[str, Any]]]:
+    """All repositories that the user may see; C(not_found) where no repository manager answers."""
     answer = client.transport.read(
         "reading the repositories", "api/repositories", expect=(200, 404)
     )
     if answer.status == 404:
         raise answer.error("not_found", "there is no repository manager at this address: check url")
-    listed = answer.json()
-    for entry in listed if isinstance(listed, list) else []:
-        if isinstance(entry, Mapping) and entry.get("key") == key:
-            kind = str(entry.get("type") or "").upper()
-            # the server itself finds the deployment repository, which the list does not tell
-            return key if kind == "VIRTUAL" else _target(answer, key, entry)
-    raise refused.error(
+    found = answer.json()
+    if not isinstance(found, list):
+        raise unreadable(answer, "a list of repositories")
+    return answer, [entry for entry in found if isinstance(entry, Mapping)]
+
+
+def unknown(key: str, refused: Answer) -> ToolchainError:
+    """The error for a key that no repository has, as far as the user may see."""
+    return refused.error(
         "not_found",
         f"there is no repository '{key}', or no right to see it",
         words(refused.text),

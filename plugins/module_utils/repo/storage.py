@@ -38,6 +38,10 @@ class Stored:
         return {"size": self.size, "sha256": self.sha256}
 
 
+#: In place of an item of which cannot be told whether it is there; to be compared by identity.
+UNTOLD = Stored()
+
+
 def head(client: Client, repo: str, path: str) -> Stored | None:
     """What HEAD tells of an item, C(None) where it is not there.
 
@@ -62,6 +66,21 @@ def head(client: Client, repo: str, path: str) -> Stored | None:
     )
     client.tells_checksums = found.sha256 is not None or found.sha1 is not None
     return found
+
+
+def find(client: Client, repo: str, path: str) -> Stored | None:
+    """A file or a folder, as the listing of its folder has it: a read that both dialects know;
+    C(None) where it is not there, :data:`UNTOLD` where the server does not tell.
+    """
+    listed = listing(client, repo, path.rpartition("/")[0], folders=True)
+    if listed is None:
+        found = head(client, repo, path)
+        return UNTOLD if found == UNTOLD else found
+    if path == "":
+        return Stored(folder=True) if listed else None
+    # the written interface: the first segment of an entry is its name, it may have more
+    below = any(one.startswith(f"{path}/") for one in listed)
+    return listed.get(path) or (Stored(folder=True) if below else None)
 
 
 def listing(

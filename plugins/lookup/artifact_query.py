@@ -1,0 +1,66 @@
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: artifact_query
+short_description: Items and builds in the artifact repository manager
+version_added: 0.1.0
+description:
+  - Returns what the queries find, each query's results after those of the one before.
+  - Use C(query), so that a single result comes as a list, too.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.repo_plugin
+options:
+  _terms:
+    description:
+      - Texts in the query language, which begin as V(items.find(\)), or patterns C(repository:path) with the wildcards V(*) and V(?).
+      - Users who are no administrators must include C(repo), C(path) and C(name) in a query.
+    type: list
+    elements: str
+    required: true
+seealso:
+  - module: delivery.toolchain.artifact_query
+"""
+
+EXAMPLES = r"""
+- name: Show the files of a version
+  ansible.builtin.debug:
+    msg: "{{ files | map(attribute='name') }}"
+  vars:
+    version: {repo: generic-snapshot-local, path: agent/1.0.0}
+    search: items.find({{ version | to_json }}).include("repo", "path", "name")
+    files: "{{ query('delivery.toolchain.artifact_query', search) }}"
+
+- name: Show where the texts are
+  ansible.builtin.debug:
+    msg: "{{ query('delivery.toolchain.artifact_query', 'generic-snapshot-local:**/*.txt', dialect='jfrog') }}"
+"""
+
+RETURN = r"""
+_list:
+  description: Rows as the server gives them; for a pattern a dict with C(path) for each file.
+  type: list
+  elements: dict
+"""
+
+from typing import Any
+
+from ansible.plugins.lookup import LookupBase
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo import query
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
+
+
+class LookupModule(LookupBase):
+    def run(
+        self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
+    ) -> list[dict[str, Any]]:
+        self.set_options(var_options=variables, direct=kwargs)
+        found: list[dict[str, Any]] = []
+        for term in terms:
+            found += lookups.ask("repo", self.get_option, {"term": str(term)}, query.results)
+        return found

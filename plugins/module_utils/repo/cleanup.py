@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Deleting what is old (interface contract, 2: artifact_cleanup): one query a rule, one request an
+item.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.errors import ToolchainError, invalid
+from ..core.plan import Plan
+from ..core.pool import spread
+from ..core.task import Task
+from . import aql, storage
+from .client import Client, item_path
+from .rules import Rule, rules_of
+from .selection import Item, Verdict, folders_above, verdicts
+
+#: How many paths a message names.
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of an item: C(deleted), C(gone) (another one was faster) or C(failed)."""
+
+    verdict: Verdict
+    action: str
+    error: ToolchainError | None = None
+
+
+class CleanUp:
+    """Items that match a rule and shall not be there, each of them once."""
+
+    def __init__(self, task: Task) -> None:
+        params = task.params
+        for name, least in (("max_deletions", 0), ("parallel", 1)):
+            if params[name] < least:
+                raise invalid(f"{name} is {params[name]}, but must be at least {least}")
+        self._rules = rules_of(params["rules"], force=params["force"])
+        self._most = int(params["max_deletions"])
+        self._client = Client(task, connections=params["parallel"])
+        self._stopped = threading.Event()
+        self._going: list[Verdict] = []
+
+    def plan(self) -> Plan:
+        found = [verdict for rule in self._rules for verdict in self._select(rule)]
+        self._going, kept = _together(found)
+        if len(self._going) > self._most:
+            raise self._too_many()
+        before = {
+            f"{each.item.repo}/{each.item.path}": {
+                "size": each.item.all_bytes,
+                "created": each.item.created,
+            }
+            for each in self._going
+        }
+        outcomes = [Outcome(verdict, "deleted") for verdict in self._going]
+        result = {**_result(outcomes), "kept": [_shown(each) for each in kept]}
+        return Plan(before, {}, "delete" if before else "none", result=result)
+
+    def _select(self, rule: Rule) -> list[Verdict]:
+        what = f"looking for what rule {rule.number} names in '{rule.repo}'"
+        found = aql.ask(self._client, what, rule.query())
+        if found.trimmed:
+            raise ToolchainError(
+                "protocol",
+                f"{what}: the server does not give all of it ({found.trimmed}), so that nothing is"
+                " deleted: name narrower paths, in more rules",
+                detail=found.trimmed,
+            )
+        try:
+            return verdicts(rule, found.rows, found.moment)
+        except ValueError:
+            raise ToolchainError(
+                "protocol",
+                f"{what}: the server does not tell its time (the header Date), from which"
+                " created_before counts",
+            ) from None
+
+    def _too_many(self) -> ToolchainError:
+        named = ", ".join(f"'{each.item.repo}/{each.item.path}'" for each in self._going[:_NAMED])
+        return invalid(
+            f"the rules would delete {len(self._going)} items, more than max_deletions"
+            f" ({self._most}), so that nothing is deleted; the first are {named}"
+        )
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        outcomes = spread(self._client.connections, self._delete, self._going)
+        result = _result(outcomes)
+        failures = [each.error for each in outcomes if each.error is not None]
+        if failures:
+            raise _failure(failures, len(outcomes), {**plan.result, **result})
+        return result
+
+    def _delete(self, verdict: Verdict) -> Outcome:
+        item = verdict.item
+        what = f"deleting '{item.repo}/{item.path}'"
+        if self._stopped.is_set():
+            error = ToolchainError("failed", f"{what}: not tried after what happened to another")
+            return Outcome(verdict, "failed", error)
+        try:
+            self._client.write(what, "DELETE", item_path(item.repo, item.path))
+        except ToolchainError as error:
+            return self._after(verdict, error)
+        return Outcome(verdict, "deleted")
+
+    def _after(self, verdict: Verdict, error: ToolchainError) -> Outcome:
+        """What a failed deletion means, after another look where that tells more."""
+        item = verdict.item
+        try:
+            if error.status == 404 and self._is_gone(item, unknown=True):
+                return Outcome(verdict, "gone")
+            if error.unanswered and self._is_gone(item, unknown=False):
+                return Outcome(verdict, "deleted")
+        except ToolchainError:
+            pass  # then what happened first is what counts
+        if error.status == 404:
+            error.with_words("it is there, but hidden from those who may not delete it")
+        elif item.folder and error.status == 403:
+            # server fact: a folder is deleted file by file
+            error.with_words("a part of the folder may be deleted")
+        if _will_not_get_better(error):
+            self._stopped.set()
+        return Outcome(verdict, "failed", error)
+
+    def _is_gone(self, item: Item, *, unknown: bool) -> bool:
+        """Whether an item is not there; C(unknown) where the server does not tell."""
+        found = storage.find(self._client, item.repo, item.path)
+        return found is None or (unknown and found is storage.UNTOLD)
+
+
+def _together(found: Iterable[Verdict]) -> tuple[list[Verdict], list[Verdict]]:
+    """What goes and what stays by all rules: an item that one of them deletes goes, once, and what
+    is in a folder goes with it. In the order of repository and path.
+    """
+    going: dict[tuple[str, str], Verdict] = {}
+    staying: dict[tuple[str, str], Verdict] = {}
+    for each in found:
+        (going if each.goes else staying).setdefault((each.item.repo, each.item.path), each)
+    folders = {key for key, each in going.items() if each.item.folder}
+
+    def alone(verdicts: Mapping[tuple[str, str], Verdict]) -> Iterator[Verdict]:
+        for (repo, path), each in sorted(verdicts.items()):
+            if not any((repo, folder) in folders for folder in folders_above(path)):
+                yield each
+
+    return list(alone(going)), [each for each in alone(staying) if _key(each) not in going]
+
+
+def _key(verdict: Verdict) -> tuple[str, str]:
+    return verdict.item.repo, verdict.item.path
+
+
+def _will_not_get_better(error: ToolchainError) -> bool:
+    """Whether what went wrong hits every other item as well, so that trying on does harm."""
+    unreachable = error.kind in ("network", "timeout") and not error.unanswered
+    return unreachable or error.kind in ("auth", "rate_limited")
+
+
+def _result(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    deleted = [each.verdict for each in outcomes if each.action == "deleted"]
+    return {
+        "changed": bool(deleted),
+        "deleted": [
+            {**_shown(each), "size": each.item.all_bytes, "created": each.item.created}
+            for each in deleted
+        ],
+        "gone": [_shown(each.verdict) for each in outcomes if each.action == "gone"],
+        "failed_deletions": [
+            {**_shown(each.verdict), "reason": each.error.message}
+            for each in outcomes
+            if each.error is not None
+        ],
+        "reclaimed_bytes": sum(each.item.all_bytes for each in deleted),
+    }
+
+
+def _shown(verdict: Verdict) -> dict[str, Any]:
+    return {"repo": verdict.item.repo, "path": verdict.item.path, "reason": verdict.reason}
+
+
+def _failure(
+    failures: Sequence[ToolchainError], count: int, result: Mapping[str, Any]
+) -> ToolchainError:
+    first = failures[0]
+    if count > 1:
+        first.message = f"{len(failures)} of {count} deletions failed, the first: {first.message}"
+    first.result.update(result)
+    return first

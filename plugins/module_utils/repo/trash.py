@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The trash (interface contract, 2: artifact_trash): listing, cleaning and emptying it.
+
+Written interface 2.1 and 4.1: the trash shows the keys of repositories. Server facts (repo 1.3): an
+empty trash is a 404; a deleted item is at C(auto-trashcan/{repository}/{path}); cleaning what is
+not there is a 400.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..core import wire
+from ..core.errors import ToolchainError, invalid
+from ..core.plan import Operation, Plan, Reading, unchanged
+from ..core.task import Task
+from . import repositories
+from .client import Client, join, object_of, repository_key, segments
+
+_TRASH = "api/storage/auto-trashcan"
+#: How a server says that an item is not in the trash: the status stands for much else, too.
+_NOT_THERE = "could not locate"
+
+
+def operation(task: Task) -> Operation:
+    """What the option C(state) names."""
+    params, client = task.params, Client(task)
+    if params["state"] == "clean":
+        return CleanTrash(client, *_item(params))
+    for name in ("repo", "path"):
+        if params[name]:
+            raise invalid(f"{name} goes with state=clean")
+    if params["state"] == "builds_clean":
+        return CleanTrash(client, client.dialect.builds_trash, "")
+    if params["state"] == "empty":
+        return EmptyTrash(client)
+    return Reading(lambda: {"children": children(client)})
+
+
+def _item(params: Mapping[str, Any]) -> tuple[str, str]:
+    repo, path = repository_key("repo", params["repo"]), "/".join(segments(params["path"]))
+    if path == "" and not params["force"]:
+        raise invalid(
+            f"path is empty, which means all that the trash has of '{repo}': force allows it"
+        )
+    return repo, path
+
+
+def children(client: Client) -> list[str]:
+    """The keys of the repositories that have something in the trash."""
+    answer = client.transport.read("listing the trash", _TRASH, expect=(200, 404))
+    if answer.status == 404:
+        # an empty trash, if there is a repository manager at all
+        repositories.listed(client)
+        return []
+    entries = object_of(answer, "a listing of the trash").get("children") or []
+    found = [str(each.get("uri") or "") for each in entries if isinstance(each, Mapping)]
+    return sorted({join(each).partition("/")[0] for each in found} - {""})
+
+
+class EmptyTrash:
+    """Nothing shall be in the trash."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def plan(self) -> Plan:
+        found = children(self._client)
+        if not found:
+            return unchanged({"children": []}, {"children": []})
+        return Plan({"children": found}, {"children": []}, "delete", result={"children": []})
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        try:
+            self._client.write("emptying the trash", "POST", "api/trash/empty")
+        except ToolchainError as error:
+            # the server works as long as there is something left: it may go on without us
+            if not error.unanswered or children(self._client):
+                raise
+        return {}
+
+
+class CleanTrash:
+    """An item, or all items of a repository, shall not be in the trash."""
+
+    def __init__(self, client: Client, repo: str, path: str) -> None:
+        self._client, self._repo, self._path = client, repo, path
+
+    def plan(self) -> Plan:
+        found = children(self._client)
+        if not self._is_there(found):
+            return unchanged({"children": found})
+        name = join(self._repo, self._path)
+        return Plan({name: "in the trash"}, {}, "delete", result={"children": found})
+
+    def _is_there(self, found: list[str]) -> bool:
+        """Whether the item is in the trash, as far as the server tells."""
+        if self._repo not in found or self._path == "":
+            return self._repo in found
+        if not self._client.dialect.trash_shows_items:
+            return True
+        answer = self._client.transport.read(
+            f"looking for '{self._repo}/{self._path}' in the trash",
+            f"{_TRASH}/{self._address}",
+            expect=(200, 400, 403, 404),
+        )
+        return answer.status != 404
+
+    @property
+    def _address(self) -> str:
+        return wire.path(self._repo, *segments(self._path))
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        changed = True
+        try:
+            self._client.write(
+                f"cleaning '{self._repo}/{self._path}' out of the trash",
+                "DELETE",
+                f"api/trash/clean/{self._address}",
+            )
+        except ToolchainError as error:
+            if error.status == 404 or _NOT_THERE in (error.detail or "").lower():
+                changed = False
+            elif not error.unanswered or self._is_there(children(self._client)):
+                raise
+        return {"changed": changed, "children": children(self._client)}

@@ -1,0 +1,468 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A cleanup deletes what its rules name, once, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo import aql, rules, selection
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup import CleanUp
+from tests.unit.repo.conftest import Server
+from tests.unit.stub import Reply, Seen
+
+QUERY = "POST /api/search/aql"
+DATE = "Fri, 01 Mar 2030 00:00:00 GMT"
+NOW = datetime(2030, 3, 1, tzinfo=timezone.utc)
+OPTIONS = ("path", "name", "type", "depth", "created_before", "properties", "keep_last", "exclude")
+
+
+def rule(**given: Any) -> dict[str, Any]:
+    return {"repo": "r", "keep_last_by": "folder", **dict.fromkeys(OPTIONS), **given}
+
+
+def params(*given: Mapping[str, Any], **options: Any) -> dict[str, Any]:
+    made = [rule(**one) for one in given]
+    return {"rules": made, "max_deletions": 100, "parallel": 2, "force": False, **options}
+
+
+def row(path: str, days: float = 100, **fields: Any) -> dict[str, Any]:
+    folder, _slash, name = path.rpartition("/")
+    created = (NOW - timedelta(days=days)).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+    values = {"type": "file", "size": 10, "created": created, "modified": created}
+    return {"repo": "r", "path": folder or ".", "name": name, **values, **fields}
+
+
+def rows(*found: Mapping[str, Any], date: str = DATE, **span: Any) -> Reply:
+    body = {"results": list(found), "range": {"total": len(found), **span}}
+    return Reply(body="\n" + json.dumps(body), headers={"Date": date})
+
+
+def paths(entries: list[dict[str, Any]]) -> list[str]:
+    return [entry["path"] for entry in entries]
+
+
+def criteria(server: Server, number: int = 0) -> dict[str, Any]:
+    """What the query asks for."""
+    queries = [seen for seen in server.stub.seen if server.name(seen) == QUERY]
+    text = queries[number].body.decode()
+    found: dict[str, Any] = json.JSONDecoder().raw_decode(text.removeprefix("items.find("))[0]
+    return found
+
+
+@pytest.fixture
+def deleting(server: Server) -> Server:
+    """A server that deletes everything."""
+    answer = server.answer
+    server.stub.answer = lambda seen: (
+        Reply(204)
+        if seen.method == "DELETE" and server.name(seen) not in server.on
+        else answer(seen)
+    )
+    return server
+
+
+def test_one_query_and_a_request_for_each_item(deleting: Server) -> None:
+    deleting.on[QUERY] = rows(row("a/1.jar"), row("a/ü #2.jar"), row("3.jar"))
+    plan, values = deleting.run(CleanUp, params({"created_before": "4w"}))
+    asked = deleting.asked
+    assert asked[0] == QUERY
+    assert sorted(asked[1:]) == ["DELETE /r/3.jar", "DELETE /r/a/1.jar", "DELETE /r/a/ü #2.jar"]
+    assert paths(values["deleted"]) == ["3.jar", "a/1.jar", "a/ü #2.jar"]
+    assert values["deleted"][0] == {
+        "repo": "r",
+        "path": "3.jar",
+        "size": 10,
+        "created": "2029-11-21T00:00:00.000Z",
+        "reason": "rule 1: older than 4w",
+    }
+    assert values["reclaimed_bytes"] == 30
+    assert values["changed"] is True
+    assert list(plan.before) == ["r/3.jar", "r/a/1.jar", "r/a/ü #2.jar"]
+    assert plan.after == {}
+
+
+def test_check_mode_lists_what_a_run_deletes(deleting: Server) -> None:
+    deleting.on[QUERY] = rows(row("a/1"), row("a/2", days=50), row("a/3", days=1))
+    options = params({"path": "a", "keep_last": 2, "created_before": "1d"})
+    plan, predicted = deleting.run(CleanUp, options, check=True)
+    assert deleting.asked == [QUERY]
+    run_plan, done = deleting.run(CleanUp, options)
+    assert predicted == done
+    assert (plan.before, plan.after) == (run_plan.before, run_plan.after)
+
+
+@pytest.mark.parametrize(
+    ("age", "sent"),
+    [("4w", "4w"), ("28d", "4w"), ("30d", "30d"), ("12h", "720minutes"), ("48h", "2d")],
+)
+def test_ages_are_sent_in_units_of_the_query_language(
+    deleting: Server, age: str, sent: str
+) -> None:
+    deleting.on[QUERY] = rows()
+    deleting.run(CleanUp, params({"created_before": age}))
+    assert criteria(deleting)["created"] == {"$before": sent}
+
+
+def test_a_rule_is_sent_as_it_is(deleting: Server) -> None:
+    deleting.on[QUERY] = rows()
+    given = {"path": "/a/b*/", "name": 'x"y', "depth": 3, "properties": {"k": ["v", "w*"]}}
+    deleting.run(CleanUp, params(given))
+    assert criteria(deleting) == {
+        "repo": "r",
+        "type": "file",
+        "path": {"$match": "a/b*"},
+        "name": 'x"y',
+        "depth": 3,
+        "$and": [{"@k": "v"}, {"@k": {"$match": "w*"}}],
+    }
+    text = deleting.stub.seen[0].body.decode()
+    fields = '"repo", "path", "name", "type", "size", "created", "modified", "property"'
+    assert text.endswith(f".include({fields})")
+
+
+# --- what goes and what stays ---------------------------------------------------------------------
+
+
+def verdicts(given: Mapping[str, Any], *found: Mapping[str, Any]) -> dict[str, bool]:
+    """Path to whether it goes."""
+    (one,) = rules.rules_of([rule(**given)], force=True)
+    judged = selection.verdicts(one, found, NOW)
+    return {each.item.path: each.goes for each in judged}
+
+
+def reasons(given: Mapping[str, Any], *found: Mapping[str, Any]) -> dict[str, str]:
+    (one,) = rules.rules_of([rule(**given)], force=True)
+    return {each.item.path: each.reason for each in selection.verdicts(one, found, NOW)}
+
+
+def test_the_newest_of_each_folder_are_kept_whatever_their_age() -> None:
+    found = [row("a/1", 40), row("a/2", 50), row("a/3", 1), row("b/1", 60), row("a/c/1", 70)]
+    given = {"keep_last": 2, "created_before": "30d"}
+    # the young one counts, and is no candidate
+    assert verdicts(given, *found) == {"a/1": False, "a/2": True, "b/1": False, "a/c/1": False}
+    assert reasons(given, *found)["a/1"] == "rule 1: among the newest 2 of 'a'"
+    assert reasons(given, *found)["a/2"] == "rule 1: older than 30d, not among the newest 2 of 'a'"
+
+
+def test_what_is_excluded_does_not_count_among_the_newest() -> None:
+    found = [row("a/latest", 1), row("a/1", 2), row("a/2", 3)]
+    given = {"keep_last": 1, "exclude": ["*/latest"]}
+    assert verdicts(given, *found) == {"a/latest": False, "a/1": False, "a/2": True}
+
+
+@pytest.mark.parametrize("glob", ["a/*", "/a/*/x/", "r/a/*", "*x", "a/b/?"])
+def test_exclusions_are_globs_on_the_full_path(glob: str) -> None:
+    assert verdicts({"exclude": [glob]}, row("a/b/x"), row("y")) == {"a/b/x": False, "y": True}
+
+
+def test_ages_count_from_the_clock_of_the_server(deleting: Server) -> None:
+    """The server lives in 2030; by our clock all of this has yet to come."""
+    deleting.on[QUERY] = rows(row("a/old", 31), row("a/young", 29))
+    _plan, values = deleting.run(CleanUp, params({"created_before": "30d", "keep_last": 1}))
+    assert paths(values["deleted"]) == ["a/old"]
+    assert values["kept"] == []
+
+
+def test_a_server_without_a_clock_is_not_guessed_at(deleting: Server) -> None:
+    reply = rows(row("a/old", 31))
+    deleting.on[QUERY] = Reply(body=reply.body)
+    error = deleting.fails(CleanUp, params({"created_before": "30d", "keep_last": 1}))
+    assert error.kind == "protocol"
+    assert "Date" in error.message
+    # without keep_last the server itself picks the old ones
+    _plan, values = deleting.run(CleanUp, params({"created_before": "30d"}))
+    assert paths(values["deleted"]) == ["a/old"]
+
+
+IGNORED = [
+    {"path": "a"},
+    {"name": "*.jar"},
+    {"depth": 2},
+    {"created_before": "200d"},
+    {"properties": {"k": "v"}},
+]
+
+
+@pytest.mark.parametrize("given", IGNORED)
+def test_a_server_that_ignores_a_part_of_the_query_loses_nothing(
+    deleting: Server, given: dict[str, Any]
+) -> None:
+    others = [row("b/c/1.zip"), row("b/c/2.zip", repo="other"), row("b/c", type="folder")]
+    has = {"properties": [{"key": "k", "value": "w"}]}
+    deleting.on[QUERY] = rows(*others, {**row("b/c/3.zip"), **has})
+    _plan, values = deleting.run(CleanUp, params(given))
+    assert (values["deleted"], values["kept"]) == ([], [])
+    assert deleting.asked == [QUERY]
+
+
+def test_properties_may_come_in_several_rows() -> None:
+    one = {**row("a/1"), "properties": [{"key": "k", "value": "v"}]}
+    other = {**row("a/1"), "properties": [{"key": "k", "value": "w"}]}
+    assert verdicts({"properties": {"k": ["v", "w"]}}, one, other) == {"a/1": True}
+    assert verdicts({"properties": {"k": ["v", "x"]}}, one, other) == {}
+    assert verdicts({"properties": {"k": "?"}}, one) == {"a/1": True}
+
+
+FOLDER: dict[str, Any] = {"type": "folder", "size": 0}
+
+
+def test_a_folder_goes_with_all_that_is_in_it(deleting: Server) -> None:
+    deleting.on[QUERY] = rows(
+        row("a/1", **FOLDER), row("a/1/x"), row("a/1/b/y"), row("a/2", **FOLDER), row(".", **FOLDER)
+    )
+    _plan, values = deleting.run(CleanUp, params({"path": "a", "type": "folder"}))
+    sizes = {entry["path"]: entry["size"] for entry in values["deleted"]}
+    assert sizes == {"a/1": 20, "a/2": 0}
+    assert criteria(deleting) == {
+        "repo": "r",
+        "type": "any",
+        "$or": [{"type": "folder", "path": "a"}, {"type": "file", "path": {"$match": "a*"}}],
+    }
+
+
+def test_a_folder_stays_while_something_in_it_is_to_stay() -> None:
+    found = [
+        row("a", **FOLDER),
+        row("a/x", 1),
+        row("b", **FOLDER),
+        row("b/keep"),
+        row("c", **FOLDER),
+        row("c/x"),
+    ]
+    given = {"type": "folder", "created_before": "30d", "exclude": ["*/keep"]}
+    assert verdicts(given, *found) == {"a": False, "b": False, "c": True}
+    assert reasons(given, *found)["a"] == "rule 1: holds 'a/x', younger than 30d"
+    assert reasons(given, *found)["b"] == "rule 1: holds 'b/keep', excluded by '*/keep'"
+
+
+def test_a_folder_in_a_folder_can_be_excluded() -> None:
+    found = [row("a", **FOLDER), row("a/keep/x"), row("b", **FOLDER), row("b/x")]
+    given = {"path": ".", "type": "folder", "exclude": ["a/keep", "b"]}
+    assert verdicts(given, *found) == {"a": False, "b": False}
+    given["exclude"] = ["keep"]
+    assert verdicts(given, *found) == {"a": True, "b": True}
+
+
+def test_a_folder_stays_where_a_folder_in_it_is_kept() -> None:
+    found = [row("a", 90, **FOLDER), row("b", 10, **FOLDER), row("a/c", 90, **FOLDER)]
+    given = {"type": "folder", "keep_last": 1}
+    assert verdicts(given, *found) == {"a": False, "b": False, "a/c": False}
+
+
+def image(tag: str, days: float, **fields: Any) -> list[dict[str, Any]]:
+    manifest = row(f"{tag}/manifest.json", days, **fields)
+    return [row(f"{tag}/sha256__1", 500, size=1000), manifest]
+
+
+def test_tags_are_counted_by_image_and_go_as_one_item(deleting: Server) -> None:
+    found = [
+        *image("team/app/1", 90),
+        *image("team/app/2", 80),
+        *image("team/app/3", 1),
+        *image("team/other/1", 90),
+        *image("team/app/sha256__abc", 90),
+        row("team/app/_uploads/x"),
+        row("manifest.json"),
+    ]
+    deleting.on[QUERY] = rows(*found)
+    given = {"keep_last": 2, "keep_last_by": "image", "created_before": "30d"}
+    _plan, values = deleting.run(CleanUp, params(given))
+    assert deleting.asked == [QUERY, "DELETE /r/team/app/1"]
+    assert values["deleted"][0]["size"] == 1010
+    assert paths(values["kept"]) == ["team/app/2", "team/other/1"]
+    assert criteria(deleting) == {"repo": "r", "type": "file"}
+
+
+def test_a_tag_is_as_old_as_its_last_push() -> None:
+    given = {"created_before": "30d", "keep_last_by": "image", "path": "app", "name": "l*"}
+    pushed = row("x", 1)["created"]
+    found = [*image("app/latest", 90, modified=pushed), *image("app/last", 90), *image("app/1", 90)]
+    assert verdicts(given, *found) == {"app/last": True}
+
+
+def test_overlapping_rules_delete_each_item_once(deleting: Server) -> None:
+    first = rows(row("a/1"), row("a/2", 50), row("b/1"))
+    second = rows(row("a", **FOLDER), row("a/1"), row("a/2", 50), row("c", **FOLDER))
+    deleting.on[QUERY] = [first, second]
+    given = params({"name": "*", "keep_last": 1}, {"type": "folder", "created_before": "1d"})
+    _plan, values = deleting.run(CleanUp, given)
+    assert paths(values["deleted"]) == ["a", "c"]
+    assert sorted(deleting.asked[2:]) == ["DELETE /r/a", "DELETE /r/c"]
+    # what one rule keeps and another deletes with its folder is not kept
+    assert paths(values["kept"]) == ["b/1"]
+
+
+NAMES = st.text("ab/.*?+[", min_size=1, max_size=6)
+
+
+@given(NAMES, NAMES)
+def test_globs_mean_what_the_query_language_means(glob: str, text: str) -> None:
+    def like(glob: str, text: str) -> bool:
+        if glob == "":
+            return text == ""
+        if glob[0] == "*":
+            return any(like(glob[1:], text[start:]) for start in range(len(text) + 1))
+        return text != "" and glob[0] in ("?", text[0]) and like(glob[1:], text[1:])
+
+    assert rules.matches(glob, text) is like(glob, text)
+
+
+@given(st.integers(1, 10_000), st.sampled_from("wdhm"))
+def test_an_age_keeps_its_length(number: int, unit: str) -> None:
+    names = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes"}
+    time = timedelta(**{names[unit]: number})
+    text = aql.age(time)
+    value = int(text.rstrip("abcdefghijklmnopqrstuvwxyz"))
+    units = {"w": "weeks", "d": "days", "minutes": "minutes"}
+    assert timedelta(**{units[text.lstrip("0123456789")]: value}) == time
+
+
+# --- brakes ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "force"),
+        ({"path": "*"}, "force"),
+        ({"path": "/", "name": "**"}, "force"),
+        ({"type": "folder"}, "force"),
+        ({"exclude": ["a"]}, "force"),
+        ({"path": "", "created_before": "4w"}, "path is empty"),
+        ({"name": "", "created_before": "4w"}, "name is empty"),
+        ({"repo": "*", "name": "x"}, "wildcards"),
+        ({"repo": "a/b", "name": "x"}, "repo"),
+        ({"repo": "", "name": "x"}, "repo"),
+        ({"keep_last": 0}, "keep_last"),
+        ({"depth": 0}, "depth"),
+        ({"created_before": "0d"}, "created_before"),
+        ({"created_before": "soon"}, "created_before"),
+        ({"name": "x", "exclude": [""]}, "exclude"),
+        ({"name": "x", "type": "file", "keep_last_by": "image"}, "keep_last_by"),
+    ],
+)
+def test_danger_is_refused_before_the_first_request(
+    server: Server, given: dict[str, Any], words: str
+) -> None:
+    error = server.fails(CleanUp, params({"name": "fine"}, given))
+    assert error.kind == "invalid"
+    assert error.message.startswith("rule 2")
+    assert words in error.message
+    assert server.asked == []
+
+
+def test_force_allows_a_whole_repository(deleting: Server) -> None:
+    deleting.on[QUERY] = rows(row("a/1"))
+    _plan, values = deleting.run(CleanUp, params({"path": "", "name": ""}, force=True))
+    assert paths(values["deleted"]) == ["a/1"]
+    assert criteria(deleting) == {"repo": "r", "type": "file"}
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_more_than_allowed_is_refused_before_anything_is_deleted(
+    deleting: Server, check: bool
+) -> None:
+    deleting.on[QUERY] = rows(row("a/1"), row("a/2"), row("a/3"))
+    with pytest.raises(ToolchainError, match=r"3 items, more than max_deletions \(2\)") as caught:
+        deleting.run(CleanUp, params({"path": "a"}, max_deletions=2), check=check)
+    assert caught.value.kind == "invalid"
+    assert deleting.asked == [QUERY]
+
+
+def test_what_the_server_trimmed_is_not_worked_on(deleting: Server) -> None:
+    deleting.on[QUERY] = rows(row("a/1"), notification="results are trimmed")
+    error = deleting.fails(CleanUp, params({"path": "a"}))
+    assert error.kind == "protocol"
+    assert "results are trimmed" in error.message
+    assert deleting.asked == [QUERY]
+
+
+# --- what goes wrong ------------------------------------------------------------------------------
+
+
+def listing(*names: str) -> Reply:
+    return Reply(body={"files": [{"uri": f"/{name}", "folder": False} for name in names]})
+
+
+LISTING = "GET /api/storage/r/a?list&listFolders=1"
+
+
+def test_one_failure_does_not_hide_the_rest(deleting: Server) -> None:
+    deleting.on[QUERY] = rows(row("a/1"), row("a/2"), row("a/3"))
+    deleting.on["DELETE /r/a/2"] = Reply(403, "needs DELETE permission")
+    error = deleting.fails(CleanUp, params({"path": "a"}))
+    assert error.kind == "permission"
+    assert error.message.startswith("1 of 3 deletions failed, the first: deleting 'r/a/2'")
+    assert paths(error.result["deleted"]) == ["a/1", "a/3"]
+    assert error.result["failed_deletions"][0]["path"] == "a/2"
+    assert "403" in error.result["failed_deletions"][0]["reason"]
+    assert error.result["reclaimed_bytes"] == 20
+    assert error.result["changed"] is True
+
+
+def test_what_another_one_deleted_is_no_failure(deleting: Server) -> None:
+    deleting.on[QUERY] = rows(row("a/1"), row("a/2"))
+    deleting.on["DELETE /r/a/1"] = Reply(404, "Nothing to delete")
+    deleting.on[LISTING] = listing("2")
+    _plan, values = deleting.run(CleanUp, params({"path": "a"}))
+    assert paths(values["gone"]) == ["a/1"]
+    assert paths(values["deleted"]) == ["a/2"]
+    deleting.on[QUERY] = rows(row("a/1"))
+    _plan, values = deleting.run(CleanUp, params({"path": "a"}))
+    assert (values["changed"], values["deleted"]) == (False, [])
+
+
+def test_what_is_hidden_is_not_gone(deleting: Server) -> None:
+    """Server fact: what one may not delete may be a 404."""
+    deleting.on[QUERY] = rows(row("a/1"))
+    deleting.on["DELETE /r/a/1"] = Reply(404)
+    deleting.on[LISTING] = listing("1")
+    error = deleting.fails(CleanUp, params({"path": "a"}))
+    assert error.kind == "not_found"
+    assert "may not delete it" in error.message
+
+
+@pytest.mark.parametrize(("left", "done"), [((), True), (("1",), False)])
+def test_a_lost_answer_is_looked_up(deleting: Server, left: tuple[str, ...], done: bool) -> None:
+    deleting.on[QUERY] = rows(row("a/1"))
+    deleting.on["DELETE /r/a/1"] = Reply(cut=True)
+    deleting.on[LISTING] = listing(*left)
+    if done:
+        _plan, values = deleting.run(CleanUp, params({"path": "a"}))
+        assert paths(values["deleted"]) == ["a/1"]
+    else:
+        error = deleting.fails(CleanUp, params({"path": "a"}))
+        assert error.unanswered
+        assert error.result["deleted"] == []
+    assert deleting.asked.count("DELETE /r/a/1") == 1
+
+
+def test_a_refused_login_is_not_tried_again_for_each_item(server: Server) -> None:
+    server.on[QUERY] = rows(*[row(f"a/{number}") for number in range(20)])
+    refused: list[Seen] = []
+
+    def refuse(seen: Seen) -> Reply:
+        refused.append(seen)
+        return Reply(401, "Bad credentials")
+
+    for number in range(20):
+        server.on[f"DELETE /r/a/{number}"] = refuse
+    error = server.fails(CleanUp, params({"path": "a"}))
+    assert error.kind == "auth"
+    assert len(refused) <= 2
+    assert len(error.result["failed_deletions"]) == 20
+
+
+def test_words_of_the_query_language_reach_the_user(server: Server) -> None:
+    server.on[QUERY] = Reply(400, "Failed to parse query: no such field")
+    error = server.fails(CleanUp, params({"name": "x"}))
+    assert error.kind == "rejected"
+    assert "Failed to parse query" in error.message

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Properties of items that are there: read, changed where they differ, read again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.item_properties import (
+    ItemProperties,
+)
+from tests.unit.repo.conftest import Server
+from tests.unit.stub import Reply
+
+READ = "GET /api/storage/r/d/p?properties"
+PUT = "PUT /api/storage/r/d/p?properties=a=1&recursive=0"
+QUERY = "POST /api/search/aql"
+NONE = Reply(404, {"errors": [{"status": 404, "message": "No properties could be found."}]})
+MISSING = Reply(404, {"errors": [{"status": 404, "message": "Unable to find item"}]})
+
+
+def params(**given: Any) -> dict[str, Any]:
+    plain = {"repo": "r", "path": "d/p", "properties": {"a": 1}, "recursive": False}
+    return {**plain, "state": "present", "force": False, **given}
+
+
+def has(**properties: str) -> Reply:
+    return Reply(body={"properties": {name: [value] for name, value in properties.items()}})
+
+
+def below(**items: dict[str, str]) -> Reply:
+    rows = [
+        {
+            "repo": "r",
+            "path": "d/p",
+            "name": name,
+            "properties": [{"key": key, "value": value} for key, value in properties.items()],
+        }
+        for name, properties in items.items()
+    ]
+    return Reply(body=json.dumps({"results": rows}))
+
+
+def test_a_property_is_set_and_read_again(server: Server) -> None:
+    server.on[READ] = [has(b="2"), has(a="1", b="2")]
+    server.on[PUT] = Reply(204)
+    plan, values = server.run(ItemProperties, params(path="/d/p/"))
+    assert server.asked == [READ, PUT, READ]
+    after = {"a": ["1"], "b": ["2"]}
+    assert values == {"properties": {"before": {"b": ["2"]}, "after": after}}
+    assert (plan.before, plan.after) == ({"r/d/p": {"b": ["2"]}}, {"r/d/p": after})
+
+
+@pytest.mark.parametrize("given", [{"a": 1}, {"a": None}, {}])
+def test_what_is_as_it_should_be_costs_one_request(server: Server, given: dict[str, Any]) -> None:
+    server.on[READ] = has(a="1", b="2")
+    plan, values = server.run(ItemProperties, params(properties=given))
+    assert not plan.changed
+    assert server.asked == [READ]
+    assert values["properties"]["before"] == values["properties"]["after"]
+
+
+def test_a_dropped_property_is_a_failure(server: Server) -> None:
+    server.on[READ] = NONE
+    server.on[PUT] = Reply(204)
+    error = server.fails(ItemProperties, params())
+    assert error.kind == "rejected"
+    assert "did not keep a" in error.message
+
+
+@pytest.mark.parametrize(("status", "kind"), [(404, "not_found"), (400, "rejected")])
+@pytest.mark.parametrize("dialect", ["generic", "jfrog"])
+def test_failures_are_told_apart(server: Server, dialect: str, status: int, kind: str) -> None:
+    server.dialect = dialect
+    server.on[READ] = NONE if dialect == "jfrog" else Reply(404)
+    words = {"errors": [{"status": status, "message": "words of the server"}]}
+    server.on[PUT] = server.on["PUT /storage/r/d/p?properties=a=1"] = Reply(status, words)
+    error = server.fails(ItemProperties, params())
+    assert (error.kind, error.status) == (kind, status)
+    assert "words of the server" in error.message
+
+
+@pytest.mark.parametrize("after", [has(a="1"), NONE, Reply(400)])
+def test_a_lost_answer_is_looked_up(server: Server, after: Reply) -> None:
+    server.on[READ] = [NONE, after]
+    server.on[PUT] = Reply(cut=True)
+    if after.status == 200:
+        server.run(ItemProperties, params())
+    else:
+        assert server.fails(ItemProperties, params()).unanswered
+    assert server.asked == [READ, PUT, READ]
+
+
+def test_an_item_that_is_not_there_is_found_before_anything_is_set(server: Server) -> None:
+    server.on[READ] = MISSING
+    server.on["GET /api/storage/r/d?list&listFolders=1"] = Reply(body={"files": []})
+    error = server.fails(ItemProperties, params())
+    assert error.kind == "not_found"
+    assert not [name for name in server.asked if name.startswith("PUT")]
+
+
+def test_a_server_that_does_not_show_properties_gets_them(server: Server) -> None:
+    server.dialect = "generic"
+    server.on["PUT /storage/r/d/p?properties=a=1"] = Reply(204)
+    plan, values = server.run(ItemProperties, params())
+    assert plan.changed
+    assert values["properties"] == {"before": None, "after": {"a": ["1"]}}
+    assert server.asked == [READ, "PUT /storage/r/d/p?properties=a=1"]
+
+
+def test_recursive_where_only_setting_is_written(server: Server) -> None:
+    server.dialect = "generic"
+    server.on["PUT /storage/r/d/p?properties=a=1&recursive=1"] = Reply(204)
+    plan, _values = server.run(ItemProperties, params(recursive=True))
+    assert plan.changed
+
+
+RECURSIVE = "PUT /api/storage/r/d/p?properties=a=1&recursive=1"
+
+
+def test_recursive_is_unchanged_only_where_all_items_agree(server: Server) -> None:
+    server.on[READ] = has(a="1")
+    server.on[QUERY] = below(x={"a": "1"}, y={"a": "1", "b": "2"})
+    plan, _values = server.run(ItemProperties, params(recursive=True))
+    assert not plan.changed
+    assert server.asked == [READ, QUERY]
+    server.on[QUERY] = [below(x={"a": "1"}, y={"b": "2"}), below(x={"a": "1"}, y={"a": "1"})]
+    server.on[RECURSIVE] = Reply(204)
+    plan, _values = server.run(ItemProperties, params(recursive=True))
+    assert plan.before == {"r/d/p/y": {"b": ["2"]}}
+    assert plan.after == {"r/d/p/y": {"b": ["2"], "a": ["1"]}}
+    assert server.asked[2:] == [READ, QUERY, RECURSIVE, READ, QUERY]
+
+
+def test_an_item_that_was_left_out_is_a_failure(server: Server) -> None:
+    server.on[READ] = has(a="1")
+    server.on[QUERY] = below(x={})
+    server.on[RECURSIVE] = Reply(204)
+    error = server.fails(ItemProperties, params(recursive=True))
+    assert error.kind == "rejected"
+    assert "'d/p/x'" in error.message
+
+
+DELETE = "DELETE /api/storage/r/d/p?properties=a,b&recursive=0"
+
+
+def test_named_properties_are_removed(server: Server) -> None:
+    server.on[READ] = [has(a="1", c="3"), has(c="3")]
+    server.on[DELETE] = Reply(204)
+    given = params(state="absent", properties={"a": None, "b": ["any", "value"]})
+    plan, values = server.run(ItemProperties, given)
+    assert plan.after == {"r/d/p": {"c": ["3"]}}
+    assert values["properties"]["after"] == {"c": ["3"]}
+    plan, _values = server.run(ItemProperties, given)
+    assert not plan.changed
+
+
+def test_a_property_that_stays_is_a_failure(server: Server) -> None:
+    server.on[READ] = has(a="1")
+    server.on["DELETE /api/storage/r/d/p?properties=a&recursive=0"] = Reply(204)
+    error = server.fails(ItemProperties, params(state="absent"))
+    assert error.kind == "rejected"
+    assert "still has a" in error.message
+
+
+@pytest.mark.parametrize("left", [{"b": "2"}, {"a": "1"}])
+def test_a_lost_answer_to_a_removal_is_looked_up(server: Server, left: dict[str, str]) -> None:
+    server.on[READ] = [has(a="1", b="2"), has(**left)]
+    server.on["DELETE /api/storage/r/d/p?properties=a&recursive=0"] = Reply(cut=True)
+    if "a" in left:
+        assert server.fails(ItemProperties, params(state="absent")).unanswered
+    else:
+        server.run(ItemProperties, params(state="absent"))
+    assert len([name for name in server.asked if name.startswith("DELETE")]) == 1
+
+
+@pytest.mark.parametrize(
+    ("dialect", "given", "words"),
+    [
+        ("generic", {"state": "absent"}, "not remove"),
+        ("jfrog", {"path": ""}, "force"),
+        ("jfrog", {"path": "/", "recursive": True}, "force"),
+        ("jfrog", {"path": "a/../b"}, "'..'"),
+        ("jfrog", {"repo": "a/b"}, "repo"),
+        ("jfrog", {"properties": {"a,b": None}, "state": "absent"}, "a,b"),
+        ("jfrog", {"properties": {"a": []}}, "no value"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(
+    server: Server, dialect: str, given: dict[str, Any], words: str
+) -> None:
+    server.dialect = dialect
+    error = server.fails(ItemProperties, params(**given))
+    assert error.kind == "invalid"
+    assert words in error.message
+    assert server.asked == []
+
+
+def test_the_root_with_force(server: Server) -> None:
+    server.on["GET /api/storage/r?properties"] = has(a="1")
+    plan, _values = server.run(ItemProperties, params(path="", force=True))
+    assert not plan.changed

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Questions in the query language, by pattern and by listing, and answers that are not whole."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.query import (
+    operation,
+    results,
+)
+from tests.unit.repo.conftest import Server
+from tests.unit.stub import Reply
+
+QUERY = "POST /api/search/aql"
+TEXT = 'items.find({"repo": "r"}).include("repo", "path", "name")'
+ROWS = [{"repo": "r", "path": "a", "name": "1"}, {"repo": "r", "path": ".", "name": "ü"}]
+FLAGS = ("deep", "list_folders", "md_timestamps", "include_root_path")
+
+
+def params(**given: Any) -> dict[str, Any]:
+    return {**dict.fromkeys(("aql", "aql_file", "pattern", "list")), **given}
+
+
+def listing(**given: Any) -> dict[str, Any]:
+    option = {"repo": "r", "path": "", "depth": None, **dict.fromkeys(FLAGS, False), **given}
+    return params(list=option)
+
+
+def found(**span: Any) -> Reply:
+    return Reply(body="\n" + json.dumps({"results": ROWS, "range": span}))
+
+
+def test_rows_come_as_they_are(server: Server, tmp_path: Path) -> None:
+    server.on[QUERY] = found(total=2)
+    _plan, values = server.run(operation, params(aql=TEXT))
+    assert values == {"results": ROWS, "total": 2, "complete": True}
+    file = tmp_path / "query.aql"
+    file.write_text(TEXT, encoding="utf-8")
+    assert server.run(operation, params(aql_file=str(file)))[1] == values
+    assert [seen.body for seen in server.stub.seen] == [TEXT.encode()] * 2
+    assert {seen.headers["Content-Type"] for seen in server.stub.seen} == {"text/plain"}
+    assert server.warnings == []
+
+
+@pytest.mark.parametrize(
+    ("text", "span", "complete"),
+    [
+        (TEXT, {"notification": "results are trimmed"}, False),
+        (TEXT, {"limit": 2}, False),
+        (TEXT, {"limit": 3}, True),
+        (f"{TEXT}.limit(2)", {"limit": 2}, True),
+        (f"{TEXT}.limit(2)", {"limit": 2, "notification": "results are trimmed"}, False),
+    ],
+)
+def test_what_the_server_trimmed_is_said(
+    server: Server, text: str, span: dict[str, Any], complete: bool
+) -> None:
+    server.on[QUERY] = found(**span)
+    _plan, values = server.run(operation, params(aql=text))
+    assert values["complete"] is complete
+    assert len(server.warnings) == int(not complete)
+    assert all("not all results" in warning for warning in server.warnings)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(400, "rejected"), (403, "permission"), (404, "not_found"), (408, "timeout"), (500, "server")],
+)
+def test_a_refused_query_has_the_words_of_the_server(
+    server: Server, status: int, kind: str
+) -> None:
+    server.on[QUERY] = Reply(status, "Failed to parse query: here")
+    error = server.fails(operation, params(aql=TEXT))
+    assert (error.kind, error.status) == (kind, status)
+    assert "Failed to parse query: here" in error.message
+
+
+@pytest.mark.parametrize(
+    ("dialect", "path"), [("jfrog", "api/search/pattern"), ("generic", "search/pattern")]
+)
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"files": ["b/1.jar", "a/ü.jar"]},
+        {"files": [{"uri": "/b/1.jar"}, {"path": "a/ü.jar"}]},
+        ["b/1.jar", "a/ü.jar"],
+    ],
+)
+def test_a_pattern(server: Server, dialect: str, path: str, body: Any) -> None:
+    server.dialect = dialect
+    server.on[f"GET /{path}?pattern=r:*/*.jar"] = Reply(body=json.dumps(body))
+    _plan, values = server.run(operation, params(pattern="r:*/*.jar"))
+    assert values["results"] == [{"path": "a/ü.jar"}, {"path": "b/1.jar"}]
+    assert values["total"] == 2
+
+
+def test_all_flags_of_a_listing_are_sent(server: Server) -> None:
+    flags = "deep=1&listFolders=1&mdTimestamps=1&includeRootPath=1&depth=2"
+    entries = [
+        {"uri": "/", "folder": "true", "size": "-1"},
+        {"uri": "/a b/c.txt", "folder": "false", "size": "12"},
+        {"uri": "/d.txt", "folder": False, "size": 3, "sha1": "x"},
+        {"uri": "/e.txt"},
+    ]
+    server.on[f"GET /api/storage/r/x/y?list&{flags}"] = Reply(body={"files": entries})
+    given = listing(path="/x/y/", depth=2, **dict.fromkeys(FLAGS, True))
+    _plan, values = server.run(operation, given)
+    assert values["results"] == [
+        {"uri": "/", "folder": True, "size": -1, "name": ""},
+        {"uri": "/a b/c.txt", "folder": False, "size": 12, "name": "a b"},
+        {"uri": "/d.txt", "folder": False, "size": 3, "sha1": "x", "name": "d.txt"},
+        {"uri": "/e.txt", "name": "e.txt"},
+    ]
+
+
+def test_a_flat_listing_of_a_root_that_needs_its_slash(server: Server) -> None:
+    server.on["GET /api/storage/r/?list"] = Reply(body={"files": [{"uri": "/a"}]})
+    _plan, values = server.run(operation, listing())
+    assert values["results"] == [{"uri": "/a", "name": "a"}]
+    assert server.fails(operation, listing(path="missing")).kind == "not_found"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        params(aql="  "),
+        params(aql_file="/nowhere/query.aql"),
+        params(pattern="no-colon/*.jar"),
+        params(pattern="r:"),
+        params(pattern=":a"),
+        listing(path="a/../b"),
+        listing(repo="a/b"),
+        listing(depth=0),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(server: Server, given: dict[str, Any]) -> None:
+    assert server.fails(operation, given).kind == "invalid"
+    assert server.asked == []
+
+
+@pytest.mark.parametrize("text", [TEXT, f"\n  {TEXT}", 'builds . find({"name": "a"})'])
+def test_the_lookup_knows_a_query_when_it_sees_one(server: Server, text: str) -> None:
+    server.on[QUERY] = found()
+    assert results(server.task({"term": text})) == ROWS
+    server.on["GET /api/search/pattern?pattern=r:a"] = Reply(body={"files": ["a"]})
+    assert results(server.task({"term": "r:a"})) == [{"path": "a"}]

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Answers that are read row by row say the same as those that are read whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo import streamed
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import Client
+from tests.unit.repo.conftest import Server
+from tests.unit.stub import Reply
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), TEXTS)
+ROWS = st.lists(st.dictionaries(TEXTS, st.one_of(SCALARS, st.lists(SCALARS))), max_size=5)
+MEMBERS = st.dictionaries(TEXTS.filter(lambda name: name != "rows"), SCALARS, max_size=3)
+
+
+def pieces(body: bytes, size: int) -> Iterator[bytes]:
+    for start in range(0, len(body), size):
+        yield body[start : start + size]
+
+
+def parsed(body: bytes, size: int = 7) -> streamed.Streamed:
+    found = streamed.Streamed()
+    streamed.parse(pieces(body, size), "rows", found)
+    return found
+
+
+WRITTEN = st.fixed_dictionaries(
+    {"indent": st.sampled_from([None, 1]), "ensure_ascii": st.booleans()}
+)
+
+
+@given(ROWS, MEMBERS, MEMBERS, st.integers(1, 20), WRITTEN)
+def test_rows_do_not_depend_on_the_pieces(
+    rows: list[dict[str, Any]],
+    before: dict[str, Any],
+    after: dict[str, Any],
+    size: int,
+    written: dict[str, Any],
+) -> None:
+    after = {name: value for name, value in after.items() if name not in before}
+    whole = {**before, "rows": rows, **after}
+    found = parsed(f"\n{json.dumps(whole, **written)}\n".encode(), size)
+    assert found.rows == rows
+    assert found.members == {**before, **after}
+
+
+@given(ROWS, st.data())
+def test_what_ends_too_early_is_never_taken_for_whole(
+    rows: list[dict[str, Any]], data: st.DataObject
+) -> None:
+    body = json.dumps({"rows": rows, "range": {"total": 1}}).encode()
+    end = data.draw(st.integers(0, len(body) - 1))
+    with pytest.raises(streamed.Unreadable):
+        parsed(body[:end])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html></html>",
+        b"[]",
+        b"{}",
+        b'{"rows": {}}',
+        b'{"rows": [}',
+        b'{"rows": [1 2]}',
+        b'{"rows": []} x',
+        b'{"rows" []}',
+    ],
+)
+def test_what_is_no_such_object_is_refused(body: bytes) -> None:
+    with pytest.raises(streamed.Unreadable):
+        parsed(body)
+
+
+def test_a_value_without_an_end_is_not_read_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streamed, "_LONGEST", 1000)
+    read = 0
+
+    def endless() -> Iterator[bytes]:
+        nonlocal read
+        yield b'{"rows": ["'
+        while True:
+            read += 1
+            yield b"a" * 100
+
+    with pytest.raises(streamed.Unreadable):
+        streamed.parse(endless(), "rows", streamed.Streamed())
+    assert read < 20
+
+
+BROKEN = Reply(body='{"files": [{"uri": "/a"}, {"uri"')
+WHOLE = Reply(body={"files": [{"uri": "/a"}, {"uri": "/b"}]})
+CUT = Reply(body=b'{"files": [{"uri": "/a"}, ', headers={"Content-Length": "99"}, truncate=26)
+
+
+def client(server: Server, retries: int) -> Client:
+    task = server.task({})
+    settings = {**task.connection.settings, "retries": retries}
+    object.__setattr__(task.connection, "settings", settings)
+    return Client(task)
+
+
+@pytest.mark.parametrize("first", [BROKEN, CUT])
+def test_an_answer_that_breaks_off_is_asked_for_once_more(server: Server, first: Reply) -> None:
+    server.on["GET /x"] = [first, WHOLE]
+    asking = client(server, retries=1)
+    found = streamed.read(asking, "listing", "x", "files")
+    assert [row["uri"] for row in found.rows] == ["/a", "/b"]
+    assert asking.transport.accounting.retries == 1
+    assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize(("first", "kind"), [(BROKEN, "protocol"), (CUT, "network")])
+def test_an_answer_that_stays_broken_is_an_error(server: Server, first: Reply, kind: str) -> None:
+    server.on["GET /x"] = first
+    with pytest.raises(ToolchainError) as caught:
+        streamed.read(client(server, retries=1), "listing", "x", "files")
+    assert caught.value.kind == kind
+    assert len(server.asked) == 2
+    with pytest.raises(ToolchainError):
+        streamed.read(client(server, retries=0), "listing", "x", "files")
+    assert len(server.asked) == 3
+
+
+def test_a_page_is_no_answer(server: Server) -> None:
+    server.on["GET /x"] = Reply(body="<html><title>Welcome</title></html>")
+    with pytest.raises(ToolchainError, match="HTML where JSON with 'files'") as caught:
+        streamed.read(client(server, retries=1), "listing", "x", "files")
+    assert caught.value.kind == "protocol"
+    assert len(server.asked) == 1

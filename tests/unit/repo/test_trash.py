@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The trash is emptied and cleaned where there is something in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.trash import operation
+from tests.unit.repo.conftest import Server
+from tests.unit.stub import Reply
+
+TRASH = "GET /api/storage/auto-trashcan"
+REPOSITORIES = "GET /api/repositories"
+EMPTY = "POST /api/trash/empty"
+ITEM = "GET /api/storage/auto-trashcan/r/a/1.txt"
+CLEAN = "DELETE /api/trash/clean/r/a/1.txt"
+NOT_THERE = Reply(400, {"errors": [{"status": 400, "message": "Could not locate artifact 'r:a'"}]})
+
+
+def params(state: str, **given: Any) -> dict[str, Any]:
+    return {"state": state, "repo": None, "path": "", "force": False, **given}
+
+
+def trash(*keys: str) -> Reply:
+    return Reply(body={"children": [{"uri": f"/{key}", "folder": True} for key in keys]})
+
+
+ONE = params("clean", repo="r", path="a/1.txt")
+
+
+def test_listing(server: Server) -> None:
+    server.on[TRASH] = trash("s", "r")
+    plan, values = server.run(operation, params("listed"))
+    assert values == {"children": ["r", "s"]}
+    assert not plan.changed
+
+
+@pytest.mark.parametrize("state", ["listed", "empty", "builds_clean"])
+def test_an_empty_trash_may_be_a_404(server: Server, state: str) -> None:
+    """Which it is only where a repository manager answers."""
+    assert server.fails(operation, params(state)).kind == "not_found"
+    server.on[REPOSITORIES] = Reply(body="[]")
+    plan, values = server.run(operation, params(state))
+    assert not plan.changed
+    assert values["children"] == []
+
+
+def test_emptying(server: Server) -> None:
+    server.on[TRASH] = trash("r")
+    server.on[EMPTY] = Reply(202, '"Successfully deleted all trashcan items"')
+    plan, values = server.run(operation, params("empty"))
+    assert (plan.before, plan.after) == ({"children": ["r"]}, {"children": []})
+    assert values == {"children": []}
+    assert server.asked == [TRASH, EMPTY]
+
+
+@pytest.mark.parametrize("left", [(), ("r",)])
+def test_a_lost_answer_to_emptying_is_looked_up(server: Server, left: tuple[str, ...]) -> None:
+    server.on[TRASH] = [trash("r"), trash(*left)]
+    server.on[EMPTY] = Reply(cut=True)
+    if left:
+        assert server.fails(operation, params("empty")).unanswered
+    else:
+        server.run(operation, params("empty"))
+    assert server.asked == [TRASH, EMPTY, TRASH]
+
+
+def test_cleaning_an_item(server: Server) -> None:
+    server.on[TRASH] = [trash("r", "s"), trash("s")]
+    server.on[ITEM] = Reply(body={})
+    server.on[CLEAN] = Reply(204)
+    plan, values = server.run(operation, ONE)
+    assert (plan.before, plan.after) == ({"r/a/1.txt": "in the trash"}, {})
+    assert values == {"changed": True, "children": ["s"]}
+    assert server.asked == [TRASH, ITEM, CLEAN, TRASH]
+
+
+@pytest.mark.parametrize("dialect", ["generic", "jfrog"])
+def test_a_repository_that_is_not_listed_has_nothing_in_it(server: Server, dialect: str) -> None:
+    server.dialect = dialect
+    server.on[TRASH] = trash("s")
+    plan, values = server.run(operation, ONE)
+    assert not plan.changed
+    assert values["children"] == ["s"]
+    assert server.asked == [TRASH]
+
+
+def test_an_item_that_is_not_there(server: Server) -> None:
+    server.on[TRASH] = trash("r")
+    plan, _values = server.run(operation, ONE)
+    assert not plan.changed
+    assert server.asked == [TRASH, ITEM]
+
+
+@pytest.mark.parametrize("answer", [NOT_THERE, Reply(404)])
+def test_where_only_keys_are_shown_the_server_tells_at_last(server: Server, answer: Reply) -> None:
+    server.dialect = "generic"
+    server.on[TRASH] = trash("r")
+    server.on[CLEAN] = answer
+    plan, _values = server.run(operation, ONE, check=True)
+    assert plan.changed
+    _plan, values = server.run(operation, ONE)
+    assert values["changed"] is False
+
+
+def test_another_400_is_a_failure(server: Server) -> None:
+    server.on[TRASH] = trash("r")
+    server.on[ITEM] = Reply(body={})
+    server.on[CLEAN] = Reply(400, "available only in Artifactory Pro")
+    assert server.fails(operation, ONE).kind == "rejected"
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_lost_answer_to_cleaning_is_looked_up(server: Server, gone: bool) -> None:
+    server.on[TRASH] = trash("r")
+    server.on[ITEM] = [Reply(body={}), Reply(404 if gone else 200)]
+    server.on[CLEAN] = Reply(cut=True)
+    if gone:
+        assert server.run(operation, ONE)[1]["changed"] is True
+    else:
+        assert server.fails(operation, ONE).unanswered
+    assert server.asked.count(CLEAN) == 1
+
+
+@pytest.mark.parametrize(
+    ("dialect", "key"), [("generic", "acme-build-info"), ("jfrog", "artifactory-build-info")]
+)
+def test_build_records_in_the_trash(server: Server, dialect: str, key: str) -> None:
+    server.dialect = dialect
+    server.on[TRASH] = [trash(key), trash()]
+    server.on[f"DELETE /api/trash/clean/{key}"] = Reply(204)
+    _plan, values = server.run(operation, params("builds_clean"))
+    assert values == {"changed": True, "children": []}
+
+
+def test_all_of_a_repository_needs_force(server: Server) -> None:
+    for path in ("", "/"):
+        error = server.fails(operation, params("clean", repo="r", path=path))
+        assert error.kind == "invalid"
+        assert "force" in error.message
+    assert server.asked == []
+    server.on[TRASH] = [trash("r"), trash()]
+    server.on["DELETE /api/trash/clean/r"] = Reply(204)
+    _plan, values = server.run(operation, params("clean", repo="r", force=True))
+    assert values["changed"] is True
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        params("empty", repo="r"),
+        params("builds_clean", path="a"),
+        params("clean", repo="r/s", path="a"),
+        params("clean", repo="r", path="../a"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(server: Server, given: dict[str, Any]) -> None:
+    assert server.fails(operation, given).kind == "invalid"
+    assert server.asked == []
