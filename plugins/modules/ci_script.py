@@ -11,6 +11,7 @@ short_description: Run a Groovy script on the CI server
 version_added: 0.1.0
 description:
   - Runs a script in the script console of the CI server, and fails when the script fails.
+  - The way there is HTTP or the command C(groovy =) of the server's SSH interface; both give the same results.
   - The server itself answers with success and a stack trace as text when a script throws. The script is therefore
     evaluated by a small program around it, whose last line tells by a random marker how the script ended. This holds for
     scripts that do not compile, too. A comment of the program shows the script to those who read the server's logs.
@@ -18,21 +19,29 @@ description:
     A stack trace in it is a failure, an empty answer or a web page an error; everything else is taken for output and value of
     the script, with a warning.
   - The script may have imports and classes, use C(return), and finds the packages that the script console imports.
-  - A script that needs to be run only sometimes has an O(unless) script as its companion.
+  - A script that needs to be run only sometimes has an O(unless) script as its companion, or says itself what it changes.
+  - "Who tells whether the task is changed, in this order: O(changed_when_output) where it is given; else the script, when its value
+    is a map (or a text with a JSON object) with a boolean C(changed); else every run is a change."
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci
   - delivery.toolchain.attributes
   - delivery.toolchain.attributes.ci
+  - delivery.toolchain.ci_ssh
 attributes:
+  check_mode:
+    description:
+      - The script is not sent, and the task says changed, unless O(unless) is met.
+      - With O(has_dry_run=true) the script itself tells what it would change.
+    support: full
   idempotent:
-    description: With O(unless) a second run changes nothing; without it, and without O(changed_when_output), every run is a change.
+    description: With O(unless), or a script that tells whether it changed something, a second run changes nothing.
     support: partial
 options:
   script:
     description:
       - The script. Exactly one of O(script) and O(src) is needed.
-      - It finds O(arguments) as C(args), C(check_mode) as V(false), and prints to C(out).
+      - It finds O(arguments) as C(args), C(check_mode) as a boolean, and prints to C(out).
     type: str
   src:
     description: A UTF-8 file with the script, on the machine where the module runs.
@@ -50,13 +59,18 @@ options:
   changed_when_output:
     description:
       - A regular expression. The task is changed when it is found in what the script prints; C(^) and C($) match at each line.
-      - Check mode cannot know the output and says changed.
-      - Where it is not given, a script that was run is a change.
+      - It counts even where the script itself tells whether it changed something.
     type: str
+  has_dry_run:
+    description:
+      - The script has a dry run of its own, as it promises to change nothing where C(check_mode) is V(true).
+      - It is then sent with that first, in check mode and in a run, and tells what it would change. A run sends it once more to do
+        so, unless there is nothing to change. So both modes say the same.
+    type: bool
+    default: false
 notes:
-  - In check mode the script is not sent; only O(unless) is.
   - The account needs the permission to administer the server.
-  - A script that runs longer than the O(timeout) of a request needs a longer one.
+  - A script that runs longer than the O(timeout) needs a longer one.
   - A call of C(System.exit) that is spelled out in the script fails the task in place of ending the server.
     A call in disguise (C(Runtime), a static import, reflection) is not caught and ends the server.
 seealso:
@@ -78,6 +92,19 @@ EXAMPLES = r"""
     arguments:
       address: admins@example.com
 
+- name: Set the system message, with a script that tells itself what it changes
+  delivery.toolchain.ci_script:
+    script: |
+      def before = Jenkins.get().systemMessage
+      def differs = before != args.message
+      if (differs && !check_mode) {
+        Jenkins.get().setSystemMessage(args.message)
+      }
+      return [changed: differs, before: before]
+    has_dry_run: true
+    arguments:
+      message: Delivery
+
 - name: List the plugins; this changes nothing
   delivery.toolchain.ci_script:
     script: |
@@ -85,11 +112,11 @@ EXAMPLES = r"""
     changed_when_output: ^changed
   register: plugins
 
-- name: Read a value
+- name: Read values, in check mode too
   delivery.toolchain.ci_script:
-    script: Jenkins.get().systemMessage
-    changed_when_output: ^changed
-  register: message
+    script: "[changed: false, java: System.getProperty('java.specification.version'), release: Jenkins.VERSION]"
+    has_dry_run: true
+  register: runtime
 """
 
 RETURN = r"""
@@ -125,7 +152,7 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import script
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci import script, ssh
 from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -134,6 +161,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "unless": {"type": "str"},
     "arguments": {"type": "dict"},
     "changed_when_output": {"type": "str"},
+    "has_dry_run": {"type": "bool", "default": False},
+    **ssh.OPTIONS,
 }
 
 

@@ -17,6 +17,8 @@ from starlette.responses import Response
 from sandbox.context import Context
 
 ADMINISTER = "hudson.model.Hudson.Administer"
+MANAGE = "hudson.model.Hudson.Manage"
+SYSTEM_READ = "hudson.model.Hudson.SystemRead"
 READ = "hudson.model.Hudson.Read"
 ITEM_READ = "hudson.model.Item.Read"
 ITEM_BUILD = "hudson.model.Item.Build"

@@ -2,8 +2,9 @@
 """A few words of Groovy: enough for demonstrations, never a guess at the rest.
 
 Known: `println`/`print` of an expression, `return`, `throw new X("text")`, `def name = ...`,
-`System.exit(n)`, `state.put(k, v)`, `state.get(k)`, literals, lists, maps, `args.name`, `+`, `==`,
-`!=`. Anything else raises Unknown, so that a script is never answered with an invented result.
+`System.exit(n)`, `System.getProperty(name)`, `Jenkins.VERSION`, `state.put(k, v)`, `state.get(k)`,
+literals, lists, maps, `args.name`, `+`, `==`, `!=`. Anything else raises Unknown, so that a script
+is never answered with an invented result.
 """
 
 from __future__ import annotations
@@ -45,6 +46,14 @@ class Thrown(Exception):
 
 class Exited(Exception):
     """The script ended the server's process."""
+
+
+class Constants(dict[str, Any]):
+    """A class of the server of which some constants are known."""
+
+
+class Properties(dict[str, Any]):
+    """The class `System`, of which some properties are known."""
 
 
 @dataclass
@@ -181,10 +190,14 @@ class Expression:
         if kind != "name":
             raise Unknown
         if not self.take("("):
-            if not isinstance(value, dict):
+            if not isinstance(value, dict) or (isinstance(value, Constants) and name not in value):
                 raise Unknown
             return value.get(name)
         arguments = self.arguments(")")
+        if isinstance(value, Properties):
+            if name != "getProperty" or len(arguments) != 1 or arguments[0] not in value:
+                raise Unknown
+            return value[arguments[0]]
         if value is self.run.state and name == "get" and len(arguments) == 1:
             return self.run.state.get(str(arguments[0]))
         if value is self.run.state and name == "put" and len(arguments) == 2:

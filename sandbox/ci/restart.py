@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Quiet-down and safe restart, driven by the clock (server fact, CI 2.5).
 
-After a safe restart was asked for: running builds drain, then 503 "restarting", then 503 "getting
-ready to work", then a new session mark and no old sessions. The lengths are settings.
+After a safe restart was asked for: running builds drain, then 503 "restarting", then no answers at
+all, then 503 "getting ready to work", then a new session mark and no old sessions. The lengths are
+settings.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from sandbox.ci import plugins
 from sandbox.ci.access import Crumbs
 from sandbox.context import Context
 
 _STATE = "ci.state"
-NORMAL, RESTARTING, LOADING = "normal", "restarting", "loading"
+NORMAL, RESTARTING, REFUSING, LOADING = "normal", "restarting", "refusing", "loading"
 
 
 def request_restart(context: Context) -> None:
@@ -64,13 +66,15 @@ def advance(context: Context, now: int) -> None:
         context.store.put(_STATE, "restart", state)
     if state["down_ms"] is not None and now >= _up_ms(context, state):
         Crumbs(context).start()
+        plugins.settle(context)
         _resume(context, _up_ms(context, state))
 
 
 def _up_ms(context: Context, state: dict[str, Any]) -> int:
-    down = _milliseconds(context, "restart_down_seconds")
-    boot = _milliseconds(context, "restart_boot_seconds")
-    return int(state["down_ms"]) + down + boot
+    parts = ("down", "refused", "boot")
+    return int(state["down_ms"]) + sum(
+        _milliseconds(context, f"restart_{part}_seconds") for part in parts
+    )
 
 
 def phase(context: Context) -> str:
@@ -79,4 +83,7 @@ def phase(context: Context) -> str:
     if state is None or state["down_ms"] is None:
         return NORMAL
     down = int(state["down_ms"]) + _milliseconds(context, "restart_down_seconds")
-    return RESTARTING if context.now_ms() < down else LOADING
+    if context.now_ms() < down:
+        return RESTARTING
+    refused = down + _milliseconds(context, "restart_refused_seconds")
+    return REFUSING if context.now_ms() < refused else LOADING

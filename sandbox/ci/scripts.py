@@ -11,7 +11,7 @@ expression `match` finds (all optional but `match`):
     result: value          the script's value
     throws: "class: text"  the script throws instead
     line: number           where it throws
-    sets: {key: value}     what the key-value state holds afterwards
+    sets: {key: value}     what the key-value state holds afterwards, unless it is check mode
 
 A script with the comment `// toolchain-wrapper v1` carries the real script as data, and is
 answered with marker lines; any other script is answered as the server does (server fact, CI 2.5):
@@ -52,6 +52,18 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Server:
+    """What scripts find out about the server that they run on."""
+
+    version: str = "2.479.3"
+    java: str = "17"
+
+    def names(self) -> dict[str, Any]:
+        properties = groovy.Properties({"java.specification.version": self.java})
+        return {"Jenkins": groovy.Constants({"VERSION": self.version}), "System": properties}
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What became of a script: its value, or what it threw; `exited` when the process ended."""
 
@@ -77,19 +89,38 @@ def wrapped_call(script: str) -> tuple[Call, str] | None:
     return call, marker[1]
 
 
-def play(script: str, rules: list[dict[str, Any]], state: dict[str, Any]) -> str:
+def play(
+    script: str, rules: list[dict[str, Any]], state: dict[str, Any], server: Server | None = None
+) -> str:
     """The text that `/scriptText` answers; `state` is changed where the script changes it."""
+    names = (server or Server()).names()
     found = wrapped_call(script)
     if found is None:
-        return _raw_answer(_raw_outcome(script, rules, state))
+        return _raw_answer(_raw_outcome(script, rules, state, names))
     call, marker = found
-    return _wrapped_answer(_outcome(call, rules, state), marker)
+    return _wrapped_answer(_outcome(call, rules, state, names), marker)
 
 
-def _outcome(call: Call, rules: list[dict[str, Any]], state: dict[str, Any]) -> Outcome:
+def command(
+    script: str, rules: list[dict[str, Any]], state: dict[str, Any]
+) -> tuple[str, str | None]:
+    """What the SSH command `groovy =` prints, and the stack trace where the script throws.
+
+    Unlike `/scriptText` it does not show the script's value (server fact, CI 2.5).
+    """
+    if wrapped_call(script) is not None:
+        return play(script, rules, state), None
+    outcome = _raw_outcome(script, rules, state, Server().names())
+    return outcome.output, None if outcome.exception is None else _trace(outcome)
+
+
+def _outcome(
+    call: Call, rules: list[dict[str, Any]], state: dict[str, Any], names: dict[str, Any]
+) -> Outcome:
     for rule in rules:
         if _applies(rule, call, state):
-            state.update(rule.get("sets") or {})
+            if not call.check_mode:
+                state.update(rule.get("sets") or {})
             throws = rule.get("throws")
             return Outcome(
                 _filled(str(rule.get("output") or ""), call.args),
@@ -97,7 +128,7 @@ def _outcome(call: Call, rules: list[dict[str, Any]], state: dict[str, Any]) -> 
                 None if throws is None else str(throws),
                 rule.get("line"),
             )
-    return _evaluated(call, state)
+    return _evaluated(call, state, names)
 
 
 def _applies(rule: dict[str, Any], call: Call, state: dict[str, Any]) -> bool:
@@ -118,8 +149,8 @@ def _filled(output: str, args: dict[str, Any]) -> str:
     )
 
 
-def _evaluated(call: Call, state: dict[str, Any]) -> Outcome:
-    run = groovy.Run({"args": call.args, "check_mode": call.check_mode}, state)
+def _evaluated(call: Call, state: dict[str, Any], names: dict[str, Any]) -> Outcome:
+    run = groovy.Run({**names, "args": call.args, "check_mode": call.check_mode}, state)
     try:
         value = run.run(call.script)
     except groovy.Unknown:
@@ -131,7 +162,9 @@ def _evaluated(call: Call, state: dict[str, Any]) -> Outcome:
     return Outcome("".join(run.output), value)
 
 
-def _raw_outcome(script: str, rules: list[dict[str, Any]], state: dict[str, Any]) -> Outcome:
+def _raw_outcome(
+    script: str, rules: list[dict[str, Any]], state: dict[str, Any], names: dict[str, Any]
+) -> Outcome:
     """A last line that only prints a literal is played after the rule's answer.
 
     Clients add such a line to see whether the script came to its end; it must not be printed when
@@ -139,11 +172,11 @@ def _raw_outcome(script: str, rules: list[dict[str, Any]], state: dict[str, Any]
     """
     trailer = TRAILER.search(script)
     if trailer is None:
-        return _outcome(Call(script, {}), rules, state)
-    first = _outcome(Call(script[: trailer.start()], {}), rules, state)
+        return _outcome(Call(script, {}), rules, state, names)
+    first = _outcome(Call(script[: trailer.start()], {}), rules, state, names)
     if first.exception is not None or first.exited:
         return first
-    last = _evaluated(Call(trailer[1], {}), state)
+    last = _evaluated(Call(trailer[1], {}), state, names)
     return Outcome(first.output + last.output)
 
 

@@ -1,27 +1,26 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The program around user scripts, run by a real Groovy as the script console runs it.
 
-Needs the program `groovy` (Debian: the package groovy). Without it the text of the program alone is
-judged, and a line says so.
+Needs the program `groovy` (Debian: the package groovy). Without it, where there are no packages of
+Debian, the text of the program alone is judged, and a line says so.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci import wrapper
+from tools import debian
 
 MARKER = "0123456789abcdef"
 ARGUMENTS = {"name": "größe", "quotes": "'\"$\\\n", "list": [1, {"key": "value"}, None]}
-GROOVY = shutil.which("groovy")
+GROOVY = debian.program("groovy")
 # As the server does it: the script console evaluates the text with `out` bound, prints the value
 # when there is one, and a stack trace when something is thrown.
 DRIVER = r"""
@@ -82,6 +81,16 @@ SCRIPTS: dict[str, str] = {
     "recurses": "def again(n) { again(n + 1) }\nagain(0)",
     "says_nothing": "def nothing = null\nnothing",
     "json_text": "groovy.json.JsonOutput.toJson([a: 1])",
+    "tells_its_changes": (
+        "def differs = args.name != 'x'\n"
+        "if (differs && !check_mode) {\n  println 'set'\n}\n"
+        "return [changed: differs, before: args.name]"
+    ),
+    "tells_the_java": (
+        "[changed: false, java: System.getProperty('java.specification.version')]*.key"
+    ),
+    "throws_below": "class Own { static fail() { [1].each { throw new IOException('no') } } }\n"
+    "def call() { Own.fail() }\n\ncall()",
     # escapes that would end a comment, one that is none, and characters that end a line elsewhere
     "escapes": "'''\\u000a throw new Error()''' + '\\\\u000a \\\\user \u2028\x0b */ \u00e9'",
 }
@@ -99,6 +108,8 @@ ENDS_WELL: dict[str, tuple[str, Any]] = {
     "contains_itself": ("", [1, "...", "..."]),
     "says_nothing": ("", None),
     "json_text": ("", '{"a":1}'),
+    "tells_its_changes": ("set", {"changed": True, "before": "größe"}),
+    "tells_the_java": ("", ["changed", "java"]),
     "escapes": ("", "\n throw new Error()\\u000a \\user \u2028\x0b */ \u00e9"),
 }
 ENDS_BADLY: dict[str, tuple[str, str, int | None]] = {
@@ -108,20 +119,13 @@ ENDS_BADLY: dict[str, tuple[str, str, int | None]] = {
     "unknown_class": ("1", "MissingPropertyException: No such property: NoSuchThing", 2),
     "exits": ("before", "System.exit(3) would end the CI server", 2),
     "exits_in_a_class": ("", "System.exit(0) would end the CI server", 1),
+    "throws_below": ("", "java.io.IOException: no", 1),
     "recurses": ("", "java.lang.StackOverflowError", 1),
 }
 
 
 def program(name: str) -> str:
     return wrapper.wrapped(SCRIPTS[name], ARGUMENTS, MARKER, only_reads=False)
-
-
-def _environment() -> dict[str, str]:
-    """Debian's `groovy` asks for JAVA_HOME where no default Java is set up."""
-    java = shutil.which("java")
-    if "JAVA_HOME" in os.environ or java is None:
-        return dict(os.environ)
-    return {**os.environ, "JAVA_HOME": str(Path(java).resolve().parents[1])}
 
 
 @pytest.fixture(scope="module")
@@ -135,8 +139,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
     for name in SCRIPTS:
         (folder / f"{name}.program").write_text(program(name), encoding="utf-8")
     done = subprocess.run(
-        [GROOVY, "-Dfile.encoding=UTF-8", str(driver), str(folder)],
-        env=_environment(),
+        [str(GROOVY), "-Dfile.encoding=UTF-8", str(driver), str(folder)],
+        env={**os.environ, **debian.environment()},
         capture_output=True,
         text=True,
         timeout=240,

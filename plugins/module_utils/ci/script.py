@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Running scripts on the CI server (written interface, 4.4: C(POST /scriptText))."""
+"""Running scripts on the CI server (written interface, 4.4)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ..core import errors
 from ..core.errors import ToolchainError, invalid
 from ..core.plan import Plan, unchanged
 from ..core.task import Task
-from ..core.wire import Answer, unreadable
 from . import plain, wrapper
-from .client import hide_secrets, server_of
+from .client import hide_secrets
+from .script_console import Said, console_of
 
 _MACHINERY = re.compile(
     r"\s*at (java\.base/)?(org\.codehaus\.groovy|org\.apache\.groovy|groovy\.lang|sun\.reflect"
@@ -26,7 +26,9 @@ _NOTHING: dict[str, Any] = {"output": "", "output_lines": [], "result": None}
 
 
 class ScriptOperation:
-    """C(ci_script): an C(unless) script that only reads decides whether the script is sent."""
+    """C(ci_script): what only reads decides whether the script is sent: an C(unless) script, and
+    the script itself where it promises to change nothing in check mode.
+    """
 
     def __init__(self, task: Task) -> None:
         params = task.params
@@ -35,41 +37,53 @@ class ScriptOperation:
         self._arguments: Mapping[str, Any] = params["arguments"] or {}
         hide_secrets(task, self._arguments)
         self._changed_when = _pattern(params["changed_when_output"])
-        self._server, self._warn = server_of(task), task.warn
+        self._has_dry_run: bool = params["has_dry_run"]
+        self._console, self._warn = console_of(task), task.warn
 
     def plan(self) -> Plan:
         if self._unless is not None:
             what = "running the unless script"
             if _says_true(self._run(what, self._unless, only_reads=True)):
                 return unchanged(_NOTHING, state="")
-        return Plan("", self._script, "run", result=_NOTHING)
+        values: Mapping[str, Any] = _NOTHING
+        if self._has_dry_run:
+            what = "running the script in check mode"
+            values = self._values(self._run(what, self._script, only_reads=True))
+            if not values["changed"]:
+                return unchanged(values, state="")
+        return Plan("", self._script, "run", result=values)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        ended = self._run("running the script", self._script, only_reads=False)
-        values = {**_printed(ended), "result": _decoded(ended.result)}
-        if self._changed_when is None:
-            return values
-        return {**values, "changed": self._changed_when.search(ended.output) is not None}
+        return self._values(self._run("running the script", self._script, only_reads=False))
+
+    def _values(self, ended: wrapper.Ended) -> dict[str, Any]:
+        """The return values. Who says whether something changed, in this order: the user's pattern,
+        the script itself, and without a word of either every run is a change.
+        """
+        result = _decoded(ended.result)
+        changed = result.get("changed") if isinstance(result, Mapping) else None
+        if self._changed_when is not None:
+            changed = self._changed_when.search(ended.output) is not None
+        changed = changed if isinstance(changed, bool) else True
+        return {**_printed(ended), "result": result, "changed": changed}
 
     def _run(self, what: str, script: str, *, only_reads: bool) -> wrapper.Ended:
         """Send a script and wait for its end; C(failed) where it throws."""
         marker = secrets.token_hex(16)
         program = wrapper.wrapped(script, self._arguments, marker, only_reads=only_reads)
-        answer = self._server.send(
-            what, "POST", "scriptText", reads=only_reads, expect=(200,), form={"script": program}
-        )
-        ended = wrapper.ended(answer.text, marker)
+        said = self._console(what, program, reads=only_reads)
+        ended = wrapper.ended(said.text, marker)
         if ended is None:
-            ended = self._plain(what, answer, marker)
+            ended = self._plain(what, said, marker)
         if ended.exception is not None:
-            raise _thrown(answer, ended, ended.exception)
+            raise _thrown(said, ended, ended.exception)
         return ended
 
-    def _plain(self, what: str, answer: Answer, marker: str) -> wrapper.Ended:
+    def _plain(self, what: str, said: Said, marker: str) -> wrapper.Ended:
         """The answer of a server that did not run the program around the script."""
-        ended = plain.read(answer.text, marker)
+        ended = plain.read(said.text, marker)
         if ended is None:
-            raise _unfinished(answer)
+            raise _unfinished(said)
         if ended.exception is None:
             self._warn(
                 f"{what}: the answer does not tell how the script ended; it is taken for the output"
@@ -114,25 +128,22 @@ def _decoded(result: Any) -> Any:
     return plain.decoded(result) if looks_so else result
 
 
-def _unfinished(answer: Answer) -> ToolchainError:
+def _unfinished(said: Said) -> ToolchainError:
     """The error for an answer that does not tell the end of the script."""
-    text = answer.text
-    if errors.looks_like_html(text):
-        error = unreadable(answer, "the script's output")
-        error.result["changed"] = False  # a page is from something that runs no scripts
-        return error
-    said = errors.shorten(text)
-    return answer.error(
+    if said.page is not None:
+        said.page.result["changed"] = False  # a page is from something that runs no scripts
+        return said.page
+    return said.error(
         "protocol",
         "the answer does not tell how the script ended: it was cut, or the script ended the server,"
         " or url is not a CI server",
-        said,
+        errors.shorten(said.text),
     )
 
 
-def _thrown(answer: Answer, ended: wrapper.Ended, exception: str) -> ToolchainError:
+def _thrown(said: Said, ended: wrapper.Ended, exception: str) -> ToolchainError:
     where = "" if ended.line is None else f" (line {ended.line})"
-    error = answer.error(
+    error = said.error(
         "failed",
         f"the script threw {errors.shorten(exception)}{where}",
         cut_trace(ended.trace, ended.line),

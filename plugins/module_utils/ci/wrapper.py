@@ -2,7 +2,8 @@
 """The program that carries a user's script to the CI server and tells how the script ended.
 
 Server fact: C(scriptText) answers 200 with a stack trace as text when a script throws, so that only
-a line with a random marker proves that a script came to its end, and how.
+a line with a random marker proves that a script came to its end, and how. The same program is read
+by the SSH command C(groovy =).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ _PROGRAM = r"""// toolchain-wrapper v1
 @COMMENT@
 import groovy.json.JsonOutput
 import groovy.json.JsonSlurper
+import java.nio.charset.Charset
 import org.codehaus.groovy.ast.ClassCodeVisitorSupport
 import org.codehaus.groovy.ast.ClassHelper
 import org.codehaus.groovy.ast.ClassNode
@@ -145,6 +147,9 @@ try {
 }
 writer.flush()
 def text = printed.toString()
+if (Charset.defaultCharset().name() != 'UTF-8' && text =~ /[^\x00-\x7f]/) {
+    answer.output = text
+}
 out.print(text)
 out.print(text.isEmpty() || text.endsWith('\n') ? '' : '\n')
 def told = JsonOutput.toJson(answer).getBytes('UTF-8').encodeBase64().toString()
@@ -173,7 +178,7 @@ class Ended:
 
 
 def wrapped(script: str, arguments: Mapping[str, Any], marker: str, *, only_reads: bool) -> str:
-    """The program for C(scriptText).
+    """The program for the script console.
 
     :param arguments: what the script finds as C(args); handed in as data, never as source
     :param marker: hexadecimal digits that nobody else knows
@@ -199,7 +204,7 @@ def _comment(script: str) -> str:
 
 
 def ended(text: str, marker: str) -> Ended | None:
-    """Read the answer of C(scriptText); C(None) where the script's end is not told in it."""
+    """Read what a console printed; C(None) where the script's end is not told in it."""
     found = re.search(rf"^{marker}:(OK|FAIL):([A-Za-z0-9+/=]*)\r?\n?\Z", text, re.MULTILINE)
     if found is None:
         return None
@@ -207,7 +212,9 @@ def ended(text: str, marker: str) -> Ended | None:
         told = json.loads(b64decode(found[2], validate=True))
     except (binascii.Error, ValueError):
         return None
-    output = re.sub(r"\r?\n\Z", "", text[: found.start()])
+    # Server fact: what C(groovy =) prints goes through the character set of the server's machine.
+    printed = told.get("output", text[: found.start()])
+    output = re.sub(r"\r?\n\Z", "", printed)
     if found[1] == "OK":
         result = told.get("result")
         return Ended(output, told.get("text") if result is None else result)

@@ -22,8 +22,10 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci.script impor
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
+from ansible_collections.delivery.toolchain.plugins.modules.ci_script import OPTIONS
 from tests.unit.stub import Reply, Seen, Stub, connection_to
 
+DEFAULTS = {name: option.get("default") for name, option in OPTIONS.items()}
 TRACE = (
     "java.lang.IllegalStateException: no\n"
     "\tat org.codehaus.groovy.reflection.CachedConstructor.invoke(CachedConstructor.java:80)\n"
@@ -86,8 +88,7 @@ def run(
     warn: Callable[[str], None] = lambda text: None,
     **options: Any,
 ) -> dict[str, Any]:
-    names = ("script", "src", "unless", "arguments", "changed_when_output")
-    params = {**dict.fromkeys(names), "script": "println 1", **options}
+    params = {**DEFAULTS, "script": "println 1", **options}
     with Stub(answer=answer) as stub:
         connection = connection_to(
             stub.url, "ci", username="u", password=Secret("t"), settings={"retries": 0}
@@ -158,6 +159,55 @@ def test_unless_is_met_by_its_value_or_its_last_line(printed: str, result: Any, 
     console = ok(printed, result, None)
     assert run(console, unless="question")["changed"] is not met
     assert len(console.calls) == (1 if met else 2)
+
+
+@pytest.mark.parametrize(
+    ("result", "text", "changed"),
+    [
+        ({"changed": False, "x": 1}, None, False),
+        ({"changed": True}, None, True),
+        ('{"changed": false}', '{"changed": false}', False),
+        ({"changed": "false"}, None, True),
+        ({"changed": None}, None, True),
+        ([False], None, True),
+        (False, "false", True),
+    ],
+)
+def test_a_script_may_say_itself_whether_it_changed_something(
+    result: Any, text: str | None, changed: bool
+) -> None:
+    values = run(ok("printed\n", result, text))
+    assert values["changed"] is changed
+    assert isinstance(values["result"], type(json.loads(text) if text else result))
+
+
+def test_the_pattern_of_the_task_counts_before_the_word_of_the_script() -> None:
+    console = ok("set the name\n", {"changed": False})
+    assert run(console, changed_when_output="^set")["changed"] is True
+    assert run(console, changed_when_output="^lost")["changed"] is False
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+@pytest.mark.parametrize("differs", [True, False])
+def test_a_script_that_has_dry_run_tells_first_what_it_would_change(
+    differs: bool, read_only: bool
+) -> None:
+    console = Console(
+        lambda call: (f"{call['check_mode']}\n", "OK", {"result": {"changed": differs}})
+    )
+    values = run(console, has_dry_run=True, read_only=read_only)
+    assert values["changed"] is differs
+    runs = [True, False] if differs and not read_only else [True]
+    assert [call["check_mode"] for call in console.calls] == runs
+    assert values["output"] == str(runs[-1])
+    assert values["diff"] == ("", "println 1" if differs else "")
+
+
+def test_a_script_that_throws_in_check_mode_has_changed_nothing() -> None:
+    told = {"exception": "java.lang.IllegalStateException: no", "trace": TRACE, "line": 2}
+    with pytest.raises(ToolchainError, match="check mode") as caught:
+        run(Console(lambda call: ("", "FAIL", told)), has_dry_run=True)
+    assert "changed" not in caught.value.result
 
 
 @pytest.mark.parametrize(

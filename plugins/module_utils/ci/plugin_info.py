@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""C(ci_plugin_info): the plugins of the server, held against a baseline or a lock file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from ..core.errors import invalid
+from ..core.files import replacing
+from ..core.plan import Plan, unchanged
+from ..core.task import Task
+from . import baseline
+from .plugins import Plugin, reader_of
+
+_NOTHING_BEYOND: dict[str, Any] = {"extra": [], "newer": []}
+
+
+class PluginInfo:
+    """The operation of the module; it writes nothing but the lock file."""
+
+    def __init__(self, task: Task) -> None:
+        self._task, params = task, task.params
+        self._file: str | None = params["lock_file"]
+        self._writes = self._file is not None and params["lock"] == "write"
+        self._wanted: baseline.Baseline = {}
+        self._locked: baseline.Baseline | None = None
+        if params["required"] is not None:
+            self._wanted, numbers = baseline.of_option(params["required"])
+            if numbers:
+                task.warn(
+                    f"required: the version of {', '.join(numbers)} is a number, which reads 1.10"
+                    " as 1.1: put it into quotes"
+                )
+        if self._file is not None and not self._writes:
+            self._locked = baseline.of_lock(_text(self._file), self._file)
+            if params["required"] is not None:
+                raise invalid("required and a lock file to check both say what is wanted: give one")
+            self._wanted = self._locked
+        self._read = reader_of(task)
+
+    def plan(self) -> Plan:
+        plugins = self._read()
+        values = self._values(plugins)
+        if self._file is None or not self._writes:
+            return unchanged(values)
+        exists = os.path.lexists(self._file)
+        before = _text(self._file) if exists else ""
+        after = baseline.lock_of(plugins)
+        if before == after:
+            return unchanged(values, state=before)
+        return Plan(before, after, "update" if exists else "create", result=values)
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        if self._file is None:
+            raise AssertionError("without a lock file there is nothing to apply")
+        with replacing(os.path.realpath(self._file)) as file:
+            file.write(plan.after.encode("utf-8"))
+        return {}
+
+    def _values(self, plugins: list[Plugin]) -> dict[str, Any]:
+        if self._wanted and any(plugin.enabled is None for plugin in plugins):
+            self._task.warn("the server does not tell which plugins are disabled or not loaded")
+        beyond = _NOTHING_BEYOND
+        if self._locked is not None:
+            beyond = baseline.beyond(plugins, self._locked)
+        entries = [plugin.as_dict() for plugin in plugins]
+        return {"plugins": entries, **baseline.judged(plugins, self._wanted), **beyond}
+
+
+def _text(file: str) -> str:
+    try:
+        with open(file, encoding="utf-8") as opened:
+            return opened.read()
+    except OSError as error:
+        raise invalid(f"the lock file {file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise invalid(f"the lock file {file} is not UTF-8 text") from None

@@ -1,0 +1,142 @@
+#!/usr/bin/python
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: ci_plugin_info
+short_description: Read the plugins of the CI server, and hold them against a baseline
+version_added: 0.1.0
+description:
+  - Lists the installed plugins, and says which of those that are required are missing, outdated, disabled or not loaded.
+  - Versions are compared as the server itself compares them, so that V(1.2-beta) is older than V(1.2).
+  - The baseline is O(required), or a lock file that this module wrote from a server that is as it should be. The lock file is
+    the C(plugins.txt) that the plugin installation manager of the server reads.
+  - On the server nothing is changed. On the machine where the module runs, the lock file is written if asked for.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.ci
+  - delivery.toolchain.attributes
+  - delivery.toolchain.attributes.ci
+  - delivery.toolchain.ci_ssh
+options:
+  required:
+    description:
+      - The plugins that must be there, as a list of dicts with C(name) and C(version), or as a dict with names and versions.
+      - A plugin that is newer than its version is as good. Without a version, and with V(latest), every version is.
+      - Put versions into quotation marks, as YAML reads a bare 1.10 as the number 1.1.
+    type: raw
+  lock_file:
+    description: A lock file, with a line C(name:version) for each plugin.
+    type: path
+  lock:
+    description:
+      - V(write) writes O(lock_file) from the plugins of the server. The task is changed when its content differs.
+      - V(check) takes O(lock_file) for what is required, and says what is newer on the server or not in the file at all.
+    type: str
+    choices: [write, check]
+notes:
+  - The account needs the permission to read the system's configuration, over SSH the one to administer the server.
+  - Over SSH the server does not tell which plugins are disabled or not loaded; a warning says so where plugins are required.
+seealso:
+  - module: delivery.toolchain.ci_restart
+  - module: delivery.toolchain.ci_script
+"""
+
+EXAMPLES = r"""
+- name: Fail unless the plugins are as required
+  delivery.toolchain.ci_plugin_info:
+    required:
+      git: "5.0.0"
+      workflow-aggregator: "600.vb_57cdd26fdd7"
+  register: plugins
+  failed_when: plugins is failed or not plugins.compliant
+
+- name: Write a lock file from a server that is as it should be
+  delivery.toolchain.ci_plugin_info:
+    lock_file: plugins.txt
+    lock: write
+
+- name: Hold the server against it later
+  delivery.toolchain.ci_plugin_info:
+    lock_file: plugins.txt
+    lock: check
+  register: drift
+"""
+
+RETURN = r"""
+plugins:
+  description:
+    - The installed plugins, sorted by name.
+    - C(enabled) and C(active) are null where the server does not tell.
+  returned: success
+  type: list
+  elements: dict
+  sample: [{short_name: git, long_name: Git plugin, version: 5.2.2, enabled: true, active: true, has_update: false}]
+missing:
+  description: Names of required plugins that are not there.
+  returned: success
+  type: list
+  elements: str
+  sample: [matrix-auth]
+outdated:
+  description: Required plugins that are older than required.
+  returned: success
+  type: list
+  elements: dict
+  sample: [{name: git, installed: 5.2.2, required: 5.3.0}]
+inactive:
+  description: Names of required plugins that are there, but disabled or not loaded.
+  returned: success
+  type: list
+  elements: str
+  sample: [ant]
+compliant:
+  description: Whether RV(missing), RV(outdated) and RV(inactive) are all empty.
+  returned: success
+  type: bool
+  sample: true
+extra:
+  description: Names of plugins that are not in the lock file. Empty unless O(lock=check).
+  returned: success
+  type: list
+  elements: str
+  sample: [greenballs]
+newer:
+  description: Plugins that are newer than in the lock file. Empty unless O(lock=check).
+  returned: success
+  type: list
+  elements: dict
+  sample: [{name: git, installed: 5.2.2, required: 5.2.0}]
+http:
+  description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  returned: always
+  type: dict
+error:
+  description: What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
+  returned: on failure
+  type: dict
+"""
+
+from typing import Any
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci import plugin_info, ssh
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "required": {"type": "raw"},
+    "lock_file": {"type": "path"},
+    "lock": {"type": "str", "choices": ["write", "check"]},
+    **ssh.OPTIONS,
+}
+
+
+def main() -> None:
+    together = [("lock_file", "lock")]
+    host.run("ci", OPTIONS, plugin_info.PluginInfo, required_together=together)
+
+
+if __name__ == "__main__":
+    main()

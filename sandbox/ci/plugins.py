@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The plugins: what is installed, and what a restart brings about (server facts, CI 2.2 and 2.5).
+
+A seed may say of a plugin, beside the members that the server shows: `update_waiting: version` (an
+update is installed and needs a restart) and `fails_to_load: true`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sandbox.ci.exports import Exported, constants
+from sandbox.context import Context
+
+_PLUGINS = "ci.plugin"
+_OWN = ("update_waiting", "fails_to_load")
+# Server fact (CI 2.5): the members of a plugin; a seed names those that differ.
+_DEFAULTS: dict[str, Any] = {
+    "active": True,
+    "backupVersion": None,
+    "bundled": False,
+    "deleted": False,
+    "dependencies": [],
+    "detached": False,
+    "downgradable": False,
+    "enabled": True,
+    "hasUpdate": False,
+    "longName": "",
+    "pinned": False,
+    "requiredCoreVersion": "2.426.3",
+    "shortName": "",
+    "supportsDynamicLoad": "MAYBE",
+    "url": None,
+    "version": "1.0",
+}
+
+
+def put(context: Context, plugin: dict[str, Any]) -> None:
+    context.store.put(_PLUGINS, plugin["shortName"], plugin)
+
+
+def installed(context: Context) -> list[dict[str, Any]]:
+    return [{**_DEFAULTS, **plugin} for plugin in context.store.values(_PLUGINS)]
+
+
+def settle(context: Context) -> None:
+    """The server starts: what waited for that is done."""
+    for plugin in installed(context):
+        if plugin["deleted"]:
+            context.store.delete(_PLUGINS, plugin["shortName"])
+            continue
+        plugin["version"] = plugin.pop("update_waiting", plugin["version"])
+        plugin["active"] = plugin["enabled"] and not plugin.get("fails_to_load", False)
+        put(context, plugin)
+
+
+def manager_view(context: Context) -> Exported:
+    """Server fact (CI 2.2): without `depth` or `tree` the entries are nearly empty."""
+    entries = [
+        Exported(None, constants(**{k: v for k, v in plugin.items() if k not in _OWN}), ())
+        for plugin in installed(context)
+    ]
+    return Exported("hudson.LocalPluginManager", constants(plugins=entries), ())
+
+
+def update_center_view(context: Context) -> Exported:
+    """Whether an installed update needs a restart (`isRestartRequiredForCompletion`)."""
+    needed = any("update_waiting" in plugin for plugin in installed(context))
+    fields = constants(jobs=[], restartRequiredForCompletion=needed, sites=[])
+    return Exported("hudson.model.UpdateCenter", fields, ())
+
+
+def lines(plugins: list[dict[str, Any]]) -> str:
+    """What the SSH command `list-plugins` prints (server fact, CI 2.5): padded name and title, the
+    version, and behind it the newer one in parentheses where there is one.
+    """
+    shown = [{**_DEFAULTS, **plugin} for plugin in plugins]
+    name_width = max((len(plugin["shortName"]) for plugin in shown), default=1)
+    title_width = max((len(plugin["longName"]) for plugin in shown), default=1)
+    return "".join(
+        f"{plugin['shortName']:<{name_width}} {plugin['longName']:<{title_width}}"
+        f" {plugin['version']}{' (99.9)' if plugin['hasUpdate'] else ''}\n"
+        for plugin in shown
+    )

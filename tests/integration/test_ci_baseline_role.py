@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The role `ci_baseline`: what differs is named, all of it, and fails a run but no dry run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook
+
+Fresh = Callable[[str], Sandbox]
+SCRIPT = {
+    "name": "system message",
+    "script": "Jenkins.get().setSystemMessage(args.message)",
+    "has_dry_run": True,
+    "arguments": {"message": "Delivery"},
+}
+LOCK = "git:5.2.2\ncredentials:1.0\nworkflow-aggregator:latest\ngone:1.0\n"
+PLUGINS_AND_JAVA = [
+    "plugin gone is missing",
+    "plugin credentials is 1371.vfee6b_095f0a_3, the baseline has 1.0",
+    "plugin ant is not in the lock file",
+    "the server runs on Java 11, release 2.479.3 is to run on 17 or 21",
+]
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_drift_is_named_as_a_whole(fresh: Fresh, tmp_path: Path, check: bool) -> None:
+    sandbox = fresh("real")
+    sandbox.settings("ci", java="11")
+    (tmp_path / "plugins.txt").write_text(LOCK, encoding="utf-8")
+    role = {
+        "name": "Baseline",
+        "ansible.builtin.import_role": {"name": "delivery.toolchain.ci_baseline"},
+        "vars": {"ci_baseline_lock_file": "plugins.txt", "ci_baseline_scripts": [SCRIPT]},
+    }
+    play = playbook.play([role], module_defaults=connections.module_defaults(sandbox.urls))
+    controls = {"localhost": sandbox.control}
+    arguments = ["--check"] if check else []
+    run = playbook.run(tmp_path, [play], controls=controls, arguments=arguments)
+    assert (run.code == 0) is check, run.output
+    named = run.event("delivery.toolchain.ci_baseline : Name what differs from the baseline")
+    told = [item["ci_baseline_difference"]["text"] for item in named.items]
+    assert told == PLUGINS_AND_JAVA + ["script system message would change something"] * check
+    assert all(text in run.output for text in told)
+    assert {bool(item.get("failed")) for item in named.items} == {not check}
+    assert {item["changed"] for item in named.items} == {check}
+    writes = [each["path"] for event in run.events for each in event.writes]
+    assert writes == ([] if check else ["/scriptText"])

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A task for any operation of the CI server, and its run as a module runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.pace import Pace
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import shown_by
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
+from tests.unit.stub import connection_to
+
+TOKEN = "api-token-1234567890"
+
+
+def defaults(spec: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The options of a module that a task leaves out."""
+    return {name: option.get("default") for name, option in spec.items()}
+
+
+class Clock:
+    """Time that passes only while somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+
+    def sleep(self, seconds: float) -> None:
+        self.time += seconds
+
+    def pace(self, timeout: float, interval: float) -> Pace:
+        return Pace(timeout, interval, now=lambda: self.time, sleep=self.sleep)
+
+
+@dataclass
+class Run:
+    """One task: what it said on the way."""
+
+    url: str
+    options: Mapping[str, Any]
+    read_only: bool = False
+    settings: Mapping[str, Any] = field(default_factory=lambda: {"retries": 0})
+    warnings: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+
+    @property
+    def task(self) -> Task:
+        connection = connection_to(
+            self.url,
+            "ci",
+            username="builder",
+            password=Secret(TOKEN),
+            settings=dict(self.settings),
+        )
+        return Task(self.options, connection, self.warnings.append, self.read_only)
+
+    def play(self, operation: Callable[[Task], Operation]) -> dict[str, Any]:
+        """Plan, and apply what changes unless it is check mode; the values of the task."""
+        with shown_by(self.lines.append):
+            made = operation(self.task)
+            plan = made.plan()
+            values = {"changed": plan.changed, **plan.result}
+            values["diff"] = (plan.before, plan.after)
+            if plan.changed and not self.read_only:
+                values.update(made.apply(plan))
+        return values

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which Java a release runs on, and the filter that says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleFilterError
+from ansible.utils.display import Display
+
+from ansible_collections.delivery.toolchain.plugins.filter.ci_java_support import (
+    FilterModule,
+    ci_java_support,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci import java
+
+
+@pytest.fixture
+def warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    said: list[str] = []
+    monkeypatch.setattr(Display, "warning", lambda self, text, *rest, **more: said.append(text))
+    return said
+
+
+@pytest.mark.parametrize(
+    ("release", "versions"),
+    [
+        # written interface, 9: the long-term column
+        ("2.361.1", [11, 17]),
+        ("2.387.3", [11, 17]),
+        ("2.346.1", [8, 11, 17]),
+        ("2.346.3", [8, 11, 17]),
+        # the weekly column
+        ("2.419", [11, 17, 21]),
+        ("2.418", [11, 17]),
+        ("2.357", [11, 17]),
+        ("2.356", [8, 11, 17]),
+        ("2.340", [8, 11, 17]),
+        # the lines have columns of their own: as a weekly release this is past 2.357
+        ("2.361", [11, 17]),
+        # newer than the written interface: the vendor's policy
+        ("2.426.1", [11, 17, 21]),
+        ("2.479.3", [17, 21]),
+        ("2.463", [17, 21]),
+        ("2.545", [21, 25]),
+    ],
+)
+def test_a_release_of_either_line(release: str, versions: list[int], warnings: list[str]) -> None:
+    assert ci_java_support(release) == versions
+    assert ci_java_support(release, source="vendor") == versions
+    assert warnings == []
+
+
+def test_the_doubtful_row_says_so(warnings: list[str]) -> None:
+    """The written interface has Java 17 for a release that is older than that Java."""
+    assert [row.lts for row in java.TABLE if row.doubtful] == ["2.164.1"]
+    assert ci_java_support("2.164.1") == [8, 17]
+    assert "contradict each other" in warnings.pop()
+    assert ci_java_support(" 2.200 ") == [8, 17]
+    assert "2.200" in warnings.pop()
+    assert ci_java_support("2.339", source="vendor") == [8, 11]
+    assert warnings == []
+
+
+def test_rows_are_ordered_in_both_columns() -> None:
+    for column in ("weekly", "lts"):
+        firsts = [getattr(row, column) for row in java.TABLE]
+        numbers = [tuple(map(int, first.split("."))) for first in firsts if first is not None]
+        assert numbers == sorted(numbers, reverse=True), column
+
+
+@pytest.mark.parametrize(
+    ("release", "words"),
+    [
+        ("lts", "is not a release"),
+        ("2", "is not a release"),
+        ("2.346.1.1", "is not a release"),
+        ("2.346.x", "is not a release"),
+        ("", "is not a release"),
+        ("2.100", "older than the table"),
+        ("2.150.3", "older than the table"),
+        (2.34, "as text"),
+        (None, "as text"),
+    ],
+)
+def test_what_is_no_release_or_not_in_the_table_is_an_error(release: Any, words: str) -> None:
+    with pytest.raises(AnsibleFilterError, match=words):
+        ci_java_support(release)
+
+
+def test_another_source_is_refused() -> None:
+    with pytest.raises(AnsibleFilterError, match="interface or vendor"):
+        ci_java_support("2.346.1", source="somebody")
+
+
+def test_the_filter_has_the_name_of_its_file() -> None:
+    assert list(FilterModule().filters()) == [Path(ci_java_support.__code__.co_filename).stem]

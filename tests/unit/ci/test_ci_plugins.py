@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Plugins as the server tells them, against a baseline and a lock file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci import baseline, plugins
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugin_info import PluginInfo
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.modules.ci_plugin_info import OPTIONS
+from tests.unit.ci.tasks import Run, defaults
+from tests.unit.stub import Reply, Seen, Stub
+
+SERVER = [
+    {
+        "shortName": "git",
+        "longName": "Git plugin",
+        "version": "5.2.2",
+        "enabled": True,
+        "active": True,
+        "deleted": False,
+        "hasUpdate": True,
+    },
+    {
+        "shortName": "ant",
+        "longName": "Ant Plugin",
+        "version": "1.13",
+        "enabled": False,
+        "active": False,
+        "deleted": False,
+        "hasUpdate": False,
+    },
+    {"shortName": "broken", "version": "1.0-beta", "enabled": "true", "active": "false"},
+    {},
+]
+LOCK = "ant:1.13\nbroken:1.0-beta\ngit:5.2.2\n"
+
+
+def run(options: dict[str, Any], *, read_only: bool = False, reply: Reply | None = None) -> Run:
+    answer = Reply(body={"plugins": SERVER}) if reply is None else reply
+    with Stub(answer=lambda seen: answer) as stub:
+        played = Run(stub.url, {**defaults(OPTIONS), **options}, read_only)
+        values.clear()
+        values.update(played.play(PluginInfo))
+        seen.clear()
+        seen.extend(stub.seen)
+    return played
+
+
+values: dict[str, Any] = {}
+seen: list[Seen] = []
+
+
+def test_the_list_is_read_in_one_request() -> None:
+    run({})
+    assert [plugin["short_name"] for plugin in values["plugins"]] == ["ant", "broken", "git"]
+    assert values["plugins"][2] == {
+        "short_name": "git",
+        "long_name": "Git plugin",
+        "version": "5.2.2",
+        "enabled": True,
+        "active": True,
+        "has_update": True,
+    }
+    assert values["plugins"][1]["active"] is False
+    assert values["plugins"][1]["has_update"] is None
+    assert (values["changed"], values["compliant"]) == (False, True)
+    assert (values["missing"], values["outdated"], values["inactive"]) == ([], [], [])
+    assert [(one.method, one.path) for one in seen] == [("GET", "/base/pluginManager/api/json")]
+
+
+REQUIRED = {"git": "5.3", "ant": "1.13", "broken": "1.0", "matrix-auth": "3.2"}
+
+
+@pytest.mark.parametrize(
+    "required",
+    [REQUIRED, [{"name": name, "version": version} for name, version in REQUIRED.items()]],
+)
+def test_a_baseline_tells_missing_outdated_and_inactive(required: Any) -> None:
+    run({"required": required})
+    assert values["missing"] == ["matrix-auth"]
+    assert values["outdated"] == [
+        {"name": "broken", "installed": "1.0-beta", "required": "1.0"},
+        {"name": "git", "installed": "5.2.2", "required": "5.3"},
+    ]
+    assert values["inactive"] == ["ant", "broken"]
+    assert values["compliant"] is False
+
+
+@pytest.mark.parametrize(
+    "required", [{"git": None}, {"git": "5.2.2"}, {"git": "latest"}, [{"name": "git"}], [], {}]
+)
+def test_what_is_as_required_is_compliant(required: Any) -> None:
+    played = run({"required": required})
+    assert values["compliant"] is True
+    assert played.warnings == []
+
+
+def test_a_version_that_came_as_a_number_is_warned_of() -> None:
+    played = run({"required": {"ant": 1.1, "git": 5}})
+    assert values["outdated"] == []
+    (warning,) = played.warnings
+    assert "the version of ant is a number" in warning
+
+
+@pytest.mark.parametrize(
+    "required", ["git", 1, [{"version": "1"}], ["git"], [{"name": "git", "x": 1}], {"git": []}]
+)
+def test_a_baseline_that_is_none_is_refused_before_any_request(required: Any) -> None:
+    options = {**defaults(OPTIONS), "required": required}
+    with Stub() as stub:
+        with pytest.raises(ToolchainError, match="required") as caught:
+            Run(stub.url, options).play(PluginInfo)
+        assert stub.seen == []
+    assert caught.value.kind == "invalid"
+
+
+def test_a_user_without_rights_is_told_which_one_is_missing() -> None:
+    headers = {
+        "X-You-Are-Authenticated-As": "viewer",
+        "X-Required-Permission": "hudson.model.Hudson.SystemRead",
+    }
+    with pytest.raises(ToolchainError) as caught:
+        run({}, reply=Reply(403, "<html>Access Denied</html>", headers))
+    assert caught.value.kind == "permission"
+    assert "viewer lacks the permission hudson.model.Hudson.SystemRead" in caught.value.message
+
+
+@pytest.mark.parametrize("body", ["{}", '{"plugins": null}', "[]", "hello"])
+def test_an_answer_without_plugins_is_no_empty_list(body: str) -> None:
+    with pytest.raises(ToolchainError) as caught:
+        run({"required": {"git": None}}, reply=Reply(body=body))
+    assert caught.value.kind == "protocol"
+
+
+def test_a_lock_file_is_written_once(tmp_path: Path) -> None:
+    file = tmp_path / "plugins.txt"
+    options = {"lock_file": str(file), "lock": "write"}
+    run(options, read_only=True)
+    predicted = values["diff"]
+    assert values["changed"] is True
+    assert not file.exists()
+    run(options)
+    assert (values["changed"], values["diff"]) == (True, predicted)
+    text = file.read_text(encoding="utf-8")
+    assert text.startswith("#")
+    assert text.endswith(f"\n{LOCK}")
+    assert predicted == ("", text)
+    before = os.stat(file).st_mtime_ns
+    run(options)
+    assert values["changed"] is False
+    assert values["diff"] == (text, text)
+    assert os.stat(file).st_mtime_ns == before
+    file.write_text("git:1.0\n", encoding="utf-8")
+    run(options)
+    assert values["diff"] == ("git:1.0\n", text)
+    assert os.listdir(tmp_path) == ["plugins.txt"]
+
+
+def test_a_lock_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ToolchainError, match="nowhere"):
+        run({"lock_file": str(tmp_path / "nowhere" / "plugins.txt"), "lock": "write"})
+
+
+def test_a_lock_file_is_checked_in_all_directions(tmp_path: Path) -> None:
+    file = tmp_path / "plugins.txt"
+    options = {"lock_file": str(file), "lock": "check"}
+    file.write_text(f"# by hand\n\n{LOCK}  # the end\n", encoding="utf-8")
+    run(options)
+    assert (values["missing"], values["outdated"]) == ([], [])
+    assert (values["extra"], values["newer"]) == ([], [])
+    assert (values["changed"], values["diff"]) == (False, ({}, {}))
+    text = (
+        "git:5.2.0:https://example.com/git.hpi\n"
+        "ant:latest\n"
+        "gone:1.0\n"
+        "broken:incrementals;org.example;1.0\n"
+    )
+    file.write_text(text, encoding="utf-8")
+    run(options)
+    assert values["missing"] == ["gone"]
+    assert values["newer"] == [{"name": "git", "installed": "5.2.2", "required": "5.2.0"}]
+    assert values["outdated"] == [{"name": "broken", "installed": "1.0-beta", "required": "1.0"}]
+    assert values["extra"] == []
+    file.write_text("git:5.2.2\n", encoding="utf-8")
+    run(options)
+    assert values["extra"] == ["ant", "broken"]
+    assert values["compliant"] is True
+
+
+@pytest.mark.parametrize("content", [b"git 5.2.2\n", b":1.0\n", b"\xff\n", None])
+def test_a_lock_file_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes | None) -> None:
+    file = tmp_path / "plugins.txt"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(ToolchainError, match=r"plugins\.txt") as caught:
+        run({"lock_file": str(file), "lock": "check"})
+    assert caught.value.kind == "invalid"
+
+
+def test_two_baselines_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "plugins.txt"
+    file.write_text(LOCK, encoding="utf-8")
+    with pytest.raises(ToolchainError, match="give one"):
+        run({"lock_file": str(file), "lock": "check", "required": {"git": None}})
+
+
+def test_the_lines_of_list_plugins() -> None:
+    output = (
+        "workflow-aggregator Pipeline                        600.vb_57cdd26fdd7\n"
+        "git                 Git plugin                      5.2.2 (5.3.0)\r\n"
+        "green-balls         Green Balls (not blue)          1.15\n"
+        "own                 Our own: 1.0 of it              1.5-SNAPSHOT (private-9f5b9c2f-me)\n"
+        "old                 An older one  1.12-SNAPSHOT (private-08/24/2008 12:13-hudson) (1.12)\n"
+        "nameless                                            1.0\n"
+        "\n"
+        "short\n"
+    )
+    found = plugins.listed(output)
+    assert [(one.short_name, one.long_name, one.version, one.has_update) for one in found] == [
+        ("git", "Git plugin", "5.2.2", True),
+        ("green-balls", "Green Balls (not blue)", "1.15", False),
+        ("nameless", "", "1.0", False),
+        ("old", "An older one", "1.12-SNAPSHOT (private-08/24/2008 12:13-hudson)", True),
+        ("own", "Our own: 1.0 of it", "1.5-SNAPSHOT (private-9f5b9c2f-me)", False),
+        ("workflow-aggregator", "Pipeline", "600.vb_57cdd26fdd7", False),
+    ]
+    assert {(one.enabled, one.active, one.waits) for one in found} == {(None, None, False)}
+
+
+@pytest.mark.parametrize(
+    ("enabled", "active", "deleted", "waits"),
+    [
+        (True, True, False, False),
+        (True, False, False, True),
+        (False, True, False, True),
+        (False, False, False, False),
+        (True, True, True, True),
+        (False, False, True, False),
+        (None, None, None, False),
+    ],
+)
+def test_what_waits_for_a_restart(
+    enabled: bool | None, active: bool | None, deleted: bool | None, waits: bool
+) -> None:
+    plugin = plugins.Plugin("x", "X", "1", enabled, active, deleted, False)
+    assert plugin.waits is waits
+
+
+def test_a_lock_is_read_as_it_is_written() -> None:
+    found = [plugins.Plugin("git", "Git plugin", "5.2.2", True, True, False, False)]
+    assert baseline.of_lock(baseline.lock_of(found), "x") == {"git": "5.2.2"}

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A restart as a client sees it: what counts as done, what is waited out, what ends it at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.restart import Restart
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.modules.ci_restart import OPTIONS
+from tests.unit.ci.tasks import Clock, Run, defaults
+from tests.unit.stub import Reply, Seen, Stub
+
+OLD, NEW = "0ldmark1", "newmark2"
+DOWN = Reply(503, "<html><h1>Please wait while Jenkins is restarting</h1></html>")
+LOADING = Reply(503, "<html><h1>Please wait while Jenkins is getting ready to work</h1></html>")
+GATEWAY = Reply(502, "<html><h1>Bad Gateway</h1></html>")
+CUT = Reply(cut=True)
+
+
+def up(mark: str | None = OLD, *, quieting: bool | None = False, version: str = "2.479.3") -> Reply:
+    """A whole answer."""
+    headers = {"X-Jenkins": version, **({} if mark is None else {"X-Jenkins-Session": mark})}
+    return Reply(200, {} if quieting is None else {"quietingDown": quieting}, headers)
+
+
+@dataclass
+class Server:
+    """`looks` are the answers to looks at the state, one by one; the last one for ever after."""
+
+    looks: list[Reply]
+    answer: Reply = field(default_factory=lambda: Reply(302, headers={"Location": "/base/"}))
+    running: Reply = field(default_factory=lambda: Reply(body={"computer": []}))
+    plugins: list[dict[str, Any]] = field(default_factory=list)
+    updates: Reply = field(default_factory=lambda: Reply(404))
+    written: bool = False
+    seen: list[Seen] = field(default_factory=list)
+    crumbs: int = 0
+
+    def __call__(self, seen: Seen) -> Reply:
+        path = seen.path.removeprefix("/base/")
+        self.seen.append(seen)
+        if path.startswith("crumbIssuer"):
+            self.crumbs += 1
+            crumb = {"crumb": f"crumb{self.crumbs}", "crumbRequestField": "Jenkins-Crumb"}
+            cookie = f"JSESSIONID.1=session{self.crumbs}; Path=/"
+            return Reply(body=crumb, headers={"Set-Cookie": cookie})
+        if path == "safeRestart":
+            return self.answer
+        if path == "computer/api/json":
+            return self.running
+        if path == "updateCenter/api/json":
+            return self.updates
+        if path == "pluginManager/api/json" and "longName" in seen.target:
+            return Reply(body={"plugins": self.plugins})
+        if (path == "api/json") is self.written:
+            return Reply(404)
+        return self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
+
+    @property
+    def posts(self) -> list[str]:
+        return [seen.path for seen in self.seen if seen.method == "POST"]
+
+
+@dataclass
+class Played:
+    """What became of a task, and the time that it took."""
+
+    server: Server
+    run: Run
+    clock: Clock
+    values: dict[str, Any] = field(default_factory=dict)
+    error: ToolchainError | None = None
+
+
+def play(server: Server, *, read_only: bool = False, **options: Any) -> Played:
+    clock = Clock()
+    with Stub(answer=server) as stub:
+        # with retries, as they are by default: a look is not repeated
+        chosen = {**defaults(OPTIONS), **options}
+        run = Run(stub.url, chosen, read_only, {"retries": 3, "timeout": 10})
+        played = Played(server, run, clock)
+        try:
+            played.values = run.play(lambda task: Restart(task, clock.pace))
+        except ToolchainError as error:
+            played.error = error
+    return played
+
+
+def failed(played: Played) -> ToolchainError:
+    assert played.error is not None, played.values
+    return played.error
+
+
+def test_all_phases_are_waited_out() -> None:
+    looks = [up(), up(quieting=True), DOWN, CUT, GATEWAY, LOADING, up(NEW, version="2.492.1")]
+    played = play(Server(looks))
+    assert played.values["changed"] is True
+    assert played.values["version"] == "2.492.1"
+    # looks at 0, 0.5, 1.25, 2.375, 4.0625 (pauses grow to poll_interval), 6.0625
+    assert played.values["downtime"] == pytest.approx(6.0625 - 0.5, abs=0.001)
+    assert played.server.posts == ["/base/safeRestart"]
+    assert played.run.lines == [
+        "restarting the CI server: the server is about to go down",
+        "restarting the CI server: the server is down",
+        "restarting the CI server: the server is up again, release 2.492.1",
+    ]
+    assert played.run.warnings == []
+
+
+def test_a_whole_answer_with_the_old_mark_is_not_the_end() -> None:
+    """The first answer after the request, and a server that comes back between two failures."""
+    looks = [up(), up(), DOWN, up(quieting=True), DOWN, DOWN, up(NEW)]
+    played = play(Server(looks), poll_interval=1.0)
+    # the failure before the old mark was a passing one: looks at 0, 0.5, 1.25, 2.25, 3.25, 4.25
+    assert played.values["downtime"] == pytest.approx(2.0)
+
+
+def test_a_restart_that_no_look_fell_into_has_no_downtime() -> None:
+    assert play(Server([up(), up(quieting=True), up(NEW)])).values["downtime"] == 0
+
+
+def test_a_server_without_marks_has_restarted_once_it_was_down() -> None:
+    played = play(Server([up(None), up(None), DOWN, up(None)]))
+    assert played.values["changed"] is True
+    assert played.values["downtime"] > 0
+
+
+def test_the_written_interface_is_enough() -> None:
+    looks = [up(quieting=None), up(quieting=None), DOWN, up(NEW, quieting=None)]
+    played = play(Server(looks, running=Reply(404), written=True))
+    assert played.values["version"] == "2.479.3"
+    asked = [seen.path for seen in played.server.seen if "computer" in seen.path]
+    assert len(asked) == 1
+
+
+def test_the_user_sees_the_builds_that_are_waited_for() -> None:
+    def executor(name: str | None) -> dict[str, Any]:
+        return {"currentExecutable": None if name is None else {"fullDisplayName": name}}
+
+    names = ["deploy #4", "nightly #2", "release #1", "site #9"]
+    node = {
+        "executors": [executor(None), executor(names[1]), executor(names[3])],
+        "oneOffExecutors": [executor(names[0]), executor(names[2])],
+    }
+    running = Reply(body={"computer": [node, {}]})
+    looks = [up(), up(quieting=True), up(quieting=True), DOWN, up(NEW)]
+    lines = play(Server(looks, running=running)).run.lines
+    assert lines[0] == (
+        "restarting the CI server: the server waits for 4 running builds: deploy #4, nightly #2,"
+        " release #1 and 1 more"
+    )
+    assert len([line for line in lines if "waits for" in line]) == 1
+
+
+def test_crumb_and_cookie_are_renewed_after_the_restart() -> None:
+    server = Server([up(), DOWN, up(NEW)])
+    clock = Clock()
+    with Stub(answer=server) as stub:
+        run = Run(stub.url, defaults(OPTIONS))
+        run.play(lambda task: Restart(task, clock.pace))
+        server.looks = [up(NEW), DOWN, up("mark3")]
+        run.play(lambda task: Restart(task, clock.pace))
+    crumbs = [seen.headers["Jenkins-Crumb"] for seen in server.seen if seen.method == "POST"]
+    cookies = [seen.headers["Cookie"] for seen in server.seen if seen.method == "POST"]
+    assert crumbs == ["crumb1", "crumb2"]
+    assert cookies == ["JSESSIONID.1=session1", "JSESSIONID.1=session2"]
+
+
+def test_check_mode_only_reads() -> None:
+    played = play(Server([up()]), read_only=True)
+    assert (played.values["changed"], played.values["version"]) == (True, "2.479.3")
+    assert [seen.method for seen in played.server.seen] == ["GET"]
+    assert played.values["diff"] == play(Server([up(), DOWN, up(NEW)])).values["diff"]
+
+
+def test_without_waiting_there_is_no_downtime() -> None:
+    played = play(Server([up()]), wait=False)
+    assert (played.values["changed"], played.values["downtime"]) == (True, None)
+    assert played.server.posts == ["/base/safeRestart"]
+
+
+PENDING = {"shortName": "git", "version": "1", "enabled": True, "active": False, "deleted": False}
+SETTLED = {**PENDING, "active": True}
+
+
+@pytest.mark.parametrize(
+    ("plugin", "updates", "pending"),
+    [
+        (SETTLED, Reply(404), []),
+        (SETTLED, Reply(body={"restartRequiredForCompletion": False}), []),
+        (SETTLED, Reply(body={"restartRequiredForCompletion": True}), ["installed updates"]),
+        (PENDING, Reply(404), ["git"]),
+        ({**SETTLED, "deleted": True}, Reply(404), ["git"]),
+    ],
+)
+def test_only_when_a_plugin_waits_for_it(
+    plugin: dict[str, Any], updates: Reply, pending: list[str]
+) -> None:
+    server = Server([up(), DOWN, up(NEW)], plugins=[plugin], updates=updates)
+    played = play(server, when_plugins_pending=True)
+    assert played.values["changed"] is bool(pending)
+    assert len(server.posts) == len(pending)
+    assert played.values["diff"][1] == ({"restart": "safe", "pending": pending} if pending else {})
+    # the plugin of this server does not change with the restart
+    assert len(played.run.warnings) == len(pending)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "words"),
+    [
+        (Reply(500, "<html><h2>Oops!</h2></html>"), "server", "cannot restart itself"),
+        (
+            Reply(403, "no", {"X-Required-Permission": "hudson.model.Hudson.Manage"}),
+            "permission",
+            "Manage",
+        ),
+        (Reply(405, "Form post required"), "rejected", "405"),
+        (Reply(302, headers={"Location": "/base/login?from=%2F"}), "auth", "login"),
+        (Reply(302, headers={"Location": "/elsewhere/page"}), "protocol", "elsewhere"),
+        (Reply(307, headers={"Location": "/base/"}), "protocol", "307"),
+        (Reply(503, "overloaded"), "server", "503"),
+    ],
+)
+def test_a_refusal_is_said_at_once(answer: Reply, kind: str, words: str) -> None:
+    played = play(Server([up()], answer))
+    error = failed(played)
+    assert error.kind == kind
+    assert words in error.message
+    assert played.clock.time == 0
+    assert len(played.server.posts) == 1
+    assert error.result.get("changed") is None
+
+
+@pytest.mark.parametrize(
+    "location", [".", "/base/", "/base", "http://inner:8080/base/", "http://inner:8080/", "/"]
+)
+def test_the_start_page_may_go_by_another_address(location: str) -> None:
+    answer = Reply(302, headers={"Location": location})
+    assert play(Server([up(), DOWN, up(NEW)], answer)).values["changed"] is True
+
+
+def test_a_lost_answer_of_a_server_that_acts_is_no_failure() -> None:
+    played = play(Server([up(), up(quieting=True), DOWN, up(NEW)], CUT))
+    assert (played.values["changed"], played.values["version"]) == (True, "2.479.3")
+    assert len(played.server.posts) == 1
+
+
+def test_a_lost_answer_of_a_server_that_does_not_act_is_said_at_once() -> None:
+    played = play(Server([up(), up()], CUT))
+    error = failed(played)
+    assert (error.kind, error.unanswered) == ("network", True)
+    assert "is not known" in error.message
+    assert played.clock.time == 0
+
+
+def test_after_a_lost_answer_the_session_mark_decides_where_nothing_else_does() -> None:
+    looks = [up(quieting=None), CUT, up(quieting=None), DOWN, up(NEW, quieting=None)]
+    played = play(Server(looks, CUT, written=True))
+    assert played.values["changed"] is True
+    never = play(Server([up(quieting=None)], CUT, written=True), wait_timeout=30.0)
+    assert failed(never).kind == "network"
+    assert failed(never).result.get("changed") is None
+    assert never.clock.time == pytest.approx(30, abs=2)
+    at_once = play(Server([up(quieting=None)], CUT, written=True), wait=False)
+    assert (failed(at_once).kind, at_once.clock.time) == ("network", 0)
+
+
+def test_waiting_is_bounded() -> None:
+    played = play(Server([up(), up(quieting=True)]), wait_timeout=60.0)
+    error = failed(played)
+    assert error.kind == "timeout"
+    assert "wait_timeout (60 s)" in error.message
+    assert "about to go down" in error.message
+    assert error.result["changed"] is True
+    assert played.clock.time == pytest.approx(60, abs=2)
+
+
+def test_a_restart_that_somebody_calls_off_is_a_failure() -> None:
+    played = play(Server([up(), up(), up(quieting=True), up()]))
+    error = failed(played)
+    assert error.kind == "failed"
+    assert "called the restart off" in error.message
+
+
+def test_who_stops_waiting_is_told_that_the_restart_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupt(clock: Clock, seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Clock, "sleep", interrupt)
+    error = failed(play(Server([up(), up(quieting=True)])))
+    assert (error.kind, error.result["changed"]) == ("failed", True)
+    assert "interrupted; the restart goes on" in error.message
+
+
+def test_a_login_that_is_refused_afterwards_ends_the_waiting() -> None:
+    """Wrong passwords are not tried again: accounts get locked."""
+    played = play(Server([up(), DOWN, Reply(401)]))
+    assert failed(played).kind == "auth"
+    assert failed(played).result["changed"] is True
+
+
+def test_an_address_without_a_server_gets_no_request_that_writes() -> None:
+    played = play(Server([Reply(404)]))
+    assert failed(played).kind == "not_found"
+    assert played.server.posts == []
+
+
+@pytest.mark.parametrize(("name", "value"), [("wait_timeout", -1.0), ("poll_interval", 0.0)])
+def test_numbers_that_make_no_sense_are_refused(name: str, value: float) -> None:
+    options: dict[str, Any] = {name: value}
+    played = play(Server([up()]), **options)
+    assert failed(played).kind == "invalid"
+    assert played.server.seen == []
