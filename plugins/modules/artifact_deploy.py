@@ -79,8 +79,9 @@ options:
   checksum_deploy:
     description:
       - Ask the server first to take the content from what it has, by its checksum, and send bytes only where it has none.
-      - Without it V(true) in the dialect V(jfrog). Not possible in the dialect V(generic), where a server may ignore the header
-        and store an empty file, nor with O(explode).
+      - Without it V(true) in the dialect V(jfrog), save that after ten files of less than 64 KiB in a row that the server does
+        not know, further ones of that size are sent without asking, which would cost as much.
+      - Not possible in the dialect V(generic), where a server may ignore the header and store an empty file, nor with O(explode).
     type: bool
   state:
     description:

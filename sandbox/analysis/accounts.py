@@ -9,7 +9,7 @@ from sandbox.analysis import projects
 from sandbox.analysis.answers import Call, Record, Refused, by_pattern, contains_or_exact
 from sandbox.context import Context
 
-ROLES, USERS, GROUPS = "analysis.role", "analysis.user", "analysis.group"
+ROLES, USERS, GROUPS = projects.ROLES, "analysis.user", "analysis.group"
 
 PERMISSIONS = (
     "create_project",
@@ -141,23 +141,25 @@ def delete_role(call: Call) -> None:
     call.context.store.delete(ROLES, _changeable(call, ROLES, "Role")["name"])
 
 
-def _roles_of(call: Call, account: str, group: bool) -> list[Record]:
-    return [
-        {"name": name, "projectId": entry["projectId"]}
-        for name, role in call.context.store.items(ROLES)
-        for entry in role["assignments"]
-        if entry["name"] == account and entry["group"] == group
-    ]
+def _roles_held(call: Call, group: bool) -> dict[str, list[Record]]:
+    """Roles by the name of the group, or user, that holds them."""
+    held: dict[str, list[Record]] = {}
+    for name, role in call.context.store.items(ROLES):
+        for entry in role["assignments"]:
+            if entry["group"] == group:
+                record = {"name": name, "projectId": entry["projectId"]}
+                held.setdefault(entry["name"], []).append(record)
+    return held
 
 
 def users(call: Call) -> list[Record]:
     store = call.context.store
-    groups_of = store.values(GROUPS)
+    groups_of, held = store.values(GROUPS), _roles_held(call, group=False)
     found = by_pattern(store.keys(USERS), call.text("search"))[: call.limit()]
     return [
         {
             **(store.get(USERS, name) or {}),
-            "roles": _roles_of(call, name, group=False),
+            "roles": held.get(name, []),
             "groups": [
                 {"name": group["name"], "readonly": group["readonly"]}
                 for group in groups_of
@@ -201,13 +203,13 @@ def groups(call: Call) -> list[Record]:
     The written interface has no such parameter; there the members are always listed.
     """
     store = call.context.store
-    shown = []
+    shown, held = [], _roles_held(call, group=True)
     for name in by_pattern(store.keys(GROUPS), call.text("search"))[: call.limit()]:
         group = store.get(GROUPS, name) or {}
         record = {
             "name": name,
             "readonly": group["readonly"],
-            "roles": _roles_of(call, name, group=True),
+            "roles": held.get(name, []),
             "groups": [],
         }
         if not call.real or call.boolean("list_users"):

@@ -113,22 +113,25 @@ def by_pattern(names: Iterable[str], search: str | None) -> list[str]:
     return [name for name in names if fnmatch.fnmatchcase(name.lower(), pattern.lower())]
 
 
-def _line(record: Record) -> str:
+def _text(record: Record, indent: int | None) -> str:
     """Server fact (analysis 4.4): `=` and the characters of HTML arrive as escapes."""
-    text = json.dumps(record, ensure_ascii=False)
+    text = json.dumps(record, ensure_ascii=False, indent=indent)
     for char in "=<>&'":
         text = text.replace(char, f"\\u{ord(char):04x}")
     return text
 
 
-def records(found: Sequence[Record] | None, settings: dict[str, Any]) -> Response:
+def records(
+    found: Sequence[Record] | None, settings: dict[str, Any], *, pretty: bool = False
+) -> Response:
     """One JSON object per line; None (a change that was made) is an empty body.
 
-    Server fact (analysis 4.1): line ends, blank lines and a last line end differ.
+    Server facts (analysis 4.1, 4.3): line ends, blank lines and a last line end differ; a report is
+    one object over several lines.
     """
     end = str(settings["line_end"])
     between = end + end if settings["blank_lines"] else end
-    text = between.join(_line(record) for record in found or [])
+    text = between.join(_text(record, 2 if pretty else None) for record in found or [])
     if text and settings["trailing_newline"]:
         text += end
     return Response(text, 200, None, str(settings["content_type"]))

@@ -19,6 +19,8 @@ PROJECTS, BUILDS, MODULES, VIEWS, ISSUES, DEFECTS = (
     "analysis.issue",
     "analysis.defect_type",
 )
+# Whoever holds a role in a project is kept with the role.
+ROLES = "analysis.role"
 DEFAULT_VIEW = {
     "id": 0,
     "name": "*default*",
@@ -89,12 +91,151 @@ def projects(call: Call) -> list[Record]:
     return [_without_empty(doc, "tags") for doc in call.context.store.values(PROJECTS)]
 
 
+def _project(call: Call) -> dict[str, Any]:
+    """The project of the parameter `name`."""
+    name = call.required("name")
+    project = call.context.store.get(PROJECTS, name)
+    if project is None:
+        raise call.absent(f"Project {name}")
+    return project
+
+
+def update_project(call: Call) -> None:
+    """Server fact (analysis 4.3): the id outlives a change of the name."""
+    project, new_name = _project(call), call.text("new_name")
+    store = call.context.store
+    if new_name and new_name != project["name"]:
+        if store.get(PROJECTS, new_name) is not None:
+            raise Refused(400, f"Project {new_name} already exists")
+        store.delete(PROJECTS, project["name"])
+        project["name"] = new_name
+    for name, given in (("description", call.text("description")), ("tags", call.listed("tags"))):
+        if given is not None:
+            project[name] = given
+    store.put(PROJECTS, project["name"], project)
+
+
+def delete_project(call: Call) -> None:
+    """With all that is inside it; roles that are held in it go, too."""
+    project, store = _project(call), call.context.store
+    for kind in (BUILDS, MODULES, VIEWS, ISSUES, DEFECTS):
+        for key in store.keys(kind, f"{project['id']}/"):
+            store.delete(kind, key)
+    for key, role in store.items(ROLES):
+        kept = [each for each in role["assignments"] if each["projectId"] != project["id"]]
+        store.put(ROLES, key, {**role, "assignments": kept})
+    store.delete(PROJECTS, project["name"])
+
+
 def builds(call: Call) -> list[Record]:
     """Written interface 2.5: `id`, `name`, `date` (epoch ms), `keepit`; the newest first."""
     found = inside(call, BUILDS)
     keys = ("id", "name", "date", "keepit")
     newest_first = sorted(found, key=lambda build: (-int(build["date"]), -int(build["id"])))
     return [{key: build[key] for key in keys} for build in newest_first]
+
+
+def update_build(call: Call) -> None:
+    """Server fact (analysis 4.3): real servers need the project, which the written interface (4.5)
+    does not have: there the first build of that name is meant.
+    """
+    name, new_name = call.required("name"), call.text("new_name")
+    key = _build_key(call, name)
+    build = call.context.store.get(BUILDS, key) or {}
+    folder = key.partition("/")[0]
+    if new_name and new_name != name:
+        if call.context.store.get(BUILDS, f"{folder}/{new_name}") is not None:
+            raise Refused(400, f"Build {new_name} already exists")
+        call.context.store.delete(BUILDS, key)
+        key, build["name"] = f"{folder}/{new_name}", new_name
+    keep = call.boolean("keepit")
+    if keep is not None:
+        build["keepit"] = keep
+    call.context.store.put(BUILDS, key, build)
+
+
+def _build_key(call: Call, name: str) -> str:
+    store = call.context.store
+    if call.real or call.text("project"):
+        keys = [f"{named(call)['id']}/{name}"]
+    else:
+        keys = [key for key in store.keys(BUILDS) if key.partition("/")[2] == name]
+    for key in keys:
+        if store.get(BUILDS, key) is not None:
+            return key
+    raise call.absent(f"Build {name}")
+
+
+def delete_build(call: Call) -> None:
+    call.context.store.delete(BUILDS, _build_key(call, call.required("name")))
+
+
+def _view_key(call: Call) -> str:
+    return f"{named(call)['id']}/{call.required('name')}"
+
+
+def _given_view(call: Call, view: dict[str, Any]) -> None:
+    """Put into the view what was sent, and nothing else."""
+    given = {
+        "query": call.text("query"),
+        "tags": call.listed("tags"),
+        "is_public": call.boolean("is_public"),
+    }
+    view.update({name: value for name, value in given.items() if value is not None})
+
+
+def create_view(call: Call) -> None:
+    key = _view_key(call)
+    call.required("query")
+    if call.context.store.get(VIEWS, key) is not None:
+        raise Refused(400, f"View {call.text('name')} already exists")
+    number = 1 + max(int(view["id"]) for view in inside(call, VIEWS))
+    name, creator = call.text("name"), call.text("user")
+    view = {**DEFAULT_VIEW, "id": number, "name": name, "creator": creator, "is_public": False}
+    _given_view(call, view)
+    call.context.store.put(VIEWS, key, view)
+
+
+def _view(call: Call) -> tuple[str, dict[str, Any]]:
+    key = _view_key(call)
+    view = call.context.store.get(VIEWS, key)
+    if view is None:
+        raise call.absent(f"View {call.text('name')}")
+    if view["name"] == DEFAULT_VIEW["name"]:
+        raise Refused(403, f"View {view['name']} is built in")
+    return key, view
+
+
+def update_view(call: Call) -> None:
+    """Written interface 4.5: `tags` only; real servers change the query as well (4.3)."""
+    key, view = _view(call)
+    new_name = call.text("new_name")
+    if new_name and new_name != view["name"]:
+        new_key = f"{named(call)['id']}/{new_name}"
+        if call.context.store.get(VIEWS, new_key) is not None:
+            raise Refused(400, f"View {new_name} already exists")
+        call.context.store.delete(VIEWS, key)
+        key, view["name"] = new_key, new_name
+    _given_view(call, view)
+    call.context.store.put(VIEWS, key, view)
+
+
+def delete_view(call: Call) -> None:
+    call.context.store.delete(VIEWS, _view(call)[0])
+
+
+def update_defect_type(call: Call) -> None:
+    code = call.required("code")
+    key = f"{named(call)['id']}/{code}"
+    defect = call.context.store.get(DEFECTS, key)
+    if defect is None:
+        raise call.absent(f"Defect type {code}")
+    enabled, severity = call.boolean("enabled"), call.text("severity")
+    if enabled is not None:
+        defect["enabled"] = enabled
+    if severity is not None:
+        defect["severity"] = int(severity)
+    call.context.store.put(DEFECTS, key, defect)
 
 
 def views(call: Call) -> list[Record]:

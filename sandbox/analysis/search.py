@@ -7,9 +7,11 @@ import re
 from typing import Any
 
 from sandbox.analysis import projects
-from sandbox.analysis.answers import Call, Record
+from sandbox.analysis.answers import Call, Record, Refused
 
-TERM = re.compile(r"(?:(\w+):)?((?:\+?'[^']*'|\+?\"[^\"]*\"|[^\s,]+)(?:,(?:'[^']*'|[^\s,]+))*)")
+_TERM = re.compile(r"""(?:[^\s'"]|'[^']*'|"[^"]*")+""")
+_VALUE = re.compile(r"""(?:[^,'"]|'[^']*'|"[^"]*")+""")
+_RANGE = re.compile(r"(\d+)-(\d+)")
 KEYWORDS = {
     "file": "file",
     "state": "state",
@@ -21,7 +23,11 @@ KEYWORDS = {
     "build": "builds",
     "grouping": "",
 }
-HIDDEN = ("builds",)
+# Of these the written interface says nothing.
+_REAL_ONLY = ("grouping",)
+HIDDEN = ("builds", "group", "history")
+
+Conditions = dict[str, list[str]]
 
 
 def search(call: Call) -> list[Record]:
@@ -31,17 +37,20 @@ def search(call: Call) -> list[Record]:
     view = call.text("view")
     if view is not None:
         query = f"{_view_query(call, view)} {query}".strip()
-    wanted, warnings = _conditions(query)
-    matching = [issue for issue in projects.inside(call, projects.ISSUES) if _fits(issue, wanted)]
-    limit = call.limit()
-    shown: list[Record] = [_record(issue) for issue in matching[:limit]]
-    if call.boolean("summary"):
+    wanted, warnings = conditions(query, call.real)
+    matching = [
+        issue for issue in projects.inside(call, projects.ISSUES) if fits(call, issue, wanted)
+    ]
+    records = _records(matching, folded=call.real and wanted.get("grouping") != ["off"])
+    limit = call.limit() if call.text("limit") is not None else call.settings["search_limit"]
+    shown = records[:limit]
+    if call.boolean("summary") and call.settings["search_summary"]:
         summary = {
             "query": query,
             "project": project["name"],
             "view": view or "",
             "limit": limit,
-            "total": len(matching),
+            "total": len(records),
             "warnings": warnings,
         }
         shown.append({"summary": summary})
@@ -55,50 +64,76 @@ def _view_query(call: Call, name: str) -> str:
     raise call.absent(f"View {name}")
 
 
-def _record(issue: dict[str, Any]) -> Record:
-    return {
-        **{key: value for key, value in issue.items() if key not in HIDDEN},
-        "issueIds": issue.get("issueIds") or [issue["id"]],
-    }
+def _records(issues: list[dict[str, Any]], *, folded: bool) -> list[Record]:
+    """Server fact (analysis 4.1): without `grouping:off` a group is one record that names all."""
+    members: dict[Any, list[int]] = {}
+    for issue in issues:
+        key = issue.get("group") if folded else None
+        members.setdefault(("alone", issue["id"]) if key is None else key, []).append(issue["id"])
+    by_id = {issue["id"]: issue for issue in issues}
+    return [
+        {
+            **{name: value for name, value in by_id[ids[0]].items() if name not in HIDDEN},
+            "issueIds": ids,
+        }
+        for ids in members.values()
+    ]
 
 
-def _conditions(query: str) -> tuple[dict[str, list[str]], list[str]]:
-    """Values per keyword ("" is plain text), and a warning for each unknown keyword."""
-    wanted: dict[str, list[str]] = {}
+def conditions(query: str, real: bool = True) -> tuple[Conditions, list[str]]:
+    """Values per keyword ("" is plain text), and a warning for each unknown keyword.
+
+    Written interface 4.5: one build per search (that more are refused is not written down).
+    """
+    wanted: Conditions = {}
     warnings: list[str] = []
-    for keyword, value in TERM.findall(query):
-        if keyword and keyword.lower() not in KEYWORDS:
+    for term in _TERM.findall(query):
+        keyword, colon, value = term.partition(":")
+        if not colon or not keyword.isalnum():
+            keyword, value = "", term
+        keyword = keyword.lower()
+        if keyword and (keyword not in KEYWORDS or (keyword in _REAL_ONLY and not real)):
             warnings.append(f"Unknown keyword: {keyword}")
             continue
-        quoted = value[:1] in "'\"" or value[:2] in ("+'", '+"')
-        values = [value] if quoted else value.split(",")
-        wanted.setdefault(keyword.lower(), []).extend(values)
+        wanted.setdefault(keyword, []).extend(_VALUE.findall(value))
+    if len(wanted.get("build", [])) > 1:
+        raise Refused(400, "Only one build can be searched for")
     return wanted, warnings
 
 
-def _fits(issue: dict[str, Any], wanted: dict[str, list[str]]) -> bool:
+def fits(call: Call, issue: dict[str, Any], wanted: Conditions) -> bool:
     """Values of one keyword are alternatives, different keywords must all hold."""
     return all(
-        any(_matches(issue, keyword, value) for value in values)
+        any(_matches(call, issue, keyword, value) for value in values)
         for keyword, values in wanted.items()
     )
 
 
-def _matches(issue: dict[str, Any], keyword: str, value: str) -> bool:
+def _matches(call: Call, issue: dict[str, Any], keyword: str, value: str) -> bool:
     exact = value.startswith("+")
     plain = value.removeprefix("+").strip("'\"").lower()
-    if keyword == "grouping":
+    if keyword == "grouping" or (keyword == "build" and plain == "any"):
         return True
     if keyword == "":
         return any(plain in str(issue.get(name, "")).lower() for name in ("message", "title"))
     found = issue.get(KEYWORDS[keyword])
     candidates = [str(entry).lower() for entry in (found if isinstance(found, list) else [found])]
     if keyword == "severity":
-        candidates.append(str(issue.get("severity")).lower())
-    if exact or keyword in ("id", "severity", "state"):
+        return _of_severity(issue, plain)
+    if keyword == "build" and call.settings["build_search"] == "exact":
+        exact = True
+    if exact or keyword in ("id", "state"):
         return plain in candidates
     # server fact (analysis 4.4): `build:` without a plus sign is a part of the name
     return any(_within(plain, candidate) for candidate in candidates)
+
+
+def _of_severity(issue: dict[str, Any], wanted: str) -> bool:
+    """By name, number or range, as `1-3` (server fact: example of the reference page)."""
+    limits = _RANGE.fullmatch(wanted)
+    if limits:
+        return int(limits[1]) <= int(issue["severityCode"]) <= int(limits[2])
+    return wanted in (str(issue["severityCode"]), str(issue["severity"]).lower())
 
 
 def _within(pattern: str, candidate: str) -> bool:

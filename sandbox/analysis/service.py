@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sandbox.analysis import accounts, projects, search
+from sandbox.analysis import accounts, imports, issues, projects, reports, search, server
 from sandbox.analysis.answers import Call, Record, Refused, error, records
 from sandbox.service import Service, route
 
@@ -24,17 +24,23 @@ COMMON = frozenset({"user", "ltoken", "action"})
 class Action:
     """`written` are the parameters of the written interface (4.5), `more` those of real servers.
 
-    A handler that returns None changes something: 200 with an empty body.
+    A handler that returns None changes something: 200 with an empty body. `report`: real servers
+    answer with one object over several lines (server fact, analysis 4.3).
     """
 
     handler: Callable[[Call], list[Record] | None]
     written: frozenset[str]
     more: frozenset[str] = frozenset()
     writes: bool = False
+    report: bool = False
 
 
 def _reads(handler: Callable[[Call], list[Record]], written: str = "", more: str = "") -> Action:
     return Action(handler, frozenset(written.split()), frozenset(more.split()))
+
+
+def _reports(handler: Callable[[Call], list[Record]], written: str, more: str) -> Action:
+    return Action(handler, frozenset(written.split()), frozenset(more.split()), report=True)
 
 
 def _writes(handler: Callable[[Call], None], written: str, more: str = "") -> Action:
@@ -69,7 +75,22 @@ ACTIONS: dict[str, Action] = {
     "update_group": _writes(accounts.update_group, "name users", "remove_all"),
     "delete_group": _writes(accounts.delete_group, "name"),
     "projects": _reads(projects.projects),
+    "update_project": _writes(
+        projects.update_project,
+        "name new_name",
+        "description tags auto_delete_builds auto_delete_threshold",
+    ),
+    "delete_project": _writes(projects.delete_project, "name"),
+    "import_project": _writes(
+        imports.import_project, "project sourceURL sourceAdmin sourcePassword"
+    ),
+    "import_server_configuration": _writes(
+        imports.import_server_configuration, "sourceURL sourceAdmin sourcePassword"
+    ),
+    "import_status": _reads(imports.import_status),
     "builds": _reads(projects.builds, "project username"),
+    "update_build": _writes(projects.update_build, "name new_name", "project keepit"),
+    "delete_build": _writes(projects.delete_build, "project name"),
     "modules": _reads(projects.modules, "project"),
     "create_module": _writes(projects.create_module, "project name allow_all paths", _MODULE_MORE),
     "update_module": _writes(
@@ -77,8 +98,29 @@ ACTIONS: dict[str, Action] = {
     ),
     "delete_module": _writes(projects.delete_module, "project name"),
     "views": _reads(projects.views, "project"),
+    "create_view": _writes(projects.create_view, "project name query", "tags is_public"),
+    "update_view": _writes(projects.update_view, "project name tags", "new_name query is_public"),
+    "delete_view": _writes(projects.delete_view, "project name"),
     "defect_types": _reads(projects.defect_types, "project", "taxonomy"),
+    "update_defect_type": _writes(projects.update_defect_type, "project code enabled", "severity"),
     "search": _reads(search.search, "project query view limit summary"),
+    "issue_details": _reads(issues.issue_details, "project id", "include_xsync"),
+    "update_status": _writes(
+        issues.update_status, "project ids status comment owner", "bug_tracker_id"
+    ),
+    "report": _reports(
+        reports.report,
+        "project build x y",
+        "filterQuery view xDrilldown yDrilldown group_issues",
+    ),
+    "metrics": _reads(
+        reports.metrics, "project query", "view limit aggregate exclude_system_files"
+    ),
+    "fchurns": _reports(reports.fchurns, "component", "project view viewCreator latestBuilds"),
+    "license_count": _reads(server.license_count, "feature"),
+    "task_status": _reads(server.task_status),
+    "taxonomies": _reads(server.taxonomies, "project"),
+    "project_configuration": _reads(server.project_configuration, "project build"),
 }
 
 
@@ -100,6 +142,16 @@ class AnalysisService(Service):
         # backslash escapes in comma lists: None: with the flavour `real` only
         "list_escapes": None,
         "modules_show_allow_all": True,
+        # most issues of a search without a limit: the server's own default is not published
+        "search_limit": 1000,
+        # whether `summary=true` gives a summary record
+        "search_summary": True,
+        # `build:text` is a part of the name on older servers (contains), the name on newest (exact)
+        "build_search": "contains",
+        # an unknown issue: no record (empty) or the error object (error); None: as the flavour
+        "unknown_issue": None,
+        # how long an import from another server takes
+        "import_ms": 300,
         # members of a group: names, or `{name, readonly}`
         "group_users_as_objects": False,
     }
@@ -111,8 +163,9 @@ class AnalysisService(Service):
         ]
 
     def seed(self, data: dict[str, Any]) -> None:
-        """Lists of `users`, `groups`, `roles` and `projects`."""
-        unknown = sorted(set(data) - {"users", "groups", "roles", "projects"})
+        """Lists of `users`, `groups`, `roles`, `projects`, `sources`, `licenses` and `tasks`."""
+        known = {"users", "groups", "roles", "projects", "sources", "licenses", "tasks"}
+        unknown = sorted(set(data) - known)
         if unknown:
             raise ValueError(f"analysis: unknown seed data {', '.join(unknown)}")
         for user in data.get("users") or []:
@@ -123,6 +176,16 @@ class AnalysisService(Service):
             accounts.seed_role(self.context, role)
         for project in data.get("projects") or []:
             projects.seed(self.context, project)
+            reports.seed_metrics(self.context, project)
+        for source in data.get("sources") or []:
+            imports.seed_source(self.context, source)
+        for number, task in enumerate(data.get("tasks") or []):
+            self.context.store.put(server.TASKS, f"{number:03d}", task)
+        for feature in data.get("licenses") or []:
+            server.seed_license(self.context, feature)
+
+    def tick(self) -> None:
+        imports.finish_due(self.context)
 
     def is_write(self, method: str, path: str, form: Mapping[str, str]) -> bool:
         """A POST that only reads is none; an unknown action counts as one."""
@@ -160,11 +223,12 @@ class AnalysisService(Service):
 
     async def _act(self, request: Request) -> Response:
         """POST /review/api (written interface 4.5)."""
+        form = await _form(request)
         try:
-            found = self._carried_out(await _form(request))
+            found = self._carried_out(form)
         except Refused as refused:
             return error(refused, self.settings)
-        return records(found, self.settings)
+        return records(found, self.settings, pretty=self.real and ACTIONS[form["action"]].report)
 
     def _carried_out(self, form: Mapping[str, str]) -> list[Record] | None:
         name = form.get("action", "")

@@ -8,13 +8,14 @@ from typing import Any
 from urllib.parse import quote
 
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from sandbox.accounts import SETTINGS, Accounts, login_of
 from sandbox.context import Context
 from sandbox.service import Service, route
 from sandbox.tracker import views
+from sandbox.tracker.attachments import LOGIN_PAGE, MEDIA, Attachments
 from sandbox.tracker.search import Search, read_search, xml_status
 from sandbox.tracker.seeding import seed
 from sandbox.tracker.views import Views, comma_list
@@ -37,6 +38,8 @@ _DEFAULTS: dict[str, Any] = {
     "unstable_order": False,
     "omit_is_last": False,
     "unrecognized": [],
+    "attachment_logins": ["basic", "bearer", "oauth"],
+    "account_language": "en",
 }
 
 
@@ -44,7 +47,9 @@ class TrackerService(Service):
     """Settings beyond those of `sandbox.accounts`: `deployment` (`Server` or `Cloud`), `max_page`
     (cap of a page), `cloud_max_page` (further cap of the cloud's search), `window_limit` (how
     deep pages may reach, None: no limit), `unstable_order`, `omit_is_last`, `unrecognized`
-    (members of a search request that this server does not know)."""
+    (members of a search request that this server does not know), `attachment_logins` (kinds of
+    logins that the server takes for the bytes of an attachment), `account_language` (`en` or `de`,
+    of names in answers)."""
 
     name = "tracker"
     defaults = _DEFAULTS
@@ -52,13 +57,16 @@ class TrackerService(Service):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.accounts = Accounts(self)
+        self.attachments = Attachments(self)
 
     @property
     def cloud(self) -> bool:
         return bool(self.settings["deployment"] == "Cloud")
 
     async def authenticate(self, request: Request) -> Response | None:
-        return self.accounts.authenticate(request)
+        path = request.scope["path"].removeprefix(f"/{self.name}")
+        is_open = self.real and path.startswith((MEDIA, LOGIN_PAGE))
+        return None if is_open else self.accounts.authenticate(request)
 
     def reset(self) -> None:
         self.accounts.reset()
@@ -84,13 +92,25 @@ class TrackerService(Service):
             self._api("/search", self.search, "POST", real=True),
             self._api("/issue/{key}", self.issue),
             self._api("/project", self.projects),
+            self._api("/project/search", self.projects_by_page, real=True, cloud=True),
             self._api("/project/{key}", self.project, real=True),
             self._api("/serverInfo", self.server_info, real=True),
             self._api("/myself", self.myself, real=True),
             self._api("/field", self.fields, real=True),
             self._api("/attachment/{id}", self.attachment, real=True),
-            route("/secure/attachment/{id}/{name}", self._noted(self.content)),
+            self._api("/attachment/content/{id}", self.attachments.content, real=True, cloud=True),
+            route("/secure/attachment/{id}/{name}", self._noted(self.attachments.secure)),
+            route(MEDIA + "file/{id}", self._real(self.attachments.media)),
+            route(LOGIN_PAGE, self._real(self.attachments.login_page)),
         ]
+
+    def _real(self, handler: AsyncHandler) -> AsyncHandler:
+        """Unknown to the written interface, and open to everybody."""
+
+        async def known(request: Request) -> Response:
+            return await handler(request) if self.real else self.not_found(request)
+
+        return known
 
     def _api(
         self,
@@ -125,8 +145,13 @@ class TrackerService(Service):
         return World(self.context.store, login_of(request).user, self.context.now_ms())
 
     def _views(self, request: Request) -> Views:
-        base = self.context.base_url(request, self.name)
-        return Views(self._world(request), base, cloud=self.cloud)
+        """Server fact, tracker 2.6: names come in the language of the account, or in one that is
+        forced."""
+        base, language = self.context.base_url(request, self.name), None
+        if request.headers.get("x-force-accept-language") == "true":
+            language = request.headers.get("accept-language")
+        language = language or self.settings["account_language"]
+        return Views(self._world(request), base, cloud=self.cloud, language=language)
 
     async def search(self, request: Request) -> Response:
         """Written interface 4.2; server facts, tracker 2.5 (410 in the cloud)."""
@@ -186,6 +211,21 @@ class TrackerService(Service):
         expand = "description,lead,url,projectKeys"
         return JSONResponse([{"expand": expand, **shown.project(one)} for one in found])
 
+    async def projects_by_page(self, request: Request) -> Response:
+        """Server fact, tracker 2.4: what takes the place of the list in the cloud."""
+        shown, query = self._views(request), request.query_params
+        start, size = int(query.get("startAt") or 0), int(query.get("maxResults") or 50)
+        found = [shown.project(one) for one in shown.world.projects.values()]
+        page = found[start : start + size]
+        answer = {
+            "startAt": start,
+            "maxResults": size,
+            "total": len(found),
+            "isLast": start + len(page) >= len(found),
+            "values": page,
+        }
+        return JSONResponse(answer)
+
     async def project(self, request: Request) -> Response:
         """One project by key or id."""
         shown, wanted = self._views(request), request.path_params["key"]
@@ -219,22 +259,8 @@ class TrackerService(Service):
 
     async def attachment(self, request: Request) -> Response:
         """Description of one attachment."""
-        found = self._attachment(request)
+        found = self.attachments.visible(request)
         if found is None:
             message = f"The attachment with id '{request.path_params['id']}' does not exist"
             return JSONResponse({"errorMessages": [message], "errors": {}}, 404)
         return JSONResponse(self._views(request).attachment(found))
-
-    async def content(self, request: Request) -> Response:
-        """Written interface 4.2 (attachment bytes); server fact, tracker 2.3."""
-        found = self._attachment(request)
-        if found is None or found["filename"] != request.path_params["name"]:
-            return Response("<html><body>Page not found</body></html>", 404, media_type="text/html")
-        path = self.context.store.blobs.path(found["sha256"])
-        return FileResponse(path, media_type=found["mimeType"], filename=found["filename"])
-
-    def _attachment(self, request: Request) -> dict[str, Any] | None:
-        found = self.context.store.get("tracker.attachment", request.path_params["id"])
-        world = self._world(request)
-        visible = found is not None and world.find(found["issue"]) is not None
-        return found if visible else None

@@ -33,6 +33,10 @@ _TYPES = {
 }
 _NAMES = {"issuetype": "Issue Type", "fixVersions": "Fix Version/s"}
 _CATEGORIES = {"new": (2, "To Do"), "indeterminate": (4, "In Progress"), "done": (3, "Done")}
+# Names of statuses and types in another language than that of the seed.
+_WORDS = {
+    "de": {"Open": "Offen", "In Progress": "In Arbeit", "Done": "Fertig", "Bug": "Fehler"},
+}
 
 
 def comma_list(values: Sequence[str]) -> list[str]:
@@ -41,12 +45,14 @@ def comma_list(values: Sequence[str]) -> list[str]:
 
 
 class Views:
-    """Shows what is in `world`; `base` is the tracker's address, `cloud` its user objects."""
+    """Shows what is in `world`; `base` is the tracker's address, `cloud` its user objects and
+    addresses of attachments, `language` that of names."""
 
-    def __init__(self, world: World, base: str, *, cloud: bool) -> None:
+    def __init__(self, world: World, base: str, *, cloud: bool, language: str) -> None:
         self.world = world
         self.base = base
         self.cloud = cloud
+        self.words = _WORDS.get(language, {})
 
     def written_issue(self, issue: Issue, fields: Sequence[str] | None) -> Json:
         """Written interface 2.2, and nothing else."""
@@ -57,7 +63,7 @@ class Views:
             "updated": issue["updated"],
             "created": issue["created"],
             "attachment": [
-                {"id": item["id"], "content": self._content(item)} for item in issue["attachments"]
+                {"id": item["id"], "content": self._secure(item)} for item in issue["attachments"]
             ],
         }
         names = _selection(whole, fields if fields else [ALL])
@@ -150,6 +156,10 @@ class Views:
         }
 
     def _content(self, item: Json) -> str:
+        cloud = f"{self.base}/rest/api/2/attachment/content/{item['id']}"
+        return cloud if self.cloud else self._secure(item)
+
+    def _secure(self, item: Json) -> str:
         return f"{self.base}/secure/attachment/{item['id']}/{quote(item['filename'], safe='')}"
 
     def user(self, name: str | None) -> Json | None:
@@ -175,7 +185,7 @@ class Views:
         return {
             "self": f"{self.base}/rest/api/2/{kind}/{entry['id']}",
             "id": entry["id"],
-            "name": name,
+            "name": self.words.get(name, name),
         }
 
     def _status(self, name: str) -> Json:
@@ -185,7 +195,7 @@ class Views:
         return {
             "self": f"{self.base}/rest/api/2/status/{entry['id']}",
             "id": entry["id"],
-            "name": name,
+            "name": self.words.get(name, name),
             "statusCategory": {"id": number, "key": key, "name": category},
         }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -409,6 +410,86 @@ def test_answers_name_the_account(sandbox: Sandbox) -> None:
     assert answer.headers["X-AREQUESTID"]
 
 
+# -- attachments ---------------------------------------------------------------------------------
+
+
+def attachments(client: Any) -> list[Any]:
+    found: list[Any] = client.issue("REL-2", fields="attachment").fields.attachment
+    return found
+
+
+def media_requests(sandbox: Sandbox) -> list[dict[str, Any]]:
+    return [one for one in sandbox.requests("tracker") if one["path"].startswith("/media/")]
+
+
+def test_cloud_hands_attachments_over_to_another_host(client: Any, sandbox: Sandbox) -> None:
+    sandbox.settings("tracker", deployment="Cloud")
+    first = attachments(client)[0]
+    assert first.content.endswith("/rest/api/2/attachment/content/501")
+
+    assert first.get() == b"12:00 upload\n12:01 broken pipe\n"
+
+    (sent,) = media_requests(sandbox)
+    assert "authorization" not in sent["headers"]
+    assert sent["query"].startswith("token=")
+    direct = get(sandbox, "/rest/api/2/attachment/content/501", redirect="false")
+    assert direct.content == first.get()
+    part = requests.get(first.content, auth=LOGIN, headers={"Range": "bytes=6-11"}, timeout=10)
+    assert (part.status_code, part.content) == (206, b"upload")
+
+
+def test_signed_address_is_good_for_one_attachment(sandbox: Sandbox) -> None:
+    sandbox.settings("tracker", deployment="Cloud")
+    address = sandbox.urls["tracker"] + "/rest/api/3/attachment/content/501"
+    handed = requests.get(address, auth=LOGIN, allow_redirects=False, timeout=10)
+    assert handed.status_code == 303
+    signed = handed.headers["Location"]
+    assert urlsplit(signed).hostname == "localhost"
+    assert requests.get(signed, timeout=10).status_code == 200
+    for forged in (signed.replace("/501", "/502"), signed + "0", signed.partition("?")[0]):
+        assert requests.get(forged, timeout=10).status_code == 403
+    anonymous = requests.get(address, allow_redirects=False, timeout=10)
+    assert anonymous.status_code == 401
+
+
+def test_old_server_sends_a_token_to_the_login_page(sandbox: Sandbox) -> None:
+    sandbox.settings("tracker", attachment_logins=["basic"])
+    by_token = JIRA(sandbox.urls["tracker"], token_auth=TOKEN, max_retries=0)
+    first = attachments(by_token)[0]
+
+    assert b'type="password"' in first.get()  # which this client takes for the attachment
+
+    bearer = {"Authorization": f"Bearer {TOKEN}"}
+    refused = requests.get(first.content, headers=bearer, allow_redirects=False, timeout=10)
+    assert refused.status_code == 302
+    assert "/login.jsp?" in refused.headers["Location"]
+    assert len(requests.get(first.content, auth=LOGIN, timeout=10).content) == first.size
+
+
+def test_wrong_login_is_sent_to_the_login_page(sandbox: Sandbox) -> None:
+    sandbox.settings("tracker", anonymous_on_bad_login=True)
+    address = sandbox.urls["tracker"] + "/secure/attachment/501/server%20log.txt"
+    refused = requests.get(address, auth=("a", "b"), allow_redirects=False, timeout=10)
+    assert (refused.status_code, refused.headers["X-AUSERNAME"]) == (302, "anonymous")
+
+
+def test_names_come_in_the_language_of_the_account_unless_one_is_forced(sandbox: Sandbox) -> None:
+    sandbox.settings("tracker", account_language="de")
+    languages = {"X-Force-Accept-Language": "true", "Accept-Language": "en"}
+    for headers, expected in (({}, "Fertig"), (languages, "Done")):
+        own: Any = JIRA(sandbox.urls["tracker"], basic_auth=LOGIN, options={"headers": headers})
+        assert own.issue("REL-2").fields.status.name == expected
+    assert keys(get(sandbox, SEARCH, jql="key = REL-2 AND status = Done")) == ["REL-2"]
+
+
+def test_cloud_lists_projects_by_page(sandbox: Sandbox) -> None:
+    assert get(sandbox, "/rest/api/2/project/search").status_code == 404
+    sandbox.settings("tracker", deployment="Cloud")
+    page = get(sandbox, "/rest/api/2/project/search", startAt=1, maxResults=1).json()
+    assert [project["key"] for project in page["values"]] == ["REL"]
+    assert (page["total"], page["isLast"]) == (2, True)
+
+
 # -- the written interface -----------------------------------------------------------------------
 
 
@@ -429,7 +510,13 @@ def test_written_interface_and_nothing_else(sandbox: Sandbox) -> None:
     only = get(sandbox, "/rest/api/2/issue/REL-2", fields="summary").json()
     assert set(only["fields"]) == {"summary"}
     assert get(sandbox, "/rest/api/2/project").json()[0] == {"key": "OPS", "name": " Operations"}
-    for path in ("/rest/api/2/serverInfo", "/rest/api/2/project/REL", CLOUD_SEARCH):
+    for path in (
+        "/rest/api/2/serverInfo",
+        "/rest/api/2/project/REL",
+        "/login.jsp",
+        "/media/file/501",
+        CLOUD_SEARCH,
+    ):
         assert get(sandbox, path).status_code == 404
     assert post(sandbox, SEARCH, {"jql": ""}).status_code == 404
     assert "X-AUSERNAME" not in get(sandbox, "/rest/api/2/project").headers

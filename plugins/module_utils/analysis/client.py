@@ -4,18 +4,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core import errors
 from ..core.errors import Kind, ToolchainError
 from ..core.task import Task
-from ..core.wire import Answer, unreadable
+from ..core.wire import Answer, Request, unreadable
 from . import answers
 from .answers import Record, Refusal, Unreadable
 
+if TYPE_CHECKING:
+    import requests
+
+Taken = TypeVar("Taken")
+
 _PATH = "review/api"
+_CHUNK = 64 * 1024  # bytes
+#: What breaks in the middle of an answer.
+_BROKEN = frozenset({"network", "timeout"})
+#: Lines of a streamed answer that are kept for the case that it cannot be understood.
+_NOTED = 200
 
 #: The actions that only read: they may be sent in check mode and are tried again.
 READING = frozenset(
@@ -88,15 +98,17 @@ class Call:
 
     :param optional: parameters that only real servers know; left out once a server has answered
         400 to them
+    :param otherwise: parameters that take the place of C(optional) there
     """
 
     action: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     optional: Mapping[str, Any] = field(default_factory=dict)
+    otherwise: Mapping[str, Any] = field(default_factory=dict)
 
     def form(self, *, with_optional: bool) -> dict[str, Any]:
         """The fields of the request, without the login."""
-        given = {**self.parameters, **(self.optional if with_optional else {})}
+        given = {**self.parameters, **(self.optional if with_optional else self.otherwise)}
         return {"action": self.action, **{name: _plain(value) for name, value in given.items()}}
 
 
@@ -117,8 +129,12 @@ class Client:
 
     def __init__(self, task: Task, *, connections: int = 1) -> None:
         self._transport = task.transport(connections=connections)
-        # Kept with the session: the items of a loop need not all be refused.
-        self._without_optional: set[str] = self._transport.memory.setdefault("refused", set())
+        self._retries = int(task.connection.settings["retries"])
+        #: Tells a waiting user what goes on.
+        self.progress = task.progress
+        #: Action to the server's words for the parameters of real servers that it refused. Kept
+        #: with the session: the items of a loop need not all be refused.
+        self.refusals: dict[str, str] = self._transport.memory.setdefault("refused", {})
 
     def ask(self, what: str, call: Call) -> list[Record]:
         """Send an action and give the records of its answer; actions that write answer with none.
@@ -127,16 +143,60 @@ class Client:
 
         :param what: operation and object for messages, as C(updating the role 'x')
         """
-        if call.optional and call.action not in self._without_optional:
+        if call.optional and call.action not in self.refusals:
             try:
                 return self._exchange(what, call, with_optional=True)
             except ToolchainError as error:
                 if error.status != 400:
                     raise
+                words = error.detail or ""
             records = self._exchange(what, call, with_optional=False)
-            self._without_optional.add(call.action)
+            self.refusals[call.action] = words
             return records
         return self._exchange(what, call, with_optional=False)
+
+    def stream(self, what: str, call: Call, take: Callable[[Iterator[Record]], Taken]) -> Taken:
+        """Send an action that reads, and have its records taken, each as soon as its line is there.
+
+        :param take: is given the records; anew where the answer broke off in the middle
+        """
+        if call.action not in READING:
+            raise AssertionError(f"{call.action} is no read")
+        form = call.form(with_optional=True)
+        for left in range(self._retries, -1, -1):
+            begun = False
+            try:
+                with self._transport.stream(
+                    what, _PATH, method="POST", judge=self._judge, form=form
+                ) as response:
+                    begun = True
+                    return take(self._streamed(what, response))
+            except ToolchainError as error:
+                if not begun or left == 0 or error.kind not in _BROKEN:
+                    raise
+            self._transport.accounting.add(retries=1)
+        raise AssertionError("the last attempt answers or raises")
+
+    def _streamed(self, what: str, response: requests.Response) -> Iterator[Record]:
+        seen: list[bytes] = []
+
+        def said() -> Answer:
+            request = Request(what, "POST", self._transport.url(_PATH), reads=True)
+            head = b"\n".join(seen)
+            return Answer(response.status_code, response.headers, head, request, response.url)
+
+        try:
+            for record in answers.records(_noted(response.iter_lines(_CHUNK), seen)):
+                refusal = answers.refusal_of(record)
+                if refusal is not None:
+                    raise refused(said(), refusal)
+                yield record
+        except Unreadable as error:
+            raise _unreadable(said(), str(error)) from None
+
+    def _judge(self, answer: Answer) -> None:
+        """Raise for an answer that should have been streamed, but has another status."""
+        self._records(answer)
 
     def _exchange(self, what: str, call: Call, *, with_optional: bool) -> list[Record]:
         found: list[Record] = []
@@ -173,6 +233,14 @@ class Client:
         if answer.status in (404, 405):
             error.message += f" ({error.url}): no code analysis server answers there, check url"
         return error
+
+
+def _noted(lines: Iterable[bytes], seen: list[bytes]) -> Iterator[bytes]:
+    """The lines, of which the first are kept: what is no answer has to be looked at again."""
+    for line in lines:
+        if len(seen) < _NOTED:
+            seen.append(line)
+        yield line
 
 
 def _unreadable(answer: Answer, reason: str) -> ToolchainError:

@@ -17,7 +17,7 @@ from ..core.errors import ToolchainError, invalid
 from ..core.plan import Reading
 from ..core.task import Task
 from ..core.wire import Answer
-from . import builds
+from . import builds, repositories
 from .client import Client, object_of
 
 _OLDEST = datetime.min.replace(tzinfo=timezone.utc)
@@ -59,6 +59,8 @@ def read_list(client: Client, name: str, *, missing: bool = False) -> BuildList:
         f"reading the builds of '{name}'", f"api/build/{wire.path(name)}", expect=expect
     )
     if answer.status == 404:
+        # no builds of this name, if there is a repository manager at all
+        repositories.listed(client)
         return BuildList((), _now(answer))
     entries = object_of(answer, "a list of builds").get("buildsNumbers")
     runs = [_run(entry) for entry in entries or [] if isinstance(entry, Mapping)]

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..core.errors import ToolchainError, invalid
 from ..core.plan import Operation, Plan
-from ..core.pool import bounded
+from ..core.pool import spread
 from ..core.task import Task
 from . import properties, sources
 from .archives import entries_of
@@ -102,8 +102,7 @@ class DeployFiles:
 
         try:
             sent = self._send_together(uploader)
-            for _done in bounded(self._client.connections, work, self._steps):
-                pass
+            spread(self._client.connections, work, self._steps)
         except ToolchainError as error:
             error.result.setdefault("artifacts", self._artifacts(done))
             raise
@@ -189,13 +188,14 @@ class DeployArchive(DeployFiles):
         return uploader.explode(self._archive, self._folder, [step.wanted for step in self._steps])
 
 
-def _by_checksum(client: Client, option: bool | None) -> bool:
-    possible = client.dialect.checksum_headers
-    if option is True and not possible:
+def _by_checksum(client: Client, option: bool | None) -> bool | None:
+    if client.dialect.checksum_headers:
+        return option
+    if option is True:
         raise invalid(
             "checksum_deploy: a server of this dialect may ignore it and store an empty file"
         )
-    return possible if option is None else option
+    return False
 
 
 def _action(found: Found) -> str:

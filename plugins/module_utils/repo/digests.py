@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import hashlib
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import IO
 
-_BLOCK = 1024 * 1024
+_BLOCK = 2 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -20,11 +21,25 @@ class Digests:
 
 
 def digests_of(stream: IO[bytes]) -> Digests:
-    """Read a stream to its end once, in memory that does not depend on its length."""
+    """Read a stream to its end once, in memory that does not depend on its length.
+
+    Of a long one the two digests are made side by side: both leave the interpreter to others.
+    """
     sha256, size = hashlib.sha256(), 0
     sha1 = hashlib.sha1(usedforsecurity=False)
-    while block := stream.read(_BLOCK):
-        sha256.update(block)
-        sha1.update(block)
-        size += len(block)
+    block = stream.read(_BLOCK)
+    if len(block) < _BLOCK:
+        while block:
+            sha256.update(block)
+            sha1.update(block)
+            size += len(block)
+            block = stream.read(_BLOCK)
+        return Digests(size, sha256.hexdigest(), sha1.hexdigest())
+    with ThreadPoolExecutor(max_workers=1) as aside:
+        while block:
+            beside = aside.submit(sha1.update, block)
+            sha256.update(block)
+            size += len(block)
+            block = stream.read(_BLOCK)
+            beside.result()
     return Digests(size, sha256.hexdigest(), sha1.hexdigest())

@@ -8,13 +8,13 @@ from __future__ import annotations
 import glob
 import io
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from stat import S_ISDIR, S_ISREG
 from typing import IO, Any, Protocol
 
 from ..core.errors import invalid
-from ..core.pool import bounded
+from ..core.pool import spread
 from .client import join, segments
 from .digests import Digests, digests_of
 from .properties import Properties, properties_of
@@ -165,9 +165,9 @@ def _walk(folder: str, path: str, above: tuple[str, ...]) -> Iterator[Source]:
         yield from _walk(entry.path, target, (*above, real))
 
 
-def read_all(sources: Iterable[Source], parallel: int) -> list[Wanted]:
+def read_all(sources: Sequence[Source], parallel: int) -> list[Wanted]:
     """Read every source once for its digests. Raises C(invalid) for one that cannot be read."""
-    return list(bounded(parallel, _read, sources))
+    return spread(parallel, _read, sources)
 
 
 def _read(source: Source) -> Wanted:

@@ -19,13 +19,23 @@ from .survey import common_folder
 _MAY_OVERWRITE = "the server has another content there: overwriting needs the permission to delete"
 
 
-@dataclass(frozen=True)
+#: Below so many bytes asking for a content costs as much as sending it.
+_SMALL = 64 * 1024
+#: After so many small contents in a row that the server does not know, small ones are sent unasked.
+_TRIES = 10
+
+
+@dataclass
 class Uploader:
-    """Writes to one repository; C(by_checksum): a content that the server knows is not sent."""
+    """Writes to one repository.
+
+    :param by_checksum: a content that the server knows is not sent; C(None): so where asking pays
+    """
 
     client: Client
     repo: str
-    by_checksum: bool
+    by_checksum: bool | None
+    _unknown: int = 0
 
     def deploy(self, wanted: Wanted, before: Stored | None) -> tuple[str, int]:
         """Put one file in place; the action that it took and the bytes that were sent.
@@ -34,7 +44,7 @@ class Uploader:
         on its way, and lets a content that it has already be put in place again.
         """
         try:
-            if self.by_checksum and self._put(wanted, send_bytes=False):
+            if self._asks_for(wanted) and self._is_known(wanted):
                 return "checksum_deployed", 0
             self._put(wanted, send_bytes=True)
         except ToolchainError as error:
@@ -42,6 +52,18 @@ class Uploader:
                 error.with_words(_MAY_OVERWRITE)
             raise
         return "uploaded", wanted.digests.size
+
+    def _asks_for(self, wanted: Wanted) -> bool:
+        if self.by_checksum is None:
+            return wanted.digests.size >= _SMALL or self._unknown < _TRIES
+        return self.by_checksum
+
+    def _is_known(self, wanted: Wanted) -> bool:
+        """Put a file in place without sending it, where the server has its content already."""
+        known = self._put(wanted, send_bytes=False)
+        if wanted.digests.size < _SMALL:
+            self._unknown = 0 if known else self._unknown + 1
+        return known
 
     def _put(self, wanted: Wanted, *, send_bytes: bool) -> bool:
         """Whether it is in place; without bytes it is not where the server does not know the
@@ -90,6 +112,7 @@ class Uploader:
                 "failed",
                 f"the server stored something else ({found.size} bytes, SHA-256 {found.sha256}) "
                 f"than was sent ({wanted.digests.size} bytes, SHA-256 {wanted.digests.sha256})",
+                shorten(answer.text),
             )
 
     def _look_up(self, wanted: Wanted, answer: Answer) -> Stored | None:
@@ -159,10 +182,11 @@ def _is_there(stored: Stored | None, entry: Wanted) -> bool:
 
 
 def _not_expanded(what: str, missing: Sequence[str], total: int, said: str) -> ToolchainError:
-    named = shorten(", ".join(missing), 300)
+    named, words = shorten(", ".join(missing), 300), shorten(said)
+    heard = f"; the server said: {words}" if words else ""
     return ToolchainError(
         "failed",
         f"{what}: the server answered well, but {len(missing)} of {total} entries are not there as "
-        f"the archive has them (check the option dialect): {named}",
-        detail=shorten(said) or None,
+        f"the archive has them (check the option dialect): {named}{heard}",
+        detail=words or None,
     )

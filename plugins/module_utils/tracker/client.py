@@ -5,13 +5,20 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core import errors
+from ..core.download import download
+from ..core.errors import ToolchainError
 from ..core.seraph import require_login
 from ..core.task import Task
-from ..core.wire import Answer, Query
+from ..core.wire import Answer, Query, origin
+
+if TYPE_CHECKING:
+    import requests
+
+Taken = TypeVar("Taken")
 
 _XML_MESSAGE = re.compile(r"<message>(.*?)</message>", re.DOTALL)
 
@@ -39,6 +46,11 @@ class Tracker:
         """What is known of this server, for the next item of a loop."""
         return self._transport.memory
 
+    @property
+    def url(self) -> str:
+        """The base address."""
+        return self._transport.connection.url
+
     def length(self, path: str, query: Query) -> int:
         """How long the address of a request is, in characters."""
         return len(self._transport.url(path, query))
@@ -58,5 +70,29 @@ class Tracker:
             what, path, expect=expect, headers=headers, judge=self._require_login, **parts
         )
 
+    def download(
+        self, what: str, address: str, take: Callable[[requests.Response], Taken]
+    ) -> Taken:
+        """What C(take) makes of the bytes at an absolute address (see C(core.download)).
+
+        Server fact: old servers take no token for attachments, but send to their login page. An
+        address elsewhere gets no credentials, and may want some.
+        """
+        connection = self._transport.connection
+        try:
+            return download(self._transport, what, address, take, judge=self._require_login)
+        except ToolchainError as error:
+            if error.kind == "auth" and origin(address) != origin(connection.url):
+                error.with_words(
+                    "the address is not on the server that url names, which alone gets the login"
+                )
+            elif error.kind == "auth" and connection.token is not None:
+                error.with_words(
+                    "old servers take no token for attachments: use username and password there"
+                )
+            raise
+
     def _require_login(self, answer: Answer) -> None:
-        require_login(answer, self._transport.connection.has_credentials)
+        connection = self._transport.connection
+        logged_in = connection.has_credentials and origin(answer.url) == origin(connection.url)
+        require_login(answer, logged_in)

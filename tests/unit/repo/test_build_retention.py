@@ -29,6 +29,7 @@ from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply, Seen
 
 LIST = "GET /api/build/app"
+REPOSITORIES = "GET /api/repositories"
 RETAIN = "POST /api/build/retention/app?async=false"
 
 
@@ -165,6 +166,7 @@ def test_nothing_to_discard_writes_nothing(server: Server) -> None:
 
 
 def test_a_name_without_builds_is_unchanged_with_a_warning(server: Server) -> None:
+    server.on[REPOSITORIES] = Reply(body=b"[]")
     plan, _values = server.run(RetainBuilds, retention(count=1))
     assert not plan.changed
     assert server.warnings == ["there are no builds of 'app'"]
@@ -309,10 +311,18 @@ def test_artifacts_go_along_only_where_that_is_asked_for(server: Server) -> None
 
 
 def test_nothing_there_writes_nothing(server: Server) -> None:
+    server.on[REPOSITORIES] = Reply(body=b"[]")
     plan, values = server.run(RemoveBuilds, removal("1"))
     assert not plan.changed
     assert values["deleted"] == []
-    assert server.asked == [LIST]
+    assert server.asked == [LIST, REPOSITORIES]
+
+
+@pytest.mark.parametrize("make", [RetainBuilds, RemoveBuilds])
+def test_a_wrong_address_is_no_name_without_builds(server: Server, make: Any) -> None:
+    error = server.fails(make, {**retention(count=1), **removal("1")})
+    assert error.kind == "not_found"
+    assert "there is no repository manager at this address" in error.message
 
 
 def test_a_server_that_takes_the_list_for_one_number_gets_them_one_by_one(server: Server) -> None:

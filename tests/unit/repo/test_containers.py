@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import containers
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo import containers, paging
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.image_promotion import (
     PromoteImage,
 )
@@ -94,7 +95,83 @@ def test_a_server_that_repeats_itself_comes_to_an_end(server: Server) -> None:
     same = Reply(200, {"tags": ["a", "b"]}, {"Link": '</v2/x?last=b&n=2>; rel="next"'})
     server.stub.answer = lambda seen: same
     assert containers.tags(server.client(), "r", "team/app", page=2) == ["a", "b"]
+    assert len(server.asked) == 4
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        # the same page for ever
+        '</v2/team/app/tags/list?n=3>; rel="next"',
+        # a page that the server refuses
+        '</v2/team/app/tags/list?n=3&last=nowhere>; rel="next"',
+        # nothing to ask with
+        '</v2/team/app/tags/list>; rel="next"',
+        '<http://[broken?n=3>; rel="next"',
+    ],
+)
+def test_links_that_lead_nowhere_are_left(server: Server, link: str) -> None:
+    """The rest is asked for by the last tag, or by a count."""
+
+    def answer(seen: Seen) -> Reply:
+        query = parse_qs(urlsplit(seen.target).query)
+        if query.get("last") == ["nowhere"]:
+            return Reply(400, "last: not a number")
+        return Reply(200, Registry(None)(seen).body, {"Link": link})
+
+    server.stub.answer = answer
+    assert containers.tags(server.client(), "r", "team/app", page=3) == ALL
+    assert len(server.asked) <= 7
+
+
+def test_a_next_page_that_is_named_and_refused_is_a_failure(server: Server) -> None:
+    first = Reply(200, {"tags": ["a", "b"]}, {"Link": '</v2/x?last=b&n=2>; rel="next"'})
+    server.stub.replies = [first]
+    server.stub.answer = lambda seen: Reply(404)
+    with pytest.raises(ToolchainError) as caught:
+        containers.tags(server.client(), "r", "team/app", page=2)
+    assert caught.value.kind == "protocol"
+
+
+def test_an_empty_page_behind_a_link_is_the_end(server: Server) -> None:
+    first = Reply(200, {"tags": ["a", "b"]}, {"Link": '</v2/x?last=b&n=2>; rel="next"'})
+    server.stub.replies = [first, Reply(200, {"tags": None})]
+    assert containers.tags(server.client(), "r", "team/app", page=2) == ["a", "b"]
     assert len(server.asked) == 2
+
+
+def test_a_list_without_an_end_is_left(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paging, "_MOST_PAGES", 5)
+
+    def answer(seen: Seen) -> Reply:
+        link = f'</v2/x?n=1&last={len(server.asked)}>; rel="next"'
+        return Reply(200, {"tags": [str(len(server.asked))]}, {"Link": link})
+
+    server.stub.answer = answer
+    with pytest.raises(ToolchainError, match="did not end after 5 pages"):
+        containers.tags(server.client(), "r", "team/app")
+    assert len(server.asked) == 5
+
+
+def test_a_registry_that_ignores_the_size_of_a_page_gave_everything(server: Server) -> None:
+    server.stub.answer = lambda seen: Reply(body={"tags": ["b", "latest", "a"]})
+    assert containers.tags(server.client(), "r", "team/app", page=2) == ["b", "latest", "a"]
+    assert len(server.asked) == 1
+
+
+def test_all_pages_of_the_catalog_are_read(server: Server) -> None:
+    pages = {"": ["a", "team/b"], "team/b": ["team/c"]}
+
+    def answer(seen: Seen) -> Reply:
+        assert seen.path == "/base/api/docker/r/v2/_catalog"
+        last = parse_qs(urlsplit(seen.target).query).get("last", [""])[0]
+        link = {"Link": '</v2/_catalog?last=team%2Fb&n=2>; rel="next"'} if last == "" else {}
+        return Reply(200, {"repositories": pages[last]}, link)
+
+    server.stub.answer = answer
+    assert containers.images(server.client(), "r", page=2) == ["a", "team/b", "team/c"]
+    server.stub.answer = lambda seen: Reply(404)
+    assert containers.images(server.client(), "r") is None
 
 
 def test_a_server_that_does_not_know_a_tag_as_the_last_one(server: Server) -> None:
@@ -119,7 +196,7 @@ PROMOTE = "POST /api/docker/src/v2/promote"
 
 
 def options(**given: Any) -> dict[str, Any]:
-    names = ("target_image", "tag", "target_tag")
+    names = ("target_image", "tag", "tags", "target_tag")
     defaults = {"repo": "src", "target_repo": "dst", "image": "team/app", "copy": True}
     return {**dict.fromkeys(names), **defaults, "all_tags": False, "force": False, **given}
 
@@ -132,6 +209,14 @@ def digest(value: str) -> Reply:
     return Reply(200, headers={"Docker-Content-Digest": value})
 
 
+def shown(
+    tag: str, action: str, source: str | None = ONE, target: str | None = ONE
+) -> dict[str, Any]:
+    """An entry of the return value `tags`."""
+    digests = {"source_digest": source, "target_digest": target}
+    return {"tag": tag, "target_tag": tag, "action": action, **digests}
+
+
 def tags(*names: str) -> Reply:
     return Reply(body={"tags": list(names)})
 
@@ -140,7 +225,12 @@ def test_the_same_digest_is_unchanged(server: Server) -> None:
     server.on[head("src", "1")] = server.on[head("dst", "1")] = digest(ONE)
     plan, values = server.run(PromoteImage, options(tag="1"))
     assert not plan.changed
-    assert values == {"source_digest": ONE, "target_digest": ONE, "message": ""}
+    assert values == {
+        "source_digest": ONE,
+        "target_digest": ONE,
+        "tags": [shown("1", "unchanged")],
+        "message": "",
+    }
     accepted = server.stub.seen[0].headers["Accept"]
     for kind in ("oci.image.index", "oci.image.manifest", "manifest.list.v2", "manifest.v2"):
         assert kind in accepted
@@ -157,6 +247,7 @@ def test_another_digest_is_overwritten_and_named(server: Server) -> None:
     assert values == {
         "source_digest": ONE,
         "target_digest": ONE,
+        "tags": [shown("1", "promoted")],
         "message": "Promotion ended successfully",
     }
     assert server.bodies(PROMOTE) == [
@@ -186,7 +277,12 @@ def test_tags_only(server: Server) -> None:
     assert values["source_digest"] is None
     plan, values = server.run(PromoteImage, options(tag="2"))
     assert plan.changed
-    assert values == {"source_digest": None, "target_digest": None, "message": "ok"}
+    assert values == {
+        "source_digest": None,
+        "target_digest": None,
+        "tags": [shown("2", "promoted", None, None)],
+        "message": "ok",
+    }
 
 
 def test_a_copy_on_a_server_with_tags_only_needs_no_source(server: Server) -> None:
@@ -197,16 +293,60 @@ def test_a_copy_on_a_server_with_tags_only_needs_no_source(server: Server) -> No
 
 
 def test_a_move(server: Server) -> None:
-    server.on[head("src", "1")] = server.on[head("dst", "1")] = digest(ONE)
+    server.on[head("src", "1")] = [digest(ONE), Reply(404)]
+    server.on[head("dst", "1")] = digest(ONE)
     server.on[PROMOTE] = Reply(200)
     plan, _ignored = server.run(PromoteImage, options(tag="1", copy=False))
     assert plan.changed
     assert plan.before == {"src/team/app:1": ONE, "dst/team/app:1": ONE}
     assert plan.after == {"dst/team/app:1": ONE}
-    server.on[head("src", "1")] = Reply(404)
     plan, values = server.run(PromoteImage, options(tag="1", copy=False, force=True))
     assert not plan.changed
-    assert values == {"source_digest": None, "target_digest": ONE, "message": ""}
+    assert values == {
+        "source_digest": None,
+        "target_digest": ONE,
+        "tags": [shown("1", "unchanged", None)],
+        "message": "",
+    }
+
+
+def test_a_move_that_leaves_the_source_is_a_failure(server: Server) -> None:
+    server.on[head("src", "1")] = digest(ONE)
+    server.on[head("dst", "1")] = [Reply(404), digest(ONE)]
+    server.on[PROMOTE] = Reply(200, "Promotion ended successfully")
+    error = server.fails(PromoteImage, options(tag="1", copy=False))
+    assert error.kind == "failed"
+    assert "src/team/app:1 is still there" in error.message
+    assert "Promotion ended successfully" in error.message
+    assert error.detail == "Promotion ended successfully"
+    assert error.result["tags"][0]["action"] == "failed"
+
+
+def test_a_move_of_all_tags_that_leaves_one_is_a_failure(server: Server) -> None:
+    listing = "GET /api/container/{}/v2/team/app/tags/list?n=1000"
+    server.dialect = "generic"
+    server.on[listing.format("src")] = [tags("1", "2"), tags("2")]
+    server.on[listing.format("dst")] = [Reply(404), tags("1", "2")]
+    server.on["POST /api/container/src/v2/promote"] = Reply(200, "ok")
+    # a server without links is asked whether more pages follow
+    for repo, last in (("src", "2"), ("dst", "2")):
+        server.on[listing.format(repo) + f"&last={last}"] = tags()
+    error = server.fails(PromoteImage, options(all_tags=True, copy=False))
+    assert "src/team/app:2 is still there" in error.message
+    assert "src/team/app:1" not in error.message
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_a_move_whose_answer_got_lost_is_looked_up(server: Server, left: bool) -> None:
+    server.on[head("src", "1")] = [digest(ONE), digest(ONE) if left else Reply(404)]
+    server.on[head("dst", "1")] = [Reply(404), digest(ONE)]
+    server.on[PROMOTE] = Reply(cut=True)
+    if left:
+        assert server.fails(PromoteImage, options(tag="1", copy=False)).unanswered
+    else:
+        _plan, values = server.run(PromoteImage, options(tag="1", copy=False))
+        assert values["tags"] == [shown("1", "promoted")]
+    assert server.asked.count(PROMOTE) == 1
 
 
 @pytest.mark.parametrize("copy", [True, False])
@@ -238,6 +378,91 @@ def test_all_tags_are_compared_one_by_one(server: Server) -> None:
     assert "tag" not in server.bodies(PROMOTE)[0]
     plan, _ignored = server.run(PromoteImage, options(all_tags=True))
     assert not plan.changed
+
+
+def test_an_image_without_tags_cannot_be_promoted(server: Server) -> None:
+    server.on["GET /api/docker/src/v2/team/app/tags/list?n=1000"] = Reply(body={"tags": None})
+    for copy in (True, False):
+        error = server.fails(PromoteImage, options(all_tags=True, copy=copy))
+        assert error.kind == "not_found"
+        assert "has no tags" in error.message
+
+
+def test_a_list_of_tags(server: Server) -> None:
+    """What is there already is not sent again; every other tag is a request of its own."""
+    for tag, source, target in (("1", ONE, ONE), ("2", TWO, ONE), ("3", ONE, None)):
+        server.on[head("src", tag)] = digest(source)
+        there = Reply(404) if target is None else digest(target)
+        server.on[head("dst", tag)] = [there, digest(source)]
+    server.on[PROMOTE] = Reply(200, "Promotion ended successfully")
+    wanted = options(tags=["1", "2", "3", "2"])
+    plan, predicted = server.run(PromoteImage, wanted, check=True)
+    assert PROMOTE not in server.asked
+    server.on[head("dst", "2")] = [digest(ONE), digest(TWO)]
+    server.on[head("dst", "3")] = [Reply(404), digest(ONE)]
+    server.warnings.clear()
+    plan, values = server.run(PromoteImage, wanted)
+    assert plan.before == {"dst/team/app:2": ONE}
+    assert plan.after == {"dst/team/app:2": TWO, "dst/team/app:3": ONE}
+    assert server.warnings == [f"the promotion overwrites 'dst/team/app:2', which holds {ONE}"]
+    assert values["tags"] == [
+        shown("1", "unchanged"),
+        shown("2", "promoted", TWO, TWO),
+        shown("3", "promoted"),
+    ]
+    assert predicted == {**values, "message": ""}
+    assert values["message"] == "Promotion ended successfully"
+    assert (values["source_digest"], values["target_digest"]) == (None, None)
+    assert sorted(body["tag"] for body in server.bodies(PROMOTE)) == ["2", "3"]
+    plan, _values = server.run(PromoteImage, wanted)
+    assert not plan.changed
+
+
+def test_a_tag_that_fails_does_not_hide_the_others(server: Server) -> None:
+    for tag in ("1", "2", "3"):
+        server.on[head("src", tag)] = digest(ONE)
+        server.on[head("dst", tag)] = [Reply(404), digest(ONE)]
+
+    def promote(seen: Seen) -> Reply:
+        refused = json.loads(seen.body)["tag"] in ("1", "3")
+        return Reply(403, "no right to do so") if refused else Reply(200, "ok")
+
+    server.on[PROMOTE] = promote
+    error = server.fails(PromoteImage, options(tags=["1", "2", "3"]))
+    assert error.kind == "permission"
+    assert error.message.endswith("2 of 3 tags were not promoted: 1, 3")
+    entries = error.result["tags"]
+    assert [one["action"] for one in entries] == ["failed", "promoted", "failed"]
+    assert all("no right to do so" in entries[index]["error"] for index in (0, 2))
+    assert "src/team/app:3" in entries[2]["error"]
+
+
+def test_tags_that_are_missing_are_all_named_before_anything_is_promoted(server: Server) -> None:
+    server.on[head("src", "1")] = digest(ONE)
+    server.on[head("dst", "3")] = digest(ONE)
+    error = server.fails(PromoteImage, options(tags=["1", "2", "3"]))
+    assert error.kind == "not_found"
+    assert "'src/team/app:2', 'src/team/app:3'" in error.message
+    assert [one["action"] for one in error.result["tags"]] == ["unchanged", "failed", "failed"]
+    assert PROMOTE not in server.asked
+
+
+def test_an_empty_list_of_tags_promotes_nothing(server: Server) -> None:
+    plan, values = server.run(PromoteImage, options(tags=[]))
+    assert not plan.changed
+    assert values["tags"] == []
+    assert server.asked == []
+
+
+def test_a_list_of_tags_on_a_server_that_shows_names_only(server: Server) -> None:
+    server.dialect = "generic"
+    listing = "GET /api/container/{}/v2/team/app/tags/list?n=1000"
+    server.on[listing.format("src")] = tags("1", "2")
+    server.on[listing.format("dst")] = [tags("1"), tags("1", "2")]
+    server.on["POST /api/container/src/v2/promote"] = Reply(200, "ok")
+    plan, values = server.run(PromoteImage, options(tags=["1", "2"]))
+    assert plan.changed
+    assert [one["action"] for one in values["tags"]] == ["unchanged", "promoted"]
 
 
 def test_a_lost_answer_is_looked_up(server: Server) -> None:
@@ -310,6 +535,11 @@ def test_an_empty_404_is_explained(server: Server) -> None:
     [
         {},
         {"tag": "1", "all_tags": True},
+        {"tag": "1", "tags": ["2"]},
+        {"tags": ["1"], "all_tags": True},
+        {"tags": ["1", " "]},
+        {"tags": ["1"], "target_tag": "2"},
+        {"tags": ["1"], "target_repo": "src"},
         {"tag": ""},
         {"all_tags": True, "target_tag": "2"},
         {"tag": "1", "target_repo": "src"},

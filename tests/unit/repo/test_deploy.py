@@ -163,6 +163,8 @@ def test_other_content_than_was_sent_is_a_failure(server: Server) -> None:
     error = server.fails(deploy.operation, options(path="a", content="x"))
     assert error.kind == "failed"
     assert sums("y")["sha256"] in error.message
+    assert error.detail is not None
+    assert sums("y")["sha1"] in error.detail
 
 
 def test_a_server_that_does_not_know_head_is_asked_for_the_listing(server: Server) -> None:
@@ -230,6 +232,72 @@ def test_a_lost_answer_is_looked_up_and_nothing_is_sent_twice(server: Server) ->
     error = server.fails(deploy.operation, options(path="a", content="x"))
     assert error.kind == "network"
     assert error.unanswered
+
+
+@pytest.mark.parametrize(("option", "asked"), [(None, 10), (True, 12), (False, 0)])
+def test_small_files_that_the_server_never_knows_are_sent_unasked(
+    server: Server, tmp_path: Path, option: bool | None, asked: int
+) -> None:
+    for number in range(12):
+        (tmp_path / f"{number:02}.txt").write_text(f"text {number}")
+
+    def put(seen: Seen) -> Reply:
+        by_checksum = seen.headers.get("X-Checksum-Deploy") == "true"
+        return Reply(404) if by_checksum else stored(seen.body.decode())
+
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on["GET /api/storage/r/t?list"] = Reply(404)
+    server.on.update({f"PUT /r/t/{number:02}.txt": put for number in range(12)})
+    given = options(path="t", src=f"{tmp_path}/", parallel=1, checksum_deploy=option)
+    _plan, values = server.run(deploy.operation, given)
+    assert {action for _path, action in actions(values)} == {"uploaded"}
+    asking = [seen for seen in server.stub.seen if "X-Checksum-Deploy" in seen.headers]
+    assert len(asking) == asked
+
+
+def test_one_known_file_makes_asking_worth_while_again(server: Server, tmp_path: Path) -> None:
+    for number in range(20):
+        (tmp_path / f"{number:02}.txt").write_text(f"text {number}")
+
+    def put(seen: Seen) -> Reply:
+        if "X-Checksum-Deploy" not in seen.headers:
+            return stored(seen.body.decode())
+        return stored("text 9") if seen.path.endswith("/09.txt") else Reply(404)
+
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on.update({f"PUT /r/t/{number:02}.txt": put for number in range(20)})
+    given = options(path="t", src=f"{tmp_path}/", parallel=1)
+    _plan, values = server.run(deploy.operation, given)
+    assert [path for path, action in actions(values) if action == "checksum_deployed"] == [
+        "t/09.txt"
+    ]
+    asking = [seen for seen in server.stub.seen if "X-Checksum-Deploy" in seen.headers]
+    assert len(asking) == 20
+
+
+def test_large_files_are_always_asked_for(server: Server, tmp_path: Path) -> None:
+    for number in range(12):
+        (tmp_path / f"{number:02}.bin").write_bytes(bytes([number]) * 64 * 1024)
+    server.on["GET /api/repositories/r"] = LOCAL
+
+    def put(seen: Seen) -> Reply:
+        by_checksum = "X-Checksum-Deploy" in seen.headers
+        return Reply(404) if by_checksum else stored(seen.body.decode())
+
+    server.on.update({f"PUT /r/t/{number:02}.bin": put for number in range(12)})
+    server.run(deploy.operation, options(path="t", src=f"{tmp_path}/"))
+    asking = [seen for seen in server.stub.seen if "X-Checksum-Deploy" in seen.headers]
+    assert len(asking) == 12
+
+
+def test_an_empty_file_is_sent_with_its_length(server: Server) -> None:
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on["PUT /r/a"] = [Reply(404), stored("")]
+    _plan, values = server.run(deploy.operation, options(path="a", content=""))
+    assert actions(values) == [("a", "uploaded")]
+    sent = server.stub.seen[-1]
+    assert sent.headers["Content-Length"] == "0"
+    assert "Transfer-Encoding" not in sent.headers
 
 
 # --- properties
@@ -422,6 +490,7 @@ def test_entries_that_are_not_there_are_a_failure(
     assert error.kind == "failed"
     assert "docs/img/logo.svg" in error.message
     assert error.detail == "made a folder"
+    assert error.message.endswith("the server said: made a folder")
 
 
 # --- deleting

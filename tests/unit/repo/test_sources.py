@@ -125,11 +125,25 @@ def test_content_needs_the_path_of_a_file(path: str) -> None:
     assert caught.value.kind == "invalid"
 
 
-def test_digests_in_one_pass() -> None:
-    content = os.urandom(3_000_001)
-    assert digests_of(io.BytesIO(content)) == Digests(
-        3_000_001, hashlib.sha256(content).hexdigest(), hashlib.sha1(content).hexdigest()
+@pytest.mark.parametrize("size", [0, 1, 2 * 1024 * 1024, 5_000_001])
+def test_digests_in_one_pass(size: int) -> None:
+    content = os.urandom(size)
+
+    class Once(io.BytesIO):
+        """Counts what is read."""
+
+        count = 0
+
+        def read(self, amount: int | None = -1) -> bytes:
+            block = super().read(amount)
+            self.count += len(block)
+            return block
+
+    stream = Once(content)
+    assert digests_of(stream) == Digests(
+        size, hashlib.sha256(content).hexdigest(), hashlib.sha1(content).hexdigest()
     )
+    assert stream.count == size
 
 
 def archive(path: Path, entries: dict[str, bytes]) -> Path:

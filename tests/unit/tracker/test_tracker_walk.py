@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import math
 import threading
+import tracemalloc
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -107,6 +108,33 @@ def test_every_walk_gives_what_was_asked_for_in_order(
         step = min(cap, page_size)
         assert len(server.asked) <= math.ceil(len(expected) / step) + 2
     assert found.warnings == []
+
+
+@pytest.mark.parametrize(("page_size", "cap"), [(100, 1000), (1000, 100), (1000, 1000)])
+def test_fifty_thousand_issues_cost_as_many_requests_as_pages(page_size: int, cap: int) -> None:
+    server = Server(50_000, cap=cap)
+    found = walk(server, page_size=page_size)
+    assert numbers(found) == server.matches
+    assert found.complete
+    assert len(server.asked) == 50_000 / min(page_size, cap)
+
+
+def test_memory_holds_the_result_and_a_few_pages() -> None:
+    def ask(start: int, size: int) -> dict[str, Any]:
+        page = issues_of(*range(start, start + size))
+        padding = {f"field{number}": "x" * 50 + str(start) for number in range(5)}
+        page = [{**issue, "fields": dict(padding)} for issue in page]
+        return {"issues": page, "startAt": start, "total": 50_000, "other": str(start) * 50_000}
+
+    ask(0, 100)
+    tracemalloc.start()
+    try:
+        found = walk(ask, page_size=100)
+        kept, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(found.issues) == 50_000
+    assert peak < kept * 1.25  # the marks of what was seen, and the pages under way
 
 
 def test_pages_are_read_in_parallel_by_the_size_that_the_server_returned() -> None:

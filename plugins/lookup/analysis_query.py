@@ -1,0 +1,72 @@
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: analysis_query
+short_description: Issues of the code analysis server
+version_added: 0.1.0
+description:
+  - Returns the issues of the projects, each project's issues after those of the one before.
+  - A list that is not every match is warned of. A search by a build that the project does not have is an error.
+  - Use C(query), so that a single issue comes as a list, too.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.analysis_plugin
+  - delivery.toolchain.analysis_search
+options:
+  _terms:
+    description: Names of projects.
+    type: list
+    elements: str
+    required: true
+  query:
+    description:
+      - Search text, as V(state:New severity:1-3). Not given means all issues.
+      - The filter P(delivery.toolchain.analysis_query#filter) makes it from a dict.
+    type: str
+seealso:
+  - module: delivery.toolchain.analysis_issue_info
+  - plugin: delivery.toolchain.analysis_query
+    plugin_type: filter
+"""
+
+EXAMPLES = r"""
+- name: Show the files with new issues
+  ansible.builtin.debug:
+    msg: "{{ issues | map(attribute='file') | unique }}"
+  vars:
+    new: "{{ {'build_exact': 'build_10', 'state': 'New'} | delivery.toolchain.analysis_query }}"
+    issues: "{{ query('delivery.toolchain.analysis_query', 'toolchain', query=new) }}"
+"""
+
+RETURN = r"""
+_list:
+  description: The issues as the server gives them.
+  type: list
+  elements: dict
+"""
+
+from typing import Any
+
+from ansible.plugins.lookup import LookupBase
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import search
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
+
+_OPTIONS = ("query", "view", "limit")
+
+
+class LookupModule(LookupBase):
+    def run(
+        self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
+    ) -> list[dict[str, Any]]:
+        self.set_options(var_options=variables, direct=kwargs)
+        options = {name: self.get_option(name) for name in _OPTIONS}
+        found: list[dict[str, Any]] = []
+        for term in terms:
+            params = {**options, "project": str(term)}
+            found += lookups.ask("analysis", self.get_option, params, search.issues)
+        return found

@@ -1,0 +1,62 @@
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: docker_images
+short_description: Container images of repositories with their tags
+version_added: 0.1.0
+description:
+  - Returns all images of repositories with their tags, in the order of the server, each repository's images after those of
+    the one before.
+  - Use C(query), so that a single image comes as a list, too.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.repo_plugin
+  - delivery.toolchain.docker_images
+options:
+  _terms:
+    description: Keys of repositories.
+    type: list
+    elements: str
+    required: true
+seealso:
+  - module: delivery.toolchain.docker_image_info
+  - plugin: delivery.toolchain.docker_tags
+    plugin_type: lookup
+"""
+
+EXAMPLES = r"""
+- name: Show the names of all released images
+  ansible.builtin.debug:
+    msg: "{{ query('delivery.toolchain.docker_images', 'docker-release-local') | map(attribute='name') }}"
+"""
+
+RETURN = r"""
+_list:
+  description: The images, each with C(name) and C(tags), which is V(null) where the server lists the image, but not its tags.
+  type: list
+  elements: dict
+"""
+
+from typing import Any
+
+from ansible.plugins.lookup import LookupBase
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo import image_info
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
+
+
+class LookupModule(LookupBase):
+    def run(
+        self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
+    ) -> list[dict[str, Any]]:
+        self.set_options(var_options=variables, direct=kwargs)
+        options = {"page_size": self.get_option("page_size")}
+        found: list[dict[str, Any]] = []
+        for term in terms:
+            params = {**options, "repo": str(term)}
+            found += lookups.ask("repo", self.get_option, params, image_info.images)
+        return found

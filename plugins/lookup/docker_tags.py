@@ -1,0 +1,65 @@
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: docker_tags
+short_description: Tags of container images
+version_added: 0.1.0
+description:
+  - Returns all tags of images, in the order of the server, each image's tags after those of the one before.
+  - Use C(query), so that a single tag comes as a list, too. An image that is not there is an error.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.repo_plugin
+  - delivery.toolchain.docker_images
+options:
+  _terms:
+    description: Names of images, as V(team/application).
+    type: list
+    elements: str
+    required: true
+  repo:
+    description: Key of the repository.
+    type: str
+    required: true
+seealso:
+  - module: delivery.toolchain.docker_image_info
+  - plugin: delivery.toolchain.docker_images
+    plugin_type: lookup
+"""
+
+EXAMPLES = r"""
+- name: Is a tag there already?
+  ansible.builtin.debug:
+    msg: "{{ '1.0.0' in query('delivery.toolchain.docker_tags', 'delivery/agent', repo='docker-release-local') }}"
+"""
+
+RETURN = r"""
+_list:
+  description: The tags.
+  type: list
+  elements: str
+"""
+
+from typing import Any
+
+from ansible.plugins.lookup import LookupBase
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo import image_info
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
+
+
+class LookupModule(LookupBase):
+    def run(
+        self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
+    ) -> list[str]:
+        self.set_options(var_options=variables, direct=kwargs)
+        options = {name: self.get_option(name) for name in ("repo", "page_size")}
+        found: list[str] = []
+        for term in terms:
+            params = {**options, "image": str(term)}
+            found += lookups.ask("repo", self.get_option, params, image_info.tags)
+        return found

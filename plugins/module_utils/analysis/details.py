@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Single issues with their history (written interface, 4.5: C(issue_details))."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..core.errors import ToolchainError
+from ..core.pool import bounded
+from .answers import Record, entries
+from .client import Call, Client
+
+
+def read(client: Client, project: str, ids: Iterable[int], parallel: int = 1) -> dict[int, Record]:
+    """The issues by their ids; C(not_found) with all those that are not there.
+
+    Server facts: the id of such a record is a text; an unknown id may be answered with no record.
+    """
+
+    def one(number: int) -> tuple[int, Record | None]:
+        what = f"reading the issue {number} of the project '{project}'"
+        try:
+            found = client.ask(what, Call("issue_details", {"project": project, "id": number}))
+        except ToolchainError as error:
+            if error.kind != "not_found" or _of_project(error):
+                raise
+            return number, None
+        return number, {**found[0], "id": number} if found else None
+
+    issues: dict[int, Record] = {}
+    missing: list[str] = []
+    for number, record in bounded(parallel, one, ids):
+        if record is None:
+            missing.append(str(number))
+        else:
+            issues[number] = record
+    if missing:
+        raise ToolchainError(
+            "not_found", f"the project '{project}' has no issue {', '.join(missing)}"
+        )
+    return issues
+
+
+def _of_project(error: ToolchainError) -> bool:
+    """Whether it is the project that the server does not find."""
+    return (error.detail or "").lower().startswith("project")
+
+
+def newest_comment(record: Record) -> Any:
+    """The newest comment of an issue, an empty text where it has none; C(None) where the server
+    does not show its history.
+
+    Server fact: each change is an entry C(date) (epoch ms), C(userid), C(status), C(comment); a
+    change without a comment has an empty one.
+    """
+    if "history" not in record:
+        return None
+    commented = [each for each in entries(record, "history") if each.get("comment")]
+    newest = max(commented, key=_date, default={"comment": ""})
+    return newest["comment"]
+
+
+def _date(entry: Record) -> int:
+    text = str(entry.get("date"))
+    return int(text) if text.isdecimal() else 0

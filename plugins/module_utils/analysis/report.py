@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reports on a project (written interface, 4.5: C(report), C(metrics), C(fchurns))."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.errors import ToolchainError, invalid
+from ..core.plan import Reading
+from ..core.task import Task
+from .answers import Record
+from .client import Call, Client
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A kind of report.
+
+    :param parameters: the server's names of the options that it takes
+    :param optional: options that only some servers take
+    :param one: whether the answer is one record, else there is one per line
+    """
+
+    action: str
+    parameters: Mapping[str, str]
+    optional: Mapping[str, str]
+    required: tuple[str, ...]
+    one: bool
+
+
+#: C(filterQuery), and the project of C(fchurns), are server facts (analysis 4.3). A filter that a
+#: server does not know is never left out: the report would be about something else.
+_KINDS = {
+    "report": _Kind(
+        "report",
+        {"project": "project", "build": "build", "x": "x", "y": "y", "query": "filterQuery"},
+        {},
+        ("project",),
+        one=True,
+    ),
+    "metrics": _Kind(
+        "metrics", {"project": "project", "query": "query"}, {}, ("project",), one=False
+    ),
+    "churns": _Kind("fchurns", {"component": "component"}, {"project": "project"}, (), one=True),
+}
+_OPTIONS = ("project", "build", "x", "y", "query", "component")
+
+
+def operation(task: Task) -> Reading:
+    """The operation of the module: C(report)."""
+    params = task.params
+    name, kind = params["kind"], _KINDS[params["kind"]]
+    for option in _OPTIONS:
+        given = params[option] is not None
+        if given and option not in {**kind.parameters, **kind.optional}:
+            raise invalid(f"{option} does not go with a report of the kind {name}")
+        if params[option] == "" or (option in kind.required and not given):
+            raise invalid(f"a report of the kind {name} needs {option}, and it must not be empty")
+    subject = params["project"] or params["component"]
+    what = f"making the {name} report" + (f" on '{subject}'" if subject else "")
+    call = Call(
+        kind.action,
+        {name: params[option] for option, name in kind.parameters.items()},
+        {name: params[option] for option, name in kind.optional.items() if params[option]},
+    )
+
+    def read() -> Mapping[str, Any]:
+        records = Client(task).ask(what, call)
+        return {"report": _one(task, what, records) if kind.one else records}
+
+    return Reading(read)
+
+
+def _one(task: Task, what: str, records: list[Record]) -> Record:
+    """The only record; what it warns of becomes warnings of the task."""
+    if len(records) != 1:
+        raise ToolchainError(
+            "protocol", f"{what}: the server answered with {len(records)} records instead of one"
+        )
+    warnings = records[0].get("warnings")
+    for warning in warnings if isinstance(warnings, list) else []:
+        task.warn(f"{what}: {warning}")
+    return records[0]

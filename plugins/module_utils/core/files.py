@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import IO
+
+from .errors import ToolchainError
+from .sessions import REQUEST_ERRORS
+
+# A link that somebody put there under the temporary name is not followed.
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+@contextmanager
+def replacing(path: str, mode: int | None = None) -> Iterator[IO[bytes]]:
+    """A new file that takes the place of C(path) when the block ends well; else nothing is left.
+
+    It lies in the folder of C(path) from the beginning, so that no other file system comes between,
+    and keeps the owner of the file that it replaces where that is allowed. C(failed) where the disk
+    refuses.
+
+    :param mode: its permissions from the first moment on, whatever the umask; C(None): those of the
+        file that it replaces, else what the umask leaves
+    """
+    temporary = os.path.join(os.path.dirname(path), f".{secrets.token_hex(8)}.part")
+    try:
+        file = os.fdopen(os.open(temporary, _NEW_FILE, 0o666 if mode is None else 0o600), "wb")
+        try:
+            with file:
+                _take_after(path, file.fileno(), mode)
+                yield file
+            os.replace(temporary, path)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+            raise
+    except REQUEST_ERRORS:  # they are errors of the operating system, too, but not of this disk
+        raise
+    except OSError as error:
+        raise ToolchainError("failed", f"writing {path}: {error.strerror or error}") from None
+
+
+def _take_after(path: str, descriptor: int, mode: int | None) -> None:
+    before = None
+    with suppress(FileNotFoundError):
+        before = os.lstat(path)
+    if before is not None and stat.S_ISREG(before.st_mode):
+        with suppress(PermissionError):
+            os.fchown(descriptor, before.st_uid, before.st_gid)
+        mode = before.st_mode & 0o777 if mode is None else mode
+    if mode is not None:
+        os.fchmod(descriptor, mode)
+
+
+def make_folders(path: str) -> list[str]:
+    """Make a folder and those above it that are missing; the new ones, the deepest first."""
+    missing = []
+    folder = os.path.abspath(path)
+    while not os.path.isdir(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise ToolchainError(
+            "failed", f"making the folder {path}: {error.strerror or error}"
+        ) from None
+    return missing

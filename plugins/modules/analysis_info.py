@@ -1,0 +1,212 @@
+#!/usr/bin/python
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: analysis_info
+short_description: Read what the code analysis server and its projects are like
+version_added: 0.1.0
+description:
+  - Reads the parts that O(gather) names, several at once, and returns each under its own key, as the server gives it.
+  - With O(export) it also returns the configuration of the server as M(delivery.toolchain.analysis_config) takes it, so that a
+    server that was set up by hand can be taken under control.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.analysis
+  - delivery.toolchain.attributes.info
+  - delivery.toolchain.attributes.analysis
+options:
+  gather:
+    description:
+      - What to read.
+      - V(builds), V(modules), V(views), V(taxonomies), V(defect_types) and V(project_configuration) are parts of a project and
+        need O(project).
+    type: list
+    elements: str
+    choices:
+      - version
+      - license
+      - task_status
+      - import_status
+      - projects
+      - roles
+      - role_assignments
+      - users
+      - groups
+      - builds
+      - modules
+      - views
+      - taxonomies
+      - defect_types
+      - project_configuration
+    default: [version]
+  project:
+    description:
+      - Name of the project.
+      - For O(export) it may be a list of names. Not given means all projects.
+    type: raw
+  build:
+    description: Name of the build whose RV(project_configuration) is read. Not given means what the server takes, mostly the newest.
+    type: str
+  feature:
+    description: Feature whose RV(license) is read. Not given means all, where the server can do that.
+    type: str
+  search:
+    description:
+      - Limits RV(roles) and RV(role_assignments) to names that hold this text, on real servers with C(+) before it to exactly this name.
+      - Limits RV(users) and RV(groups) to names that fit this pattern, in which C(*) stands for any characters.
+    type: str
+  limit:
+    description: Most RV(users) and RV(groups) to read. Not given means all. A list as long as its limit is warned of.
+    type: int
+  export:
+    description: Whether to return the configuration of the server, too.
+    type: bool
+    default: false
+seealso:
+  - module: delivery.toolchain.analysis_config
+"""
+
+EXAMPLES = r"""
+- name: Read the version and the licenses
+  delivery.toolchain.analysis_info:
+    gather: [version, license]
+  register: server
+
+- name: Read who may do what in a project
+  delivery.toolchain.analysis_info:
+    gather: [builds, role_assignments, groups]
+    project: toolchain
+
+- name: Take the configuration of a server that was set up by hand
+  delivery.toolchain.analysis_info:
+    export: true
+  register: exported
+"""
+
+RETURN = r"""
+version:
+  description: The version as the server gives it, with both parts joined as C(full).
+  returned: when O(gather) names it
+  type: dict
+  sample: {"majorVersion": "24", "minorVersion": "2", "full": "24.2"}
+license:
+  description: The licenses of a feature, or of all.
+  returned: when O(gather) names it
+  type: list
+  elements: dict
+  sample: [{"feature": "kwadmin10", "version": "24.2", "count": 5, "permanent": true, "days_to_expiry": -1, "servers": []}]
+task_status:
+  description: The tasks that run on the server.
+  returned: when O(gather) names it
+  type: list
+  elements: dict
+import_status:
+  description: The imports of projects.
+  returned: when O(gather) names it
+  type: list
+  elements: dict
+projects:
+  description: The projects.
+  returned: when O(gather) names it
+  type: list
+  elements: dict
+  sample: [{"id": "toolchain", "name": "toolchain", "creator": "analyst", "description": "The toolchain itself", "tags": ["delivery"]}]
+roles:
+  description: The roles with their permissions.
+  returned: when O(gather) names it
+  type: list
+  elements: dict
+role_assignments:
+  description: The roles with the accounts that have them.
+  returned: when O(gather) names it
+  type: list
+  elements: dict
+users:
+  description: The users with their roles and groups.
+  returned: when O(gather) names it
+  type: list
+  elements: dict
+groups:
+  description: The groups with their users, as far as the server shows them.
+  returned: when O(gather) names it
+  type: list
+  elements: dict
+builds:
+  description: The builds of the project, the newest first.
+  returned: when O(gather) names it
+  type: list
+  elements: dict
+  sample: [{"id": 3, "name": "build_10", "date": 1772323200000, "keepit": false}]
+modules:
+  description: The modules of the project.
+  returned: when O(gather) names it
+  type: list
+  elements: dict
+views:
+  description: The views of the project.
+  returned: when O(gather) names it
+  type: list
+  elements: dict
+taxonomies:
+  description: The taxonomies of the project.
+  returned: when O(gather) names it
+  type: list
+  elements: dict
+  sample: [{"name": "C and C++", "is_custom": false}]
+defect_types:
+  description: The defect types of the project.
+  returned: when O(gather) names it
+  type: list
+  elements: dict
+project_configuration:
+  description: What the analysis of a build was about; real servers give every value as a text.
+  returned: when O(gather) names it
+  type: dict
+  sample: {"build": "build_10", "numberOfFiles": "3", "linesOfCode": "3000"}
+config:
+  description: The lists that M(delivery.toolchain.analysis_config) takes. What is built in is left out.
+  returned: when O(export) is true
+  type: dict
+  sample: {"groups": [{"name": "developers", "users": ["alice", "bob"]}], "modules": [{"project": "toolchain", "name": "core", "paths": ["**/core/*"]}]}
+omitted:
+  description: What a server never shows, and RV(config) therefore does not hold.
+  returned: when O(export) is true
+  type: list
+  elements: str
+  sample: ["users: password"]
+http:
+  description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  returned: always
+  type: dict
+error:
+  description: What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
+  returned: on failure
+  type: dict
+"""
+
+from typing import Any
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import info
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "gather": {"type": "list", "elements": "str", "choices": list(info.PARTS), "default": ["version"]},
+    "project": {"type": "raw"},
+    "build": {"type": "str"},
+    "feature": {"type": "str"},
+    "search": {"type": "str"},
+    "limit": {"type": "int"},
+    "export": {"type": "bool", "default": False},
+}
+
+
+def main() -> None:
+    host.run("analysis", OPTIONS, info.operation)
+
+
+if __name__ == "__main__":
+    main()

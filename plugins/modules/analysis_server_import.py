@@ -1,0 +1,99 @@
+#!/usr/bin/python
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: analysis_server_import
+short_description: Import the settings of another code analysis server
+version_added: 0.1.0
+description:
+  - Starts the import once and waits until the server says that it is over. While it waits, the user sees how far it is.
+  - An answer that got lost is looked up in the status of the imports; the import is never started again blindly.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.analysis
+  - delivery.toolchain.attributes
+  - delivery.toolchain.attributes.analysis
+attributes:
+  idempotent:
+    description: Nothing tells whether a server has these settings already, so that every run imports them.
+    support: none
+options:
+  source_url:
+    description: Address of the server that has the settings.
+    type: str
+    required: true
+  source_username:
+    description: Name of an administrator there.
+    type: str
+    required: true
+  source_password:
+    description: Password of the administrator.
+    type: str
+  wait:
+    description: Whether to wait for the end of the import.
+    type: bool
+    default: true
+  wait_timeout:
+    description: Seconds to wait. When they are over the task fails, and the import goes on.
+    type: float
+    default: 3600
+  poll_interval:
+    description: Most seconds between two looks at the status.
+    type: float
+    default: 5
+seealso:
+  - module: delivery.toolchain.analysis_config
+"""
+
+EXAMPLES = r"""
+- name: Move to a new server
+  delivery.toolchain.analysis_server_import:
+    source_url: https://old-analysis.example.com:8080
+    source_username: admin
+    source_password: "{{ old_server_password }}"
+  vars:
+    old_server_password: source-password-1234567890
+"""
+
+RETURN = r"""
+status:
+  description: What the server shows of the import at its end; empty where it shows nothing, or with O(wait=false).
+  returned: success
+  type: list
+  elements: dict
+http:
+  description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  returned: always
+  type: dict
+error:
+  description: What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
+  returned: on failure
+  type: dict
+"""
+
+from typing import Any
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import (
+    imports,
+    server_import,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "source_url": {"type": "str", "required": True},
+    "source_username": {"type": "str", "required": True},
+    "source_password": {"type": "str", "no_log": True},
+    **imports.WAIT_OPTIONS,
+}
+
+
+def main() -> None:
+    host.run("analysis", OPTIONS, server_import.ServerImportOperation)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+#!/usr/bin/python
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: tracker_issue_info
+short_description: Read issues of the issue tracker by their keys
+version_added: 0.1.0
+description:
+  - Reads issues, several of them in parallel, and gives them as the server does.
+  - An issue that is missing, or that the account may not see, is an error that names all such issues.
+  - A moved issue is found by its former key, too; it carries its new one.
+  - For issues that match a query, or for hundreds of them, M(delivery.toolchain.jql_search) needs fewer requests.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.tracker
+  - delivery.toolchain.attributes.info
+  - delivery.toolchain.attributes.tracker
+options:
+  issue:
+    description: Key (or id) of an issue. Either this or O(issues) is needed.
+    type: str
+  issues:
+    description: Keys (or ids) of several issues. One that is named twice is read once.
+    type: list
+    elements: str
+  fields:
+    description:
+      - Fields to return, as V(summary), V(*navigable) or V(-comment). Not given means all fields.
+      - An empty list returns no field but the key.
+    type: list
+    elements: str
+  expand:
+    description: What to expand in each issue, as V(changelog).
+    type: list
+    elements: str
+  parallel:
+    description: Most issues to read at once.
+    type: int
+    default: 4
+seealso:
+  - module: delivery.toolchain.jql_search
+  - module: delivery.toolchain.tracker_attachment
+"""
+
+EXAMPLES = r"""
+- name: Read an issue
+  delivery.toolchain.tracker_issue_info:
+    issue: REL-2
+    fields: [summary, status]
+  register: found
+
+- name: Read two issues with their names of fields
+  delivery.toolchain.tracker_issue_info:
+    issues: [REL-1, REL-3]
+    expand: [names]
+"""
+
+RETURN = r"""
+issues:
+  description: The issues as the server gives them, in the order in which they were asked for.
+  returned: success
+  type: list
+  elements: dict
+  sample: [{"id": "10001", "key": "REL-1", "fields": {"summary": "Deploy a folder of files in one task"}}]
+http:
+  description: What the task cost, as requests, writes, retries, bytes_sent, bytes_received and seconds.
+  returned: always
+  type: dict
+  sample: {"requests": 1, "writes": 0, "retries": 0, "bytes_sent": 0, "bytes_received": 512, "seconds": 0.012}
+error:
+  description: What went wrong, as kind, status, method, url and detail.
+  returned: failure
+  type: dict
+  sample: {"kind": "not_found", "status": 404, "method": "GET", "url": "https://tracker.example/rest/api/2/issue/REL-999", "detail": "Issue Does Not Exist"}
+"""
+
+from typing import Any
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import issues
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "issue": {"type": "str"},
+    "issues": {"type": "list", "elements": "str"},
+    "fields": {"type": "list", "elements": "str"},
+    "expand": {"type": "list", "elements": "str"},
+    "parallel": {"type": "int", "default": 4},
+}
+EITHER = [("issue", "issues")]
+
+
+def main() -> None:
+    host.run(
+        "tracker", OPTIONS, issues.operation, mutually_exclusive=EITHER, required_one_of=EITHER
+    )
+
+
+if __name__ == "__main__":
+    main()

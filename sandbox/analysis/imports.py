@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Imports from other servers (written interface 4.5; server facts, analysis 4.3).
+
+Both answer with an empty body and go on in the background. Which members the records of
+`import_status` have is not documented: those here are an assumption.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sandbox.analysis import projects
+from sandbox.analysis.answers import Call, Record, Refused
+from sandbox.context import Context
+
+IMPORTS, SOURCES = "analysis.import", "analysis.source"
+# The name under which the settings of a server are shown: there is no project of that name.
+SERVER = "(server configuration)"
+
+
+def seed_source(context: Context, data: dict[str, Any]) -> None:
+    """Another server: `url, username, password` and its `projects`, as the seed has them."""
+    context.store.put(SOURCES, data["url"].rstrip("/"), data)
+
+
+def import_project(call: Call) -> None:
+    name = call.required("project")
+    if call.context.store.get(projects.PROJECTS, name) is not None:
+        raise Refused(400, f"Project {name} already exists")
+    _start(call, name)
+
+
+def import_server_configuration(call: Call) -> None:
+    _start(call, SERVER)
+
+
+def _start(call: Call, project: str) -> None:
+    """Begin; whatever is wrong with the source is seen later, in the status."""
+    url, user = call.required("sourceURL").rstrip("/"), call.required("sourceAdmin")
+    number = call.context.store.next_id(IMPORTS)
+    begun = {
+        "project": project,
+        "started": call.context.now_ms(),
+        "failure": _failure(call, url, user, project),
+        "source": url,
+        "over": False,
+    }
+    call.context.store.put(IMPORTS, f"{number:06d}", begun)
+
+
+def _failure(call: Call, url: str, user: str, project: str) -> str | None:
+    source = call.context.store.get(SOURCES, url)
+    if source is None:
+        return f"Cannot connect to {url}"
+    if (user, call.text("sourcePassword")) != (source["username"], source["password"]):
+        return f"Login to {url} failed"
+    there = [each["name"] for each in source.get("projects") or []]
+    return None if project in (SERVER, *there) else f"Project {project} does not exist on {url}"
+
+
+def finish_due(context: Context) -> None:
+    """Bring what is due by now to its end: the project is there, or the import has failed."""
+    for key, begun in context.store.items(IMPORTS):
+        if begun["over"] or _percent(context, begun) < 100:
+            continue
+        if begun["failure"] is None and begun["project"] != SERVER:
+            source = context.store.get(SOURCES, begun["source"]) or {}
+            (found,) = (each for each in source["projects"] if each["name"] == begun["project"])
+            projects.seed(context, found)
+        context.store.put(IMPORTS, key, {**begun, "over": True})
+
+
+def _percent(context: Context, begun: dict[str, Any]) -> int:
+    length = max(1, int(context.settings("analysis")["import_ms"]))
+    passed = context.now_ms() - int(begun["started"]) + 1
+    return min(100, 100 * passed // length)
+
+
+def import_status(call: Call) -> list[Record]:
+    return [_record(call.context, begun) for begun in call.context.store.values(IMPORTS)]
+
+
+def _record(context: Context, begun: dict[str, Any]) -> Record:
+    if not begun["over"]:
+        percent = _percent(context, begun)
+        return {"project": begun["project"], "status": "Running", "progress": percent}
+    if begun["failure"] is not None:
+        return {"project": begun["project"], "status": "Failed", "message": begun["failure"]}
+    return {"project": begun["project"], "status": "Completed", "progress": 100}

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reports: counts of issues, metrics, file churns (written interface 4.5; server facts 4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from sandbox.analysis import projects, search
+from sandbox.analysis.answers import Call, Record, Refused
+from sandbox.context import Context
+
+METRICS = "analysis.metric"
+# Server fact (analysis 4.3, reference page): what a report may be grouped by.
+_AXES = {
+    "module": "module",
+    "category": "title",
+    "severity": "severity",
+    "state": "state",
+    "status": "status",
+    "owner": "owner",
+    "error code": "code",
+    "component": "file",
+}
+_DEFAULT_AXES = ("Category", "State")
+
+
+def seed_metrics(context: Context, project: dict[str, Any]) -> None:
+    """`metrics` of a project: `filePath, entity, entity_id, tag, metricValue`."""
+    project_id = project.get("id", project["name"])
+    for number, metric in enumerate(project.get("metrics") or []):
+        context.store.put(METRICS, f"{project_id}/{number:06d}", metric)
+
+
+def report(call: Call) -> list[Record]:
+    """Counts of issues by two dimensions; the id -1 has no drill-down."""
+    build = call.text("build")
+    if build is not None:
+        _require_build(call, build)
+    wanted, warnings = search.conditions(call.text("filterQuery") or "")
+    found = [
+        issue
+        for issue in projects.inside(call, projects.ISSUES)
+        if search.fits(call, issue, wanted) and (build is None or build in issue.get("builds", []))
+    ]
+    x, y = (
+        _axis(call.text(name) or default) for name, default in zip("xy", _DEFAULT_AXES, strict=True)
+    )
+    rows, columns = (_items(str(issue.get(member, "")) for issue in found) for member in (y, x))
+    data = [
+        [
+            sum(
+                1
+                for issue in found
+                if str(issue.get(y, "")) == row["name"] and str(issue.get(x, "")) == column["name"]
+            )
+            for column in columns
+        ]
+        for row in rows
+    ]
+    return [{"rows": rows, "columns": columns, "data": data, "warnings": warnings}]
+
+
+def _axis(name: str) -> str:
+    if name.lower() not in _AXES:
+        raise Refused(400, f"Unknown dimension: {name}")
+    return _AXES[name.lower()]
+
+
+def _items(names: Iterable[str]) -> list[dict[str, Any]]:
+    return [{"id": -1, "name": name} for name in sorted(set(names))]
+
+
+def _require_build(call: Call, name: str) -> None:
+    if all(build["name"] != name for build in projects.inside(call, projects.BUILDS)):
+        raise call.absent(f"Build {name}")
+
+
+def metrics(call: Call) -> list[Record]:
+    """`file:` is the only keyword that means something here; `aggregate` gives sums per metric."""
+    wanted, _warnings = search.conditions(call.text("query") or "")
+    files = {keyword: values for keyword, values in wanted.items() if keyword == "file"}
+    found = [
+        metric
+        for metric in projects.inside(call, METRICS)
+        if search.fits(call, {"file": metric["filePath"]}, files)
+    ][: call.limit()]
+    if call.boolean("aggregate"):
+        return [_aggregated(tag, found) for tag in dict.fromkeys(each["tag"] for each in found)]
+    return found
+
+
+def _aggregated(tag: str, found: list[dict[str, Any]]) -> Record:
+    values = [each["metricValue"] for each in found if each["tag"] == tag]
+    return {
+        "tag": tag,
+        "sum": sum(values),
+        "min": min(values),
+        "max": max(values),
+        "entries": len(values),
+    }
+
+
+def fchurns(call: Call) -> list[Record]:
+    """Changed files per build. Server fact (analysis 4.3): real servers require `project`.
+
+    The written interface has `component` alone: which project it is a part of is not said there,
+    and all of them count.
+    """
+    component = call.text("component") or ""
+    store = call.context.store
+    found = [projects.named(call)] if call.real else store.values(projects.PROJECTS)
+    builds = [
+        build for project in found for build in store.values(projects.BUILDS, f"{project['id']}/")
+    ]
+    counts = [
+        sum(
+            count
+            for name, count in (build.get("churns") or {}).items()
+            if component.lower() in name.lower()
+        )
+        for build in builds
+    ]
+    columns = [{"id": -1, "name": build["name"]} for build in builds]
+    return [
+        {"rows": [{"id": -1, "name": component or "System"}], "columns": columns, "data": [counts]}
+    ]

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The server itself, and what it knows of a project (written interface 4.5; server facts 4.3)."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Any
+
+from sandbox.analysis import projects
+from sandbox.analysis.answers import Call, Record
+from sandbox.context import Context
+
+LICENSES, TASKS, TAXONOMIES = "analysis.license", "analysis.task", "analysis.taxonomy"
+
+
+def seed_license(context: Context, data: dict[str, Any]) -> None:
+    """`feature, version, count, permanent, days_to_expiry, servers`."""
+    filled = {"version": "24.2", "permanent": True, "days_to_expiry": -1, "servers": [], **data}
+    context.store.put(LICENSES, data["feature"], filled)
+
+
+def license_count(call: Call) -> list[Record]:
+    """Server fact (analysis 4.3): `feature` may be left out."""
+    feature = call.text("feature")
+    found = call.context.store.values(LICENSES)
+    return [each for each in found if feature is None or each["feature"] == feature]
+
+
+def task_status(call: Call) -> list[Record]:
+    """The members of such a record are not documented."""
+    return call.context.store.values(TASKS)
+
+
+def taxonomies(call: Call) -> list[Record]:
+    issues = projects.inside(call, projects.ISSUES)
+    named = dict.fromkeys([*(each["taxonomyName"] for each in issues), "C and C++"])
+    return [{"name": name, "is_custom": False} for name in named]
+
+
+def project_configuration(call: Call) -> list[Record]:
+    """Server fact (analysis 4.3): one object, and every value a text."""
+    builds = {build["name"]: build for build in projects.builds(call)}
+    name = call.text("build") or next(iter(builds), "")
+    if name not in builds:
+        raise call.absent(f"Build {name}")
+    created = datetime.fromtimestamp(builds[name]["date"] / 1000, timezone.utc)
+    issues = projects.inside(call, projects.ISSUES)
+    numbers = {
+        "numberOfFiles": len({issue["file"] for issue in issues}),
+        "cFilesAnalyzed": len({issue["file"] for issue in issues}),
+        "systemFilesAnalyzed": 0,
+        "linesOfCode": 1000 * len(issues),
+        "linesOfComments": 100 * len(issues),
+        "numberOfEntities": 10 * len(issues),
+        "numberOfFunctions": 5 * len(issues),
+        "numberOfClasses": 0,
+    }
+    return [
+        {
+            "build": name,
+            "creationDate": created.strftime("%a %b %d %H:%M:%S UTC %Y"),
+            "version": str(call.settings["version"]),
+            **{member: str(number) for member, number in numbers.items()},
+            "taxonomies": ", ".join(each["name"] for each in taxonomies(call)),
+        }
+    ]

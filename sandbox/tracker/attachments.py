@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where the bytes of attachments are: at servers, and in the cloud (server facts, tracker 2.3)."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from typing import Any
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+
+from sandbox.accounts import login_of
+from sandbox.service import Service
+from sandbox.tracker.world import World
+
+Json = dict[str, Any]
+
+#: What needs no login: the other host of the cloud, and the page to log in at.
+MEDIA, LOGIN_PAGE = "/media/", "/login.jsp"
+_TOKEN_MS = 60_000
+# This machine under another name is another origin, as the cloud's media host is.
+_OTHER_NAMES = {"127.0.0.1": "localhost", "localhost": "127.0.0.1"}
+_NOT_FOUND = "<html><body>Page not found</body></html>"
+_LOGIN_FORM = (
+    "<!DOCTYPE html><html><head><title>Log in - Sandbox</title></head><body>"
+    '<form action="/login.jsp" method="post"><input type="text" name="os_username">'
+    '<input type="password" name="os_password"></form></body></html>'
+)
+
+
+class Attachments:
+    """Handlers for the bytes of attachments."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._secret = secrets.token_bytes()
+
+    async def secure(self, request: Request) -> Response:
+        """GET /secure/attachment/{id}/{name} (written interface 4.2).
+
+        Server fact, tracker 2.3: who may not see it, or logs in in a way that only the REST part
+        takes (a personal token, before some release), is sent to the login page.
+        """
+        kind = request.headers.get("authorization", "").partition(" ")[0].lower()
+        taken = kind in ("", *self._service.settings["attachment_logins"])
+        found = self.visible(request)
+        if self._service.real and (not taken or (found is None and login_of(request).user is None)):
+            back = quote(request.scope["path"], safe="")
+            address = f"/{self._service.name}{LOGIN_PAGE}?os_destination={back}"
+            return RedirectResponse(address, 302)
+        if found is None or found["filename"] != request.path_params["name"]:
+            return HTMLResponse(_NOT_FOUND, 404)
+        return self._file(found)
+
+    async def content(self, request: Request) -> Response:
+        """GET /rest/api/{2,3}/attachment/content/{id} of the cloud: on another host, under a signed
+        address, unless C(redirect=false) is asked for."""
+        found = self.visible(request)
+        if found is None:
+            message = f"The attachment with id '{request.path_params['id']}' does not exist"
+            return Response(message, 404, media_type="text/plain")
+        if request.query_params.get("redirect") == "false":
+            return self._file(found)
+        context = self._service.context
+        base = context.base_url(request, self._service.name)
+        scheme, _separator, rest = base.partition("://")
+        name, colon, port = rest.partition(":")
+        host = f"{_OTHER_NAMES.get(name, name)}{colon}{port}"
+        expires = str(context.now_ms() + _TOKEN_MS)
+        token = f"{expires}.{self._signature(found['id'], expires)}"
+        return RedirectResponse(f"{scheme}://{host}{MEDIA}file/{found['id']}?token={token}", 303)
+
+    async def media(self, request: Request) -> Response:
+        """The other host: the token in the address is all that it asks for."""
+        number = request.path_params["id"]
+        expires, _dot, signature = request.query_params.get("token", "").partition(".")
+        good = hmac.compare_digest(signature, self._signature(number, expires))
+        if not good or int(expires) < self._service.context.now_ms():
+            return Response("Forbidden", 403, media_type="text/plain")
+        found = self._service.context.store.get("tracker.attachment", number)
+        return Response(status_code=404) if found is None else self._file(found)
+
+    async def login_page(self, request: Request) -> Response:
+        """Status 200, as of every page: a client that follows to it takes it for what it wanted."""
+        return HTMLResponse(_LOGIN_FORM)
+
+    def visible(self, request: Request) -> Json | None:
+        """The attachment that is asked for, if the account sees its issue."""
+        context = self._service.context
+        found = context.store.get("tracker.attachment", request.path_params["id"])
+        world = World(context.store, login_of(request).user, context.now_ms())
+        return found if found is not None and world.find(found["issue"]) is not None else None
+
+    def _signature(self, number: str, expires: str) -> str:
+        return hmac.new(self._secret, f"{number}:{expires}".encode(), hashlib.sha256).hexdigest()
+
+    def _file(self, found: Json) -> Response:
+        path = self._service.context.store.blobs.path(found["sha256"])
+        return FileResponse(path, media_type=found["mimeType"], filename=found["filename"])

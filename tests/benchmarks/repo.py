@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Deployments against those of `curl` and `jf`: wall time, bytes, connections, memory.
+
+Three servers: one that keeps nothing and answers at once, which shows what the clients cost
+themselves; the same one taking its time for each file, as servers do that store what they get; and
+the sandbox. A deployment is a task of a playbook, its digests, its listing and its comparison
+included; curl and jf are timed with their start, the playbook without.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, deploying, playbook
+from tests.helpers.discarding import Counts, Server
+from tools import tree
+
+FILES, FILE_BYTES = 1000, 16 * 1024
+BIG_BYTES, HUGE_BYTES = 2 * 1024**3, 4 * 1024**3
+#: A large file goes once: its time is that of the bytes.
+ROUNDS, BIG_ROUNDS = 3, 1
+PARALLEL = 4
+#: Seconds that the second server takes to store a file.
+DELAY = 0.01
+PROMISED_RATIO = 1.3
+PROMISED_UNCHANGED = 20.0
+PROMISED_MEMORY = 120.0
+SERIAL, SIDE_BY_SIDE, JF = "curl -T", f"curl -T --parallel ({PARALLEL})", "jf rt upload"
+FIRST, AGAIN = "artifact_deploy", "artifact_deploy, unchanged"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A server: what stands before each way, and what it counted during it, where it counts."""
+
+    name: str
+    url: str
+    options: Mapping[str, Any]
+    repo: str
+    empty: Callable[[], None]
+    counts: Callable[[], Counts | None]
+    #: It takes no time of its own: nothing is promised, as no server is like that.
+    at_once: bool = False
+
+    @property
+    def token(self) -> str | None:
+        return self.options.get("token")
+
+
+@dataclass
+class Measured:
+    """Seconds per round, and what the server counted in the last one."""
+
+    seconds: list[float] = field(default_factory=list)
+    counts: Counts | None = None
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A folder to work in, and the collection as a playbook sees it."""
+
+    folder: Path
+    collections: Path
+
+    def measure(self, target: Target, source: Path, rounds: int) -> dict[str, Measured]:
+        """Deploy a folder or a file in every way, in every round into an emptied server."""
+        ways: dict[str, Callable[[], float]] = {
+            SERIAL: lambda: self._curl(target, source),
+            SIDE_BY_SIDE: lambda: self._curl(
+                target, source, "--parallel", "--parallel-max", str(PARALLEL)
+            ),
+        }
+        jf = find_jf()
+        if jf is not None:
+            ways[JF] = lambda: self._jf(jf, target, source)
+        ways[FIRST] = lambda: self._task(target, source, changed=True)
+        ways[AGAIN] = lambda: self._task(target, source, changed=False)
+        measured = {name: Measured() for name in ways}
+        for number in range(rounds):
+            print(f"{target.name}: round {number + 1} of {rounds} ...", file=sys.stderr, flush=True)
+            for name, way in ways.items():
+                if name != AGAIN:
+                    target.empty()
+                measured[name].seconds.append(way())
+                measured[name].counts = target.counts()
+        return measured
+
+    def _curl(self, target: Target, source: Path, *flags: str) -> float:
+        files = sorted(path for path in source.rglob("*") if path.is_file()) or [source]
+        base = source if source.is_dir() else source.parent
+        lines = [f'oauth2-bearer = "{target.token}"'] if target.token else []
+        for path in files:
+            url = f"{target.url}/{target.repo}/bench/{path.relative_to(base)}"
+            lines += [f'upload-file = "{path}"', f'url = "{url}"', f'output = "{os.devnull}"']
+        config = self.folder / "curl.conf"
+        config.write_text("\n".join(lines), encoding="utf-8")
+        curl = shutil.which("curl")
+        assert curl is not None
+        return _timed([curl, "--silent", "--fail", *flags, "--config", str(config)], self.folder)
+
+    def _jf(self, jf: Path, target: Target, source: Path) -> float:
+        folder, pattern = (source, "*") if source.is_dir() else (source.parent, source.name)
+        command = [str(jf), "rt", "upload", pattern, f"{target.repo}/bench/", "--flat=false"]
+        command += [f"--url={target.url}/", f"--threads={PARALLEL}", "--quiet"]
+        command += [f"--access-token={target.token}"] if target.token else []
+        home = {
+            "CI": "true",
+            "JFROG_CLI_HOME_DIR": str(self.folder / "jfrog"),
+            "JFROG_CLI_REPORT_USAGE": "false",
+        }
+        return _timed(command, folder, **home)
+
+    def _task(self, target: Target, source: Path, *, changed: bool) -> float:
+        """Seconds of the task in its playbook."""
+        src = f"{source}/" if source.is_dir() else str(source)
+        arguments = {"repo": target.repo, "path": "bench/", "src": src, "parallel": PARALLEL}
+        name = "deploy"
+        task = playbook.task("artifact_deploy", {**target.options, **arguments}, name)
+        run = playbook.run(self.folder, [playbook.play([task])], collections=self.collections)
+        event = run.event(name)
+        if event.status != "ok" or event.result["changed"] is not changed:
+            raise SystemExit(f"the task did not do what it should:\n{run.output[-3000:]}")
+        return event.seconds
+
+
+def find_jf() -> Path | None:
+    """The program jf, on the path or where `make bench` keeps what it compares with."""
+    found = shutil.which("jf", path=f"{os.defpath}:{os.environ['PATH']}:{sys.prefix}/peers/bin")
+    return None if found is None else Path(found)
+
+
+def _timed(command: list[str], folder: Path, **variables: str) -> float:
+    started = time.monotonic()
+    subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "NO_PROXY": "127.0.0.1", **variables},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=True,
+    )
+    return time.monotonic() - started
+
+
+@contextmanager
+def _discarding(delay: float) -> Iterator[Target]:
+    with Server() as server:
+        server.delay(delay)
+        name = f"{1000 * delay:g} ms for each file" if delay else "a server that answers at once"
+        options = {"url": server.url, "dialect": "jfrog"}
+        yield Target(
+            name, server.url, options, "repo", server.forget, server.counts, at_once=delay == 0
+        )
+
+
+@contextmanager
+def _sandbox() -> Iterator[Target]:
+    with Sandbox.start(flavour="real") as sandbox:
+        url = sandbox.urls["repo"]
+        options = connections.connection("repo", url, dialect="jfrog")
+        repo = "generic-staging-local"
+        yield Target("the sandbox", url, options, repo, sandbox.reset, lambda: None)
+
+
+def _print_table(title: str, measured: Mapping[str, Measured]) -> None:
+    rounds = len(measured[FIRST].seconds)
+    print(f"\n{title}, median of {rounds} rounds\n")
+    print(f"{'way':<30}{'seconds':>9}{'ratio':>8}{'bytes':>14}{'requests':>10}{'connections':>13}")
+    fastest = measured[SIDE_BY_SIDE].median
+    for name, one in measured.items():
+        line = f"{name:<30}{one.median:>9.2f}{one.median / fastest:>7.2f}x"
+        if one.counts is not None:
+            counts = one.counts
+            line += f"{counts.body_bytes:>14,}{counts.requests:>10,}{counts.connections:>13}"
+        print(line)
+
+
+def _verdict(promise: str, kept: bool, seen: str) -> bool:
+    print(f"{promise}: {seen}: {'yes' if kept else 'NO'}")
+    return kept
+
+
+def _as_fast_as_peers(what: str, measured: Mapping[str, Measured]) -> bool:
+    """Whether a deployment is as fast as promised beside curl, and beside jf where it is there."""
+    ratio = measured[FIRST].median / measured[SIDE_BY_SIDE].median
+    promise = f"{what}: at most {PROMISED_RATIO:g} times parallel curl"
+    kept = _verdict(promise, ratio <= PROMISED_RATIO, f"{ratio:.2f}")
+    if JF in measured:
+        ratio = measured[FIRST].median / measured[JF].median
+        kept = _verdict(f"{what}: at most the time of jf", ratio <= 1, f"{ratio:.2f}") and kept
+    return kept
+
+
+def _unchanged_is_cheap(what: str, measured: Mapping[str, Measured]) -> bool:
+    faster = measured[FIRST].median / measured[AGAIN].median
+    promise = f"{what}: unchanged at least {PROMISED_UNCHANGED:g} times faster"
+    kept = _verdict(promise, faster >= PROMISED_UNCHANGED, f"{faster:.1f}")
+    first, again = measured[FIRST].counts, measured[AGAIN].counts
+    if first is None or again is None:
+        return kept
+    promise = f"{what}: unchanged sends nothing, changed uses {PARALLEL} connections at most"
+    seen = f"{again.body_bytes} bytes, {first.connections} connections"
+    frugal = again.body_bytes == 0 and first.connections <= PARALLEL
+    return _verdict(promise, frugal, seen) and kept
+
+
+def _memory(folder: Path) -> bool:
+    """Whether a huge file is deployed in little memory."""
+    huge = _sparse(folder / "huge.bin", HUGE_BYTES)
+    with Server() as server:
+        (deployed,) = deploying.deploy_all(server.url, [huge])
+    promise = f"{HUGE_BYTES / 1024**3:g} GiB in less than {PROMISED_MEMORY:g} MiB"
+    kept = deployed.sent == HUGE_BYTES and deployed.peak < PROMISED_MEMORY
+    return _verdict(promise, kept, f"{deployed.peak:.0f} MiB")
+
+
+def _sparse(path: Path, size: int) -> Path:
+    with path.open("wb") as file:
+        file.truncate(size)
+    return path
+
+
+def _make_many(folder: Path) -> Path:
+    for number in range(FILES):
+        path = folder / f"{number % 10}" / f"{number}.bin"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(os.urandom(FILE_BYTES))
+    return folder
+
+
+def _deploy_many(bench: Bench, target: Target, source: Path) -> list[bool]:
+    what = f"{FILES:,} files of {FILE_BYTES // 1024} KiB, {target.name}"
+    measured = bench.measure(target, source, ROUNDS)
+    _print_table(what, measured)
+    if target.at_once:
+        return []
+    return [_as_fast_as_peers(what, measured), _unchanged_is_cheap(what, measured)]
+
+
+def _deploy_big(bench: Bench, target: Target, source: Path) -> list[bool]:
+    what = f"one file of {BIG_BYTES / 1024**3:g} GiB, {target.name}"
+    measured = bench.measure(target, source, BIG_ROUNDS)
+    _print_table(what, measured)
+    return [] if target.at_once else [_as_fast_as_peers(what, measured)]
+
+
+def run() -> bool:
+    """Run the benchmarks; whether the promises are kept."""
+    if find_jf() is None:
+        print("jf is not there: neither on the path nor in peers/bin; nothing is compared with it")
+    kept: list[bool] = []
+    with tempfile.TemporaryDirectory(prefix="toolchain-bench-") as name:
+        folder = Path(name)
+        collections = folder / "collections"
+        tree.link_tree(collections)
+        bench = Bench(folder, collections)
+        many, big = _make_many(folder / "many"), _sparse(folder / "big.bin", BIG_BYTES)
+        for server in (_discarding(0), _discarding(DELAY), _sandbox()):
+            with server as target:
+                kept += _deploy_many(bench, target, many)
+        for server in (_discarding(0), _sandbox()):
+            with server as target:
+                kept += _deploy_big(bench, target, big)
+        big.unlink()
+        kept.append(_memory(folder))
+    return all(kept)

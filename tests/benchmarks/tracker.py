@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A search for everything, 50,000 issues from a server that takes 50 ms a page, against `jira`.
+
+Both clients ask for pages of their own default size, which is 100 in both. Each runs in a process
+of its own; the server runs in another one and has its pages ready. The last way is a module that
+only hands over the same issues from a file: what Ansible itself takes for a result of that size,
+whoever found it. The promises are broken where the library is not at least twice as slow as our
+client, and as our module without Ansible's own share, or where a page is asked for more than once.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import resource
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from multiprocessing.connection import Connection as Pipe
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+from urllib.request import urlopen
+
+from jira import JIRA
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.options import resolve
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import search
+from tests.helpers import playbook
+from tools import tree
+
+ISSUES = 50_000
+PAGE = 100
+DELAY = 0.05  # seconds a page
+JQL = "project = OPS ORDER BY key"
+PROMISED_RATIO = 2.0
+MOST_REQUESTS = ISSUES // PAGE + 2
+PEER, CLIENT = "jira.search_issues(maxResults=False)", "our client"
+MODULE, ALONE = "jql_search, one task", "Ansible alone, the same result"
+_HANDING_OVER = """
+import json
+from ansible.module_utils.basic import AnsibleModule
+
+module = AnsibleModule({"src": {"type": "path"}})
+with open(module.params["src"], encoding="utf-8") as file:
+    module.exit_json(changed=False, issues=json.load(file))
+"""
+
+#: Seconds, issues, peak memory of the process in MB (None: not measured).
+Measured = tuple[float, int, float | None]
+
+
+def _issue(number: int) -> dict[str, Any]:
+    user = {"name": f"user-{number % 50}", "displayName": f"User {number % 50}", "active": True}
+    return {
+        "id": str(10_000 + number),
+        "key": f"OPS-{number}",
+        "self": f"https://tracker.example/rest/api/2/issue/{10_000 + number}",
+        "fields": {
+            "summary": f"Operations task {number}, with some words about what there is to do",
+            "status": {"id": "1", "name": "Open", "statusCategory": {"id": 2, "key": "new"}},
+            "issuetype": {"id": "2", "name": "Task", "subtask": False},
+            "assignee": user,
+            "labels": ["deploy", "unicode"],
+            "created": "2026-01-05T09:00:00.000+0000",
+            "updated": "2026-02-05T09:00:00.000+0000",
+        },
+    }
+
+
+def _serve(pipe: Pipe) -> None:
+    """The server: tells its port, then answers until it is ended."""
+    shown = [json.dumps(_issue(number)) for number in range(1, ISSUES + 1)]
+    answered = [0]
+
+    def page(query: dict[str, list[str]]) -> str:
+        start, size = int(query["startAt"][0]), int(query["maxResults"][0])
+        listed = ",".join(shown[start : start + size])
+        head = f'"startAt":{start},"maxResults":{size},"total":{ISSUES}'
+        return f'{{{head},"issues":[{listed}]}}'
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+        wbufsize = -1  # head and body in one piece
+
+        def do_GET(self) -> None:
+            parts = urlsplit(self.path)
+            if parts.path == "/answered":
+                body = str(answered[0])
+                answered[0] = 0
+            elif not parts.path.endswith("/search"):
+                body = "[]"  # the library reads the fields first: that is not what is measured
+            else:
+                time.sleep(DELAY)
+                answered[0] += 1
+                body = page(parse_qs(parts.query))
+            data = body.encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is inherited
+            """Nothing on the terminal."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    pipe.send(server.server_address[1])
+    server.serve_forever()
+
+
+@contextmanager
+def _server() -> Iterator[str]:
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(theirs,))
+    process.start()
+    try:
+        yield f"http://127.0.0.1:{ours.recv()}"
+    finally:
+        process.terminate()
+        process.join()
+
+
+def _answered(url: str) -> int:
+    """How many pages the server gave since it was asked last."""
+    with urlopen(f"{url}/answered", timeout=10) as answer:
+        return int(answer.read())
+
+
+def _measure(work: Callable[[str], int], url: str) -> Measured:
+    started = time.monotonic()
+    count = work(url)
+    seconds = time.monotonic() - started
+    return seconds, count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _peer(url: str) -> int:
+    client = JIRA(url, token_auth="x", get_server_info=False, max_retries=0)
+    return len(client.search_issues(JQL, maxResults=False))
+
+
+def _client(url: str) -> int:
+    defaults = {name: option.get("default") for name, option in _OPTIONS.items()}
+    options = {"url": url, "token": "x", "dialect": "server", "timeout": 30, "retries": 0}
+    options |= {"retry_max_wait": 60, "validate_certs": True}
+    task = Task({**defaults, "jql": JQL}, resolve("tracker", options.get, {}), print, True)
+    return len(search.issues(task))
+
+
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "fields": {},
+    "expand": {},
+    "properties": {},
+    "fields_by_keys": {},
+    "validate_query": {},
+    "max_results": {},
+    "start_at": {"default": 0},
+    "page_size": {"default": PAGE},
+    "parallel": {"default": 4},
+}
+
+
+def _in_ansible(task: dict[str, Any]) -> Measured:
+    """One task of a playbook."""
+    with tempfile.TemporaryDirectory(prefix="toolchain-bench-") as folder:
+        collections, work = Path(folder) / "collections", Path(folder) / "work"
+        tree.link_tree(collections)
+        (work / "library").mkdir(parents=True)
+        (work / "library" / "hand_over.py").write_text(_HANDING_OVER, encoding="utf-8")
+        issues = [_issue(number) for number in range(1, ISSUES + 1)]
+        (work / "issues.json").write_text(json.dumps(issues), encoding="utf-8")
+        run = playbook.run(work, [playbook.play([task])], collections=collections)
+    event = run.event("search")
+    if event.status != "ok":
+        raise SystemExit(f"the task failed: {event.result.get('msg')}")
+    return event.seconds, len(event.result["issues"]), None
+
+
+def _module(url: str) -> Measured:
+    arguments = {"jql": JQL, "url": url, "token": "x", "dialect": "server"}
+    return _in_ansible(playbook.task("jql_search", arguments, "search"))
+
+
+def _nothing_but_ansible(url: str) -> Measured:
+    return _in_ansible({"name": "search", "hand_over": {"src": "issues.json"}})
+
+
+def _alone(work: Callable[[str], int], url: str) -> Measured:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        return pool.submit(_measure, work, url).result()
+
+
+def run() -> bool:
+    """Run the benchmark; whether the promises are kept."""
+    ways: dict[str, Callable[[str], Measured]] = {
+        PEER: lambda url: _alone(_peer, url),
+        CLIENT: lambda url: _alone(_client, url),
+        MODULE: _module,
+        ALONE: _nothing_but_ansible,
+    }
+    times: dict[str, float] = {}
+    few = True
+    print(f"\n{ISSUES:,} issues, {PAGE} a page, {1000 * DELAY:.0f} ms a page\n")
+    print(f"{'way':<40}{'seconds':>9}{'faster':>9}{'requests':>10}{'memory MB':>11}")
+    with _server() as url:
+        for name, way in ways.items():
+            times[name], count, memory = way(url)
+            requests, ratio = _answered(url), times[PEER] / times[name]
+            few = few and requests <= MOST_REQUESTS
+            held = "" if memory is None else f"{memory:.0f}"
+            shown = f"{ratio:>8.1f}x" if name != ALONE else f"{'':>9}"
+            print(f"{name:<40}{times[name]:>9.2f}{shown}{requests:>10}{held:>11}", flush=True)
+            if count != ISSUES:
+                raise SystemExit(f"{name} found {count} issues")
+    return few and _print_promise(times)
+
+
+def _print_promise(times: dict[str, float]) -> bool:
+    """Print what was promised; whether it is kept."""
+    share = times[MODULE] - times[ALONE]
+    ratio = times[PEER] / max(share, 0.01)
+    kept = min(ratio, times[PEER] / times[CLIENT]) >= PROMISED_RATIO
+    print(
+        f"\nthe module without what Ansible takes for any such result: {share:.2f} s, {ratio:.1f}x"
+    )
+    whole = times[PEER] / times[MODULE]
+    print(f"the task as a whole, which nothing is promised of: {whole:.1f}x")
+    verdict = "yes" if kept else "NO"
+    print(f"client, and module without that share, {PROMISED_RATIO:g} times faster: {verdict}")
+    return kept

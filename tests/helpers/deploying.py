@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Deploy sources in a process of its own, one after the other, and say what each took.
+
+python -m tests.helpers.deploying URL SOURCE...    a line of JSON for each source
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.options import Connection
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo import deploy
+
+_SETTINGS = {
+    "dialect": "jfrog",
+    "vendor": "Vendor",
+    "timeout": 60,
+    "retries": 0,
+    "retry_max_wait": 60,
+}
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """What was sent, in bytes, and the most memory that the process ever had, in MiB."""
+
+    changed: bool
+    sent: int
+    peak: float
+
+
+def deploy_all(url: str, sources: list[Path]) -> list[Deployed]:
+    """Deploy each source in turn in one child process."""
+    command = [sys.executable, "-m", "tests.helpers.deploying", url, *map(str, sources)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)  # noqa: S603 (our own command line)
+    return [Deployed(**json.loads(line)) for line in done.stdout.splitlines()]
+
+
+def _deploy(url: str, source: str) -> Deployed:
+    absent = ("content", "artifacts", "properties", "checksum_deploy")
+    params = {
+        **dict.fromkeys(absent),
+        "repo": "repo",
+        "path": "deployed/",
+        "src": source,
+        "explode": False,
+        "parallel": 4,
+        "state": "present",
+        "force": False,
+    }
+    connection = Connection(service="repo", url=url, settings=_SETTINGS)
+    task = Task(params, connection, print, read_only=False)
+    operation = deploy.operation(task)
+    plan = operation.plan()
+    if plan.changed:
+        operation.apply(plan)
+    return Deployed(plan.changed, task.accounting.bytes_sent, _peak())
+
+
+def _peak() -> float:
+    """The most memory of this program; what the process had before it began does not count."""
+    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+        name, _colon, value = line.partition(":")
+        if name == "VmHWM":
+            return int(value.split()[0]) / 1024
+    raise AssertionError("the system does not tell")
+
+
+if __name__ == "__main__":
+    for argument in sys.argv[2:]:
+        print(json.dumps(asdict(_deploy(sys.argv[1], argument))), flush=True)

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A repository manager that keeps no byte of what is deployed, only digests, and counts.
+
+What is measured against it is the client: it answers as a real server does (server facts, repo 1.3
+and 1.4), takes the digests that a client sends for those of the content, and does as little else as
+it can.
+
+    python -m tests.helpers.discarding    a process of its own; prints its port, ends with its input
+
+A real server takes its time for each file that it stores (checksums, disk, database): `delay`
+stands for that.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import json
+import selectors
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from dataclasses import asdict, dataclass, field
+from types import TracebackType
+from typing import Any
+from urllib.parse import unquote
+
+_HEAD = 64 * 1024
+_BLOCK = 1024 * 1024
+_REASONS = {200: "OK", 201: "Created", 404: "Not Found"}
+_ROOT = "/repo"
+_OPENERS = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+@dataclass
+class Counts:
+    """What arrived since the last reset; `body_bytes` without heads."""
+
+    connections: int = 0
+    requests: int = 0
+    puts: int = 0
+    body_bytes: int = 0
+
+
+@dataclass
+class _Connection:
+    """A request as far as it has arrived: its head, then how much of its body is missing."""
+
+    socket: socket.socket
+    head: bytearray = field(default_factory=bytearray)
+    missing: int = 0
+    size: int = 0
+    method: str = ""
+    target: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+    counted: bool = False
+
+
+class Discarding:
+    """Listens on a free port of the loopback; `serve` answers until the stream `until` ends."""
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self._listener.setblocking(False)
+        self._selector.register(self._listener, selectors.EVENT_READ)
+        self._scratch = bytearray(_BLOCK)
+        self._files: dict[str, dict[str, Any]] = {}
+        self._known: dict[str, int] = {}
+        self._counts = Counts()
+        self._delay = 0.0
+        self._late: list[tuple[float, int, _Connection, bytes]] = []
+        self._numbers = itertools.count()
+        self.port: int = self._listener.getsockname()[1]
+
+    def serve(self, until: Any) -> None:
+        self._selector.register(until, selectors.EVENT_READ)
+        while True:
+            for key, _events in self._selector.select(self._send_what_is_due()):
+                if key.fileobj is until:
+                    return
+                if key.data is None:
+                    self._accept()
+                else:
+                    self._receive(key.data)
+
+    def _send_what_is_due(self) -> float | None:
+        """Seconds until the next answer is due."""
+        while self._late and self._late[0][0] <= time.monotonic():
+            _due, _number, connection, answer = heapq.heappop(self._late)
+            _send(connection, answer)
+        return max(0.0, self._late[0][0] - time.monotonic()) if self._late else None
+
+    def _accept(self) -> None:
+        accepted, _address = self._listener.accept()
+        accepted.setblocking(False)
+        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection = _Connection(accepted)
+        self._selector.register(accepted, selectors.EVENT_READ, connection)
+
+    def _receive(self, connection: _Connection) -> None:
+        try:
+            if connection.missing:
+                count = connection.socket.recv_into(self._scratch)
+                connection.missing -= count
+                if count and not connection.missing:
+                    self._answer(connection)
+            else:
+                block = connection.socket.recv(_HEAD)
+                count = len(block)
+                connection.head += block
+                self._read_head(connection)
+        except BlockingIOError:
+            return
+        except OSError:
+            count = 0
+        if not count:
+            self._selector.unregister(connection.socket)
+            connection.socket.close()
+
+    def _read_head(self, connection: _Connection) -> None:
+        end = connection.head.find(b"\r\n\r\n")
+        if end < 0:
+            return
+        first, *lines = connection.head[:end].decode("latin-1").split("\r\n")
+        pairs = (line.partition(":") for line in lines)
+        connection.headers = {name.lower(): value.strip() for name, _colon, value in pairs}
+        connection.method, connection.target, _version = first.split(" ")
+        connection.size = int(connection.headers.get("content-length", 0))
+        connection.missing = connection.size - (len(connection.head) - end - 4)
+        connection.head.clear()
+        if connection.missing > 0 and connection.headers.get("expect"):
+            connection.socket.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+        if connection.missing <= 0:
+            connection.missing = 0
+            self._answer(connection)
+
+    def _answer(self, connection: _Connection) -> None:
+        headers: dict[str, str] = {}
+        if connection.target.startswith("/-/"):
+            status, body = 200, self._control(connection.target)
+        else:
+            self._count(connection)
+            status, headers, body = self._respond(connection)
+        headers = {"Content-Length": str(len(body)), **headers}
+        lines = [f"HTTP/1.1 {status} {_REASONS[status]}"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        head = "\r\n".join([*lines, "", ""]).encode("latin-1")
+        answer = head + (b"" if connection.method == "HEAD" else body)
+        if self._delay and connection.method == "PUT" and status == 201:
+            due = time.monotonic() + self._delay
+            heapq.heappush(self._late, (due, next(self._numbers), connection, answer))
+        else:
+            _send(connection, answer)
+
+    def _control(self, target: str) -> bytes:
+        found = json.dumps(asdict(self._counts)).encode()
+        if target == "/-/reset":
+            self._counts = Counts()
+        if target == "/-/forget":
+            self._files.clear()
+            self._known.clear()
+        if target.startswith("/-/delay/"):
+            self._delay = float(target.rpartition("/")[2])
+        return found
+
+    def _count(self, connection: _Connection) -> None:
+        self._counts.requests += 1
+        self._counts.puts += connection.method == "PUT"
+        self._counts.body_bytes += connection.size
+        self._counts.connections += not connection.counted
+        connection.counted = True
+
+    def _respond(self, connection: _Connection) -> tuple[int, dict[str, str], bytes]:
+        path, _mark, query = unquote(connection.target).partition("?")
+        if connection.method == "PUT":
+            return self._put(connection, path)
+        if connection.method == "HEAD":
+            return self._head(path)
+        if path.startswith("/api/repositories/"):
+            return 200, {}, b'{"key": "repo", "rclass": "local", "packageType": "generic"}'
+        if path.startswith(f"/api/storage{_ROOT}") and query.startswith("list"):
+            return self._list(path.removeprefix("/api/storage"))
+        return 404, {}, b'{"errors": [{"status": 404, "message": "Not Found"}]}'
+
+    def _put(self, connection: _Connection, path: str) -> tuple[int, dict[str, str], bytes]:
+        sums = {
+            name: connection.headers.get(f"x-checksum-{name}", "") for name in ("sha1", "sha256")
+        }
+        by_checksum = connection.headers.get("x-checksum-deploy") == "true"
+        if not by_checksum:
+            self._known[sums["sha256"]] = connection.size
+        size = self._known.get(sums["sha256"])
+        if size is None:
+            return 404, {}, b""
+        self._files[path] = {"size": size, **sums}
+        body = {"path": path, "size": str(size), "checksums": sums}
+        return 201, {"Content-Type": "application/json"}, json.dumps(body).encode()
+
+    def _head(self, path: str) -> tuple[int, dict[str, str], bytes]:
+        found = self._files.get(path)
+        if found is None:
+            return 404, {}, b""
+        return (
+            200,
+            {
+                "X-Checksum-Sha1": found["sha1"],
+                "X-Checksum-Sha256": found["sha256"],
+                "Content-Length": str(found["size"]),
+            },
+            b"",
+        )
+
+    def _list(self, folder: str) -> tuple[int, dict[str, str], bytes]:
+        files = [
+            {
+                "uri": path.removeprefix(folder),
+                "size": found["size"],
+                "lastModified": "2024-01-02T03:04:05.678Z",
+                "folder": False,
+                "sha1": found["sha1"],
+                "sha2": found["sha256"],
+            }
+            for path, found in self._files.items()
+            if path.startswith(f"{folder}/")
+        ]
+        if not files:
+            return 404, {}, b""
+        return 200, {"Content-Type": "application/json"}, json.dumps({"files": files}).encode()
+
+
+def _send(connection: _Connection, answer: bytes) -> None:
+    connection.socket.setblocking(True)
+    connection.socket.sendall(answer)
+    connection.socket.setblocking(False)
+
+
+class Server:
+    """A discarding server in a process of its own, a context manager; `url` is its base address."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.helpers.discarding"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert self._process.stdout is not None
+        self.url = f"http://127.0.0.1:{int(self._process.stdout.readline())}"
+
+    def _control(self, name: str) -> Counts:
+        with _OPENERS.open(f"{self.url}/-/{name}", timeout=60) as answer:
+            return Counts(**json.load(answer))
+
+    def counts(self) -> Counts:
+        """What arrived since it was asked last."""
+        return self._control("reset")
+
+    def delay(self, seconds: float) -> None:
+        """From now on, storing a file takes so long; many are stored at the same time."""
+        self._control(f"delay/{seconds}")
+
+    def forget(self) -> None:
+        """Drop every file, and what arrived."""
+        self._control("forget")
+        self._control("reset")
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._process.communicate()
+
+
+if __name__ == "__main__":
+    server = Discarding()
+    print(server.port, flush=True)
+    server.serve(sys.stdin)

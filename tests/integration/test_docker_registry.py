@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A real container registry as second opinion on images, tags and digests.
+
+Needs Debian's docker-registry. The same images are pushed to it and to the sandbox: both must give
+the same answers, and the client must make the same of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import requests
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.options import Connection
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo import (
+    containers,
+    image_info,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import Client
+from sandbox.client import Sandbox
+from tests.helpers.registry import Registry, digest_of, running
+from tests.unit.stub import SETTINGS
+from tools import debian
+
+PROGRAM = debian.program("docker-registry")
+pytestmark = pytest.mark.skipif(
+    PROGRAM is None, reason="no docker-registry on this machine: nothing was compared with it"
+)
+
+REPO = "docker-staging-local"
+LOGIN = ("deployer", "deployer-password")
+INDEX = "application/vnd.oci.image.index.v1+json"
+LIST = "application/vnd.docker.distribution.manifest.list.v2+json"
+OCI = "application/vnd.oci.image.manifest.v1+json"
+DOCKER = "application/vnd.docker.distribution.manifest.v2+json"
+ACCEPT = ", ".join((INDEX, LIST, OCI, DOCKER))
+LAYER = b"a layer"
+
+
+def _image(kind: str, architecture: str) -> tuple[bytes, bytes]:
+    """Manifest and configuration of an image."""
+    configuration = json.dumps({"architecture": architecture, "os": "linux"}).encode()
+    types = {
+        OCI: ("application/vnd.oci.image.config.v1+json", "application/vnd.oci.image.layer.v1.tar"),
+        DOCKER: (
+            "application/vnd.docker.container.image.v1+json",
+            "application/vnd.docker.image.rootfs.diff.tar",
+        ),
+    }[kind]
+    parts = [
+        _descriptor(part, each) for part, each in zip((configuration, LAYER), types, strict=True)
+    ]
+    manifest = {"schemaVersion": 2, "mediaType": kind, "config": parts[0], "layers": parts[1:]}
+    return json.dumps(manifest).encode(), configuration
+
+
+def _descriptor(content: bytes, kind: str, **more: Any) -> dict[str, Any]:
+    return {"mediaType": kind, "size": len(content), "digest": digest_of(content), **more}
+
+
+def _index(kind: str, images: dict[str, bytes], image_kind: str) -> bytes:
+    """An index of images by their architecture."""
+    manifests = [
+        _descriptor(content, image_kind, platform={"architecture": architecture, "os": "linux"})
+        for architecture, content in images.items()
+    ]
+    return json.dumps({"schemaVersion": 2, "mediaType": kind, "manifests": manifests}).encode()
+
+
+@dataclass(frozen=True)
+class Both:
+    """The registry and the sandbox, with the same images; `tags` has what was pushed."""
+
+    registry: Registry
+    sandbox: Sandbox
+    tags: dict[str, dict[str, bytes]]
+
+    def client(self, which: str, **params: Any) -> Task:
+        url = {"registry": self.registry.url, "sandbox": self.sandbox.urls["repo"]}[which]
+        settings = {**SETTINGS, "dialect": "jfrog", "vendor": "Vendor"}
+        user, password = LOGIN
+        connection = Connection(
+            service="repo", url=url, username=user, password=Secret(password), settings=settings
+        )
+        given = {"repo": REPO, "image": None, "page_size": 1000, **params}
+        return Task(given, connection, pytest.fail, read_only=True)
+
+    def ask(self, method: str, path: str) -> dict[str, requests.Response]:
+        """The raw answers of both."""
+        session = requests.Session()
+        session.trust_env = False
+        return {
+            which: session.request(
+                method,
+                f"{url}/api/docker/{REPO}/v2/{path}",
+                auth=LOGIN,
+                headers={"Accept": ACCEPT},
+                timeout=30,
+            )
+            for which, url in (
+                ("registry", self.registry.url),
+                ("sandbox", self.sandbox.urls["repo"]),
+            )
+        }
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
+    assert PROGRAM is not None
+    with (
+        running(PROGRAM, tmp_path_factory.mktemp("registry")) as registry,
+        Sandbox.start(flavour="real") as sandbox,
+    ):
+        yield Both(registry, sandbox, _push(registry, sandbox))
+
+
+def _push(registry: Registry, sandbox: Sandbox) -> dict[str, dict[str, bytes]]:
+    """Push single images and indexes of two architectures, in both families of formats."""
+    tags: dict[str, dict[str, bytes]] = {}
+    for kind, image_kind, names in (
+        (INDEX, OCI, ("team/app", "team/lib")),
+        (LIST, DOCKER, ("agent", "tool")),
+    ):
+        images = {each: _image(image_kind, each) for each in ("amd64", "arm64")}
+        index = _index(
+            kind, {each: manifest for each, (manifest, _conf) in images.items()}, image_kind
+        )
+        single = images["arm64"][0]
+        for name in names:
+            tags[name] = {"2.0": index, "1.0": single, "latest": index, "10": index, "1.1": single}
+            for manifest, configuration in images.values():
+                registry.push_blob(name, configuration)
+                registry.push_blob(name, LAYER)
+                registry.push_manifest(name, digest_of(manifest), manifest, image_kind)
+            for tag, content in tags[name].items():
+                registry.push_manifest(name, tag, content, json.loads(content)["mediaType"])
+    seeded = [
+        {"repo": REPO, "image": name, "tag": tag, "content": content.decode()}
+        for name, pushed in tags.items()
+        for tag, content in pushed.items()
+    ]
+    sandbox.seed({"repo": {"images": seeded}})
+    return tags
+
+
+def test_the_catalog_is_paged_alike(both: Both) -> None:
+    answers = both.ask("GET", "_catalog?n=3")
+    assert answers["registry"].json() == answers["sandbox"].json()
+    links = {
+        which: urlsplit(requests.utils.parse_header_links(answer.headers["Link"])[0]["url"])
+        for which, answer in answers.items()
+    }
+    assert links["registry"].netloc == links["sandbox"].netloc == ""
+    assert parse_qs(links["registry"].query) == parse_qs(links["sandbox"].query)
+    # the registry knows nothing of the key that it has in a repository manager
+    assert links["registry"].path == "/v2/_catalog"
+
+
+@pytest.mark.parametrize("which", ["registry", "sandbox"])
+@pytest.mark.parametrize("page", [1, 2, 3, 4, 1000])
+def test_the_client_reads_all_images(both: Both, which: str, page: int) -> None:
+    found = containers.images(Client(both.client(which)), REPO, page=page)
+    assert found == sorted(both.tags)
+
+
+def test_tags_are_the_same_in_another_order(both: Both) -> None:
+    answers = both.ask("GET", "team/app/tags/list")
+    read = {which: answer.json() for which, answer in answers.items()}
+    for answer in read.values():
+        answer["tags"].sort()
+    assert (
+        read["registry"]
+        == read["sandbox"]
+        == {
+            "name": "team/app",
+            "tags": sorted(both.tags["team/app"]),
+        }
+    )
+    version = "Docker-Distribution-Api-Version"
+    assert answers["registry"].headers[version] == answers["sandbox"].headers[version]
+
+
+@pytest.mark.parametrize("which", ["registry", "sandbox"])
+@pytest.mark.parametrize("page", [1, 2, 5, 1000])
+def test_the_client_reads_all_tags(both: Both, which: str, page: int) -> None:
+    """The registry ignores the size of a page and gives them in no order; the sandbox pages."""
+    found = containers.tags(Client(both.client(which)), REPO, "team/app", page=page)
+    assert found is not None
+    assert sorted(found) == sorted(both.tags["team/app"])
+
+
+def test_an_image_that_is_not_there(both: Both) -> None:
+    answers = both.ask("GET", "team/nothing/tags/list")
+    assert {answer.status_code for answer in answers.values()} == {404}
+    codes = [answer.json()["errors"][0]["code"] for answer in answers.values()]
+    assert codes == ["NAME_UNKNOWN", "NAME_UNKNOWN"]
+    for which in ("registry", "sandbox"):
+        assert containers.tags(Client(both.client(which)), REPO, "team/nothing") is None
+
+
+@pytest.mark.parametrize("name", ["team/app", "agent"])
+@pytest.mark.parametrize("tag", ["latest", "1.0"])
+def test_manifests_have_the_same_digests(both: Both, name: str, tag: str) -> None:
+    """Of an index it is the index's own digest, not that of one of its architectures."""
+    pushed = both.tags[name][tag]
+    answers = both.ask("HEAD", f"{name}/manifests/{tag}")
+    for which, answer in answers.items():
+        assert answer.headers["Docker-Content-Digest"] == digest_of(pushed), which
+        assert answer.headers["Content-Type"] == json.loads(pushed)["mediaType"], which
+        found = containers.manifest(Client(both.client(which)), REPO, name, tag)
+        assert found == digest_of(pushed), which
+
+
+def test_a_tag_that_is_not_there(both: Both) -> None:
+    answers = both.ask("HEAD", "team/app/manifests/nothing")
+    assert {answer.status_code for answer in answers.values()} == {404}
+    for which in ("registry", "sandbox"):
+        assert containers.manifest(Client(both.client(which)), REPO, "team/app", "nothing") is None
+
+
+def test_an_image_whose_tags_are_deleted_stays_without_tags(both: Both) -> None:
+    """`tool` is asked for last: what the registry has of it goes."""
+    for content in set(both.tags["tool"].values()):
+        both.registry("DELETE", f"tool/manifests/{digest_of(content)}")
+    raw = both.ask("GET", "tool/tags/list")["registry"]
+    assert raw.json() == {"name": "tool", "tags": None}
+    assert image_info.tags(both.client("registry", image="tool")) == []
+    found = image_info.images(both.client("registry", page_size=2))
+    assert {"name": "tool", "tags": []} in found
+    assert [one["name"] for one in found] == sorted(both.tags)

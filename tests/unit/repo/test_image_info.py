@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Images and their tags."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo import image_info
+from tests.unit.repo.conftest import Server
+from tests.unit.stub import Reply
+
+BASE = "GET /api/docker/r/v2/{}?n=1000"
+CATALOG = BASE.format("_catalog")
+
+
+def options(**given: Any) -> dict[str, Any]:
+    return {"repo": "r", "image": None, "page_size": 1000, **given}
+
+
+def tags(image: str) -> str:
+    return BASE.format(f"{image}/tags/list")
+
+
+def test_the_tags_of_an_image(server: Server) -> None:
+    server.on[tags("team/app")] = Reply(body={"name": "team/app", "tags": ["b", "a"]})
+    plan, values = server.run(image_info.operation, options(image="/team/app/"))
+    assert not plan.changed
+    assert values == {"tags": ["b", "a"]}
+    assert image_info.tags(server.task(options(image="team/app"))) == ["b", "a"]
+
+
+def test_all_images_with_their_tags(server: Server) -> None:
+    server.on[CATALOG] = Reply(body={"repositories": ["team/app", "emptied", "secret", "gone"]})
+    server.on[tags("team/app")] = Reply(body={"tags": ["1", "2"]})
+    server.on[tags("emptied")] = Reply(body={"name": "emptied", "tags": None})
+    server.on[tags("secret")] = Reply(403, "no right to do so")
+    _plan, values = server.run(image_info.operation, options())
+    assert values["images"] == [
+        {"name": "team/app", "tags": ["1", "2"]},
+        {"name": "emptied", "tags": []},
+        {"name": "secret", "tags": None},
+        {"name": "gone", "tags": None},
+    ]
+    assert len(server.warnings) == 2
+    assert any("no right to do so" in warning for warning in server.warnings)
+    assert image_info.images(server.task(options())) == values["images"]
+
+
+def test_a_failing_server_is_no_image_without_tags(server: Server) -> None:
+    server.on[CATALOG] = Reply(body={"repositories": ["a"]})
+    server.on[tags("a")] = Reply(500, "out of order")
+    error = server.fails(image_info.operation, options())
+    assert error.kind == "server"
+
+
+@pytest.mark.parametrize("image", ["team/app", None])
+def test_what_is_not_there(server: Server, image: str | None) -> None:
+    error = server.fails(image_info.operation, options(image=image))
+    assert error.kind == "not_found"
+    assert error.status == 404
+    assert "'r'" in error.message
+
+
+@pytest.mark.parametrize(
+    "given", [{"page_size": 0}, {"image": "/"}, {"image": "a/../b"}, {"repo": "a/b"}]
+)
+def test_contradictions_are_refused_before_any_request(
+    server: Server, given: dict[str, Any]
+) -> None:
+    assert server.fails(image_info.operation, options(**given)).kind == "invalid"
+    assert server.asked == []

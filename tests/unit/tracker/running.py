@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run an operation of the tracker against the stub, as the host does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation, Plan
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
+from tests.unit.stub import Stub, connection_to
+
+BASIC: dict[str, Any] = {"username": "reporter", "password": Secret("reporter-password")}
+TOKEN: dict[str, Any] = {"token": Secret("tracker-token")}
+
+
+class Run:
+    """One task; `warnings` are its own, `plan` is what it would do."""
+
+    def __init__(
+        self,
+        server: Stub | str,
+        make: Callable[[Task], Operation],
+        params: Mapping[str, Any],
+        login: Mapping[str, Any] = BASIC,
+        **settings: Any,
+    ) -> None:
+        self.warnings: list[str] = []
+        kind = {"dialect": "auto", "accept_language": None, "retries": 0, **settings}
+        url = server if isinstance(server, str) else server.url
+        connection = connection_to(url, "tracker", settings=kind, **login)
+        self.task = Task(params, connection, self.warnings.append, read_only=True)
+        self._make = make
+        self.plan: Plan | None = None
+
+    def __call__(self, *, check: bool = False) -> dict[str, Any]:
+        """The return values."""
+        operation = self._make(self.task)
+        self.plan = operation.plan()
+        values = dict(self.plan.result)
+        if self.plan.changed and not check:
+            values |= operation.apply(self.plan)
+        return {**values, "changed": self.plan.changed}

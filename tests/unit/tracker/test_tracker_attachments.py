@@ -1,0 +1,613 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Attachments whole or not at all, against servers that are unkind in every known way."""
+
+from __future__ import annotations
+
+import os
+import threading
+import tracemalloc
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.downloads import Downloads
+from tests.unit.stub import Reply, Seen, Stub
+from tests.unit.tracker.running import BASIC, TOKEN, Run
+
+CREATED = "2026-01-06T10:14:00.500+0100"
+CREATED_SECONDS = 1767690840
+LOGIN_PAGE = '<html><body><form><input type="password" name="os_password"></form></body></html>'
+PAGE = "<html><head><title>Oops</title></head><body><h1>Try later</h1></body></html>"
+PARAMS: dict[str, Any] = {
+    "issue": "REL-2",
+    "patterns": None,
+    "max_size": None,
+    "parallel": 4,
+    "state": "present",
+}
+
+
+class Tracker:
+    """An issue with attachments; `written`: described as the written interface does it.
+
+    `answers` holds replies to the path of a content, which are used up first.
+    """
+
+    def __init__(self, contents: Mapping[str, bytes], *, written: bool = False) -> None:
+        self.written = written
+        self.items: list[dict[str, Any]] = [
+            {"id": str(number), "filename": name, "bytes": content, "created": CREATED}
+            for number, (name, content) in enumerate(contents.items(), 501)
+        ]
+        self.changes: dict[str, dict[str, Any]] = {}
+        self.answers: dict[str, list[Reply]] = {}
+        self.issue: Reply | None = None
+        self._lock = threading.Lock()
+
+    def path(self, item: Mapping[str, Any]) -> str:
+        return f"/base/secure/attachment/{item['id']}/{quote(item['filename'], safe='')}"
+
+    def described(self, item: Mapping[str, Any], url: str) -> dict[str, Any]:
+        content = f"{url.removesuffix('/base')}{self.path(item)}"
+        short = {"id": item["id"], "content": content, **self.changes.get(item["id"], {})}
+        if self.written:
+            return short
+        known = {"filename": item["filename"], "created": item["created"]}
+        return {**known, "size": len(item["bytes"]), "mimeType": "text/plain", **short}
+
+    def __call__(self, seen: Seen, url: str) -> Reply:
+        if seen.path == "/base/rest/api/2/issue/REL-2":
+            if self.issue is not None:
+                return self.issue
+            items = [self.described(item, url) for item in self.items]
+            return Reply(body={"key": "REL-2", "fields": {"attachment": items}})
+        with self._lock:
+            for item in self.items:
+                if seen.path == self.path(item):
+                    waiting = self.answers.get(item["id"])
+                    return waiting.pop(0) if waiting else Reply(body=item["bytes"])
+        return Reply(404, "<html>Page not found</html>")
+
+
+@pytest.fixture
+def servers() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def serve(servers: ExitStack, tracker: Tracker) -> Stub:
+    stub: Stub = servers.enter_context(Stub(answer=lambda seen: tracker(seen, stub.url)))
+    return stub
+
+
+def run(
+    stub: Stub,
+    dest: Path,
+    login: Mapping[str, Any] = BASIC,
+    settings: Mapping[str, Any] | None = None,
+    **params: Any,
+) -> Run:
+    return Run(stub, Downloads, {**PARAMS, "dest": str(dest), **params}, login, **(settings or {}))
+
+
+def actions(result: Mapping[str, Any]) -> list[str]:
+    return [entry["action"] for entry in result["attachments"]]
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()} if folder.exists() else {}
+
+
+def fetched(stub: Stub) -> list[str]:
+    return [seen.path for seen in stub.seen if "/issue/" not in seen.path]
+
+
+TWO = {"a.txt": b"first\n", "größe & maß.csv": b"a;b\n"}
+
+
+def test_what_is_missing_is_downloaded(servers: ExitStack, tmp_path: Path) -> None:
+    stub, dest = serve(servers, Tracker(TWO)), tmp_path / "deep" / "er"
+    task = run(stub, dest)
+    result = task()
+    assert result["changed"] is True
+    assert result["attachments"] == [
+        {
+            "id": "501",
+            "filename": "a.txt",
+            "path": str(dest / "a.txt"),
+            "size": 6,
+            "action": "downloaded",
+        },
+        {
+            "id": "502",
+            "filename": "größe & maß.csv",
+            "path": str(dest / "größe & maß.csv"),
+            "size": 4,
+            "action": "downloaded",
+        },
+    ]
+    assert files(dest) == TWO
+    assert stub.seen[0].target.endswith("/issue/REL-2?fields=attachment")
+    assert stub.seen[1].headers["Accept"] == "*/*"
+    assert stub.seen[1].headers["Accept-Encoding"] == "identity"
+    assert task.plan is not None
+    assert task.plan.before == {}
+    assert task.plan.after == {
+        str(dest / "a.txt"): {"size": 6, "id": "501"},
+        str(dest / "größe & maß.csv"): {"size": 4, "id": "502"},
+    }
+
+
+def test_check_mode_lists_what_would_come(servers: ExitStack, tmp_path: Path) -> None:
+    stub, dest = serve(servers, Tracker(TWO)), tmp_path / "dest"
+    result = run(stub, dest)(check=True)
+    assert result["changed"] is True
+    assert actions(result) == ["downloaded", "downloaded"]
+    assert [entry["size"] for entry in result["attachments"]] == [6, 4]
+    assert not dest.exists()
+    assert fetched(stub) == []
+
+
+def test_a_second_run_asks_for_the_issue_alone(servers: ExitStack, tmp_path: Path) -> None:
+    stub = serve(servers, Tracker(TWO))
+    run(stub, tmp_path)()
+    before = len(stub.seen)
+    result = run(stub, tmp_path)()
+    assert result["changed"] is False
+    assert actions(result) == ["unchanged", "unchanged"]
+    assert len(stub.seen) == before + 1
+    assert int((tmp_path / "a.txt").stat().st_mtime) == CREATED_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("there", "action"), [(b"first\n", "unchanged"), (b"FIRST\n", "downloaded")]
+)
+def test_the_bytes_count_where_the_time_differs(
+    servers: ExitStack, tmp_path: Path, there: bytes, action: str
+) -> None:
+    stub = serve(servers, Tracker({"a.txt": b"first\n"}))
+    (tmp_path / "a.txt").write_bytes(there)
+    assert actions(run(stub, tmp_path)(check=True)) == [action]
+    assert (tmp_path / "a.txt").read_bytes() == there
+    result = run(stub, tmp_path)()
+    assert result["changed"] is (action == "downloaded")
+    assert files(tmp_path) == {"a.txt": b"first\n"}
+
+
+def test_another_size_is_another_content(servers: ExitStack, tmp_path: Path) -> None:
+    stub = serve(servers, Tracker({"a.txt": b"first\n"}))
+    (tmp_path / "a.txt").write_bytes(b"x")
+    task = run(stub, tmp_path)
+    assert actions(task()) == ["downloaded"]
+    assert len(fetched(stub)) == 1
+    assert task.plan is not None
+    assert task.plan.before == {str(tmp_path / "a.txt"): {"size": 1}}
+
+
+@pytest.mark.parametrize("created", [None, "yesterday", "2026-01-06T10:14:00", 5])
+def test_without_a_time_the_bytes_count(servers: ExitStack, tmp_path: Path, created: Any) -> None:
+    tracker = Tracker({"a.txt": b"first\n"})
+    tracker.items[0]["created"] = created
+    stub = serve(servers, tracker)
+    assert actions(run(stub, tmp_path)()) == ["downloaded"]
+    assert actions(run(stub, tmp_path)()) == ["unchanged"]
+
+
+@pytest.mark.parametrize("created", ["2026-01-06T09:14:00Z", "2026-01-06T09:14:00.000000+00:00"])
+def test_times_in_other_spellings(servers: ExitStack, tmp_path: Path, created: str) -> None:
+    tracker = Tracker({"a.txt": b"first\n"})
+    tracker.items[0]["created"] = created
+    run(serve(servers, tracker), tmp_path)()
+    assert (tmp_path / "a.txt").stat().st_mtime == CREATED_SECONDS
+
+
+# -- as the written interface has it: no name, no size, no time --------------------------------
+
+
+def test_an_id_and_an_address_are_enough(servers: ExitStack, tmp_path: Path) -> None:
+    stub = serve(servers, Tracker(TWO, written=True))
+    first = run(stub, tmp_path)()
+    assert files(tmp_path) == TWO
+    assert [entry["filename"] for entry in first["attachments"]] == list(TWO)
+    assert [entry["size"] for entry in first["attachments"]] == [6, 4]
+    again = run(stub, tmp_path)()
+    assert (again["changed"], actions(again)) == (False, ["unchanged"] * 2)
+    assert [entry["size"] for entry in again["attachments"]] == [6, 4]
+    (tmp_path / "a.txt").write_bytes(b"first\n and more")
+    assert actions(run(stub, tmp_path)(check=True)) == ["downloaded", "unchanged"]
+    assert actions(run(stub, tmp_path)()) == ["downloaded", "unchanged"]
+    assert files(tmp_path) == TWO
+
+
+def test_a_size_that_nobody_told_is_counted(servers: ExitStack, tmp_path: Path) -> None:
+    tracker = Tracker({"a.bin": b"x" * 100, "b.bin": b"y" * 99}, written=True)
+    tracker.answers["501"] = [
+        Reply(body=b"64\r\n" + b"x" * 100 + b"\r\n0\r\n\r\n", headers=CHUNKED) for _time in "12"
+    ]
+    stub = serve(servers, tracker)
+    assert actions(run(stub, tmp_path, max_size=99)(check=True)) == ["skipped", "downloaded"]
+    result = run(stub, tmp_path, max_size=99)()
+    assert actions(result) == ["skipped", "downloaded"]
+    assert list(files(tmp_path)) == ["b.bin"]
+    assert actions(run(stub, tmp_path, max_size=99)()) == ["skipped", "unchanged"]
+
+
+CHUNKED = {"Transfer-Encoding": "chunked", "Content-Length": ""}
+
+
+# -- which ones ----------------------------------------------------------------------------------
+
+
+def test_patterns_name_what_comes(servers: ExitStack, tmp_path: Path) -> None:
+    names = ["a.log", "b.LOG", "c.txt", "[d].log"]
+    stub = serve(servers, Tracker(dict.fromkeys(names, b"x")))
+    result = run(stub, tmp_path, patterns=["*.log", "c*"])()
+    assert [entry["filename"] for entry in result["attachments"]] == ["a.log", "c.txt", "[d].log"]
+    assert run(stub, tmp_path, patterns=[])()["attachments"] == []
+
+
+def test_names_do_not_depend_on_the_patterns(servers: ExitStack, tmp_path: Path) -> None:
+    tracker = Tracker({"a.txt": b"1", "A.txt": b"2"})
+    stub = serve(servers, tracker)
+    run(stub, tmp_path, patterns=["A*"])()
+    assert files(tmp_path) == {"A-502.txt": b"2"}
+
+
+def test_what_is_too_large_is_skipped(servers: ExitStack, tmp_path: Path) -> None:
+    stub = serve(servers, Tracker({"a": b"12345", "b": b"1234", "c": b""}))
+    result = run(stub, tmp_path, max_size=4)()
+    assert actions(result) == ["skipped", "downloaded", "downloaded"]
+    assert files(tmp_path) == {"b": b"1234", "c": b""}
+    assert result["attachments"][0]["size"] == 5
+
+
+def test_hostile_names_stay_in_the_folder(servers: ExitStack, tmp_path: Path) -> None:
+    names = ["../../escape.txt", "/etc/passwd", ".bashrc", "a\nb", "", "..", "log", "LOG"]
+    tracker = Tracker({name: name.encode() for name in names})
+    for item in tracker.items:
+        tracker.changes[item["id"]] = {"filename": item["filename"]}
+        item["filename"] = "x"
+    stub, dest = serve(servers, tracker), tmp_path / "dest"
+    result = run(stub, dest)()
+    assert [entry["filename"] for entry in result["attachments"]][:4] == names[:4]
+    assert list(tmp_path.iterdir()) == [dest]
+    assert len(files(dest)) == len(names)
+    assert {Path(entry["path"]).parent for entry in result["attachments"]} == {dest}
+
+
+def test_equal_names_get_the_id(servers: ExitStack, tmp_path: Path) -> None:
+    tracker = Tracker({"log.txt": b"1", "other": b"2"})
+    tracker.items[1]["filename"] = "log.txt"
+    run(serve(servers, tracker), tmp_path)()
+    assert files(tmp_path) == {"log-501.txt": b"1", "log-502.txt": b"2"}
+
+
+# -- whole or not at all ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "words"),
+    [
+        (Reply(body=b"fir"), "protocol", "sent 3 bytes, but says that the attachment has 6"),
+        (Reply(body=b"first\n and more"), "protocol", "sent more than 6 bytes"),
+        (Reply(body=b""), "protocol", "sent 0 bytes"),
+        (Reply(body=b"first\n", truncate=3), "network", "connection broke"),
+        (Reply(cut=True), "network", "connection broke"),
+        (Reply(body=LOGIN_PAGE), "auth", "login page"),
+        (Reply(body=PAGE), "protocol", "HTML"),
+        (Reply(302, headers={"Location": "/base/login.jsp?os_destination=x"}), "auth", "login"),
+        (Reply(404, "<html><h1>gone</h1></html>"), "not_found", "gone"),
+        (Reply(403, "no"), "permission", "403"),
+        (Reply(401, "no"), "auth", "401"),
+        (Reply(body=b"first\n", headers={"X-AUSERNAME": "anonymous"}), "auth", "anonymous"),
+        (
+            Reply(headers={"X-Seraph-LoginReason": "AUTHENTICATED_FAILED"}),
+            "auth",
+            "AUTHENTICATED_FAILED",
+        ),
+        (
+            Reply(403, "locked", {"X-Authentication-Denied-Reason": "CAPTCHA_CHALLENGE; x"}),
+            "auth",
+            "CAPTCHA_CHALLENGE",
+        ),
+    ],
+)
+@pytest.mark.parametrize("there", [None, b"older"])
+def test_what_is_not_the_attachment_leaves_nothing(
+    servers: ExitStack,
+    tmp_path: Path,
+    *,
+    there: bytes | None,
+    reply: Reply,
+    kind: str,
+    words: str,
+) -> None:
+    tracker = Tracker({"a.txt": b"first\n"})
+    tracker.answers["501"] = [reply]
+    stub, dest = serve(servers, tracker), tmp_path / "deep" / "dest"
+    if there is not None:
+        dest.mkdir(parents=True)
+        (dest / "a.txt").write_bytes(there)
+    with pytest.raises(ToolchainError, match=words) as caught:
+        run(stub, dest)()
+    assert caught.value.kind == kind
+    assert "'a.txt' (501) of the issue 'REL-2'" in str(caught.value)
+    assert caught.value.result == {"changed": False, "attachments": []}
+    assert files(dest) == ({} if there is None else {"a.txt": there})
+    assert (tmp_path / "deep").exists() is (there is not None)
+    assert len(fetched(stub)) == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [(Reply(body=LOGIN_PAGE), "auth"), (Reply(body=PAGE), "protocol")],
+)
+@pytest.mark.parametrize("most", [None, 5])
+def test_a_page_is_no_attachment_where_no_size_tells_it(
+    servers: ExitStack, tmp_path: Path, reply: Reply, kind: str, most: int | None
+) -> None:
+    tracker = Tracker({"a.txt": b"first\n"}, written=True)
+    tracker.answers["501"] = [reply]
+    stub = serve(servers, tracker)
+    with pytest.raises(ToolchainError) as caught:
+        run(stub, tmp_path, max_size=most)()
+    assert caught.value.kind == kind
+    assert files(tmp_path) == {}
+
+
+def test_a_page_may_be_an_attachment(servers: ExitStack, tmp_path: Path) -> None:
+    stub = serve(servers, Tracker({"a.html": PAGE.encode(), "login.txt": LOGIN_PAGE.encode()}))
+    assert actions(run(stub, tmp_path)()) == ["downloaded", "downloaded"]
+    tracker = Tracker({"b.html": PAGE.encode(), "c.txt": LOGIN_PAGE.encode()}, written=True)
+    offered = {"Content-Disposition": 'attachment; filename="c.txt"'}
+    tracker.answers["502"] = [Reply(body=LOGIN_PAGE, headers=offered)]
+    assert actions(run(serve(servers, tracker), tmp_path)()) == ["downloaded", "downloaded"]
+
+
+def test_a_connection_that_breaks_midway_is_begun_anew(servers: ExitStack, tmp_path: Path) -> None:
+    tracker = Tracker({"a.txt": b"first\n"})
+    tracker.answers["501"] = [Reply(body=b"fi", headers={"Content-Length": "6"}, truncate=2)]
+    stub = serve(servers, tracker)
+    task = run(stub, tmp_path, settings={"retries": 1, "retry_max_wait": 0})
+    assert actions(task()) == ["downloaded"]
+    assert files(tmp_path) == {"a.txt": b"first\n"}
+    assert task.task.accounting.retries == 1
+    assert task.task.accounting.requests == 3
+
+
+def test_what_came_before_a_failure_is_there_and_said(servers: ExitStack, tmp_path: Path) -> None:
+    tracker = Tracker({"a": b"1", "b": b"2", "c": b"3", "d": b"4"})
+    tracker.answers["503"] = [Reply(403, "no")]
+    stub = serve(servers, tracker)
+    (tmp_path / "d").write_bytes(b"4")
+    os.utime(tmp_path / "d", (CREATED_SECONDS, CREATED_SECONDS))
+    with pytest.raises(ToolchainError) as caught:
+        run(stub, tmp_path, parallel=1)()
+    result = caught.value.result
+    assert result["changed"] is True
+    assert [(one["id"], one["action"]) for one in result["attachments"]] == [
+        ("501", "downloaded"),
+        ("502", "downloaded"),
+        ("504", "unchanged"),
+    ]
+    assert files(tmp_path) == {"a": b"1", "b": b"2", "d": b"4"}
+
+
+def test_a_file_is_not_there_before_it_is_whole(servers: ExitStack, tmp_path: Path) -> None:
+    tracker = Tracker({"a.txt": b"first\n"})
+    tracker.answers["501"] = [Reply(hold=True)]
+    stub = serve(servers, tracker)
+    task = run(stub, tmp_path, settings={"timeout": 0.2})
+    with pytest.raises(ToolchainError) as caught:
+        task()
+    assert caught.value.kind == "timeout"
+    assert files(tmp_path) == {}
+
+
+def test_permissions_are_those_of_any_new_file(servers: ExitStack, tmp_path: Path) -> None:
+    stub = serve(servers, Tracker(TWO))
+    before = os.umask(0o027)
+    try:
+        run(stub, tmp_path / "dest")()
+    finally:
+        os.umask(before)
+    assert (tmp_path / "dest" / "a.txt").stat().st_mode & 0o777 == 0o640
+    (tmp_path / "dest" / "a.txt").write_bytes(b"x")
+    (tmp_path / "dest" / "a.txt").chmod(0o604)
+    run(stub, tmp_path / "dest")()
+    assert (tmp_path / "dest" / "a.txt").stat().st_mode & 0o777 == 0o604
+
+
+def test_a_link_is_replaced_and_not_followed(servers: ExitStack, tmp_path: Path) -> None:
+    stub, dest = serve(servers, Tracker({"a.txt": b"first\n"})), tmp_path / "dest"
+    dest.mkdir()
+    (tmp_path / "precious").write_bytes(b"PRECIO")
+    (dest / "a.txt").symlink_to(tmp_path / "precious")
+    assert actions(run(stub, dest)()) == ["downloaded"]
+    assert (tmp_path / "precious").read_bytes() == b"PRECIO"
+    assert not (dest / "a.txt").is_symlink()
+    assert files(dest) == {"a.txt": b"first\n"}
+
+
+def test_many_come_side_by_side_over_few_connections(servers: ExitStack, tmp_path: Path) -> None:
+    contents = {f"{number}.txt": str(number).encode() for number in range(60)}
+    stub = serve(servers, Tracker(contents))
+    run(stub, tmp_path, parallel=3)()
+    assert files(tmp_path) == contents
+    assert len(stub.seen) == 61
+    assert 1 < stub.connections <= 3
+
+
+def test_memory_does_not_grow_with_the_size(servers: ExitStack, tmp_path: Path) -> None:
+    size = 32 * 1024 * 1024
+    stub = serve(servers, Tracker({"large.bin": bytes(size)}))
+    task = run(stub, tmp_path)
+    tracemalloc.start()
+    try:
+        task()
+        _current, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (tmp_path / "large.bin").stat().st_size == size
+    # the server, which is in this process, holds a second copy of the body while it sends it
+    assert peak < size * 1.5
+
+
+# -- whose address it is ---------------------------------------------------------------------------
+
+
+def test_another_host_gets_no_credentials(servers: ExitStack, tmp_path: Path) -> None:
+    other = servers.enter_context(Stub(answer=lambda seen: Reply(body=b"first\n")))
+    tracker = Tracker({"a.txt": b"first\n", "b.txt": b"first\n"})
+    signed = f"{other.url}/file/1?token=signed-secret"
+    tracker.answers["501"] = [Reply(303, headers={"Location": signed})]
+    tracker.changes["502"] = {"content": f"{other.url}/elsewhere/b.txt"}
+    stub = serve(servers, tracker)
+    assert actions(run(stub, tmp_path)()) == ["downloaded", "downloaded"]
+    assert len(other.seen) == 2
+    for seen in other.seen:
+        assert not {"authorization", "cookie"} & {name.lower() for name in seen.headers}
+    assert all("Authorization" in seen.headers for seen in stub.seen)
+
+
+def test_a_signed_address_is_not_shown(servers: ExitStack, tmp_path: Path) -> None:
+    other = servers.enter_context(Stub(answer=lambda seen: Reply(403, "expired")))
+    tracker = Tracker({"a.txt": b"first\n"})
+    location = {"Location": f"{other.url}/file/1?token=signed-secret"}
+    tracker.answers["501"] = [Reply(303, headers=location)]
+    with pytest.raises(ToolchainError) as caught:
+        run(serve(servers, tracker), tmp_path)()
+    assert caught.value.kind == "permission"
+    assert "signed-secret" not in str(caught.value) + str(caught.value.as_dict())
+
+
+def test_behind_a_proxy_the_own_address_is_asked(servers: ExitStack, tmp_path: Path) -> None:
+    tracker = Tracker({"a.txt": b"first\n", "b.txt": b"other\n"})
+    inside = "http://inside.invalid/context"
+    tracker.changes["501"] = {"content": f"{inside}/secure/attachment/501/a.txt"}
+    tracker.changes["502"] = {"content": f"{inside}/secure/attachment/502/b.txt"}
+    stub = serve(servers, tracker)
+    assert actions(run(stub, tmp_path)()) == ["downloaded", "downloaded"]
+    assert sorted(fetched(stub)) == [
+        "/base/secure/attachment/501/a.txt",
+        "/base/secure/attachment/502/b.txt",
+    ]
+
+
+def test_an_address_that_our_server_does_not_know_is_asked_as_it_is(
+    servers: ExitStack, tmp_path: Path
+) -> None:
+    other = servers.enter_context(Stub(answer=lambda seen: Reply(body=b"first\n")))
+    tracker = Tracker({"a.txt": b"first\n"})
+    tracker.changes["501"] = {"content": f"{other.url}/secure/attachment/9/other.txt"}
+    stub = serve(servers, tracker)
+    assert actions(run(stub, tmp_path)()) == ["downloaded"]
+    assert fetched(stub) == ["/base/secure/attachment/9/other.txt"]
+    assert "Authorization" not in other.seen[0].headers
+
+
+@pytest.mark.parametrize(
+    ("login", "elsewhere", "words"),
+    [
+        (TOKEN, False, "use username and password"),
+        (BASIC, True, "not on the server that url names"),
+    ],
+)
+def test_a_login_page_comes_with_advice(
+    servers: ExitStack, tmp_path: Path, login: dict[str, Any], elsewhere: bool, words: str
+) -> None:
+    to_login = Reply(302, headers={"Location": "/base/login.jsp"})
+    other = servers.enter_context(Stub(answer=lambda seen: to_login))
+    tracker = Tracker({"a.txt": b"first\n"})
+    tracker.answers["501"] = [to_login]
+    if elsewhere:
+        tracker.changes["501"] = {"content": f"{other.url}/files/1"}
+    with pytest.raises(ToolchainError, match=words) as caught:
+        run(serve(servers, tracker), tmp_path, login, {"retries": 3})()
+    assert caught.value.kind == "auth"
+
+
+@pytest.mark.parametrize("address", ["file:///etc/passwd", "ftp://host/x", "javascript:1"])
+def test_an_address_of_another_kind_is_refused(
+    servers: ExitStack, tmp_path: Path, address: str
+) -> None:
+    tracker = Tracker({"a.txt": b"first\n"})
+    tracker.changes["501"] = {"content": address}
+    with pytest.raises(ToolchainError, match="does not begin with http") as caught:
+        run(serve(servers, tracker), tmp_path)()
+    assert caught.value.kind == "protocol"
+
+
+# -- what cannot be -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fields", [{}, {"attachment": None}])
+def test_a_hidden_field_is_warned_of(
+    servers: ExitStack, tmp_path: Path, fields: dict[str, Any]
+) -> None:
+    tracker = Tracker({})
+    tracker.issue = Reply(body={"key": "REL-2", "fields": fields})
+    task = run(serve(servers, tracker), tmp_path / "dest")
+    assert task() == {"changed": False, "attachments": []}
+    assert len(task.warnings) == 1
+    assert not (tmp_path / "dest").exists()
+
+
+@pytest.mark.parametrize("items", ["x", [1], [{"id": "1"}], [{"content": "x"}], {"a": 1}])
+def test_attachments_that_are_none_are_an_error(
+    servers: ExitStack, tmp_path: Path, items: Any
+) -> None:
+    tracker = Tracker({})
+    tracker.issue = Reply(body={"key": "REL-2", "fields": {"attachment": items}})
+    with pytest.raises(ToolchainError) as caught:
+        run(serve(servers, tracker), tmp_path)()
+    assert caught.value.kind == "protocol"
+
+
+def test_a_missing_issue_is_named(servers: ExitStack, tmp_path: Path) -> None:
+    tracker = Tracker({})
+    tracker.issue = Reply(404, {"errorMessages": ["Issue Does Not Exist"]})
+    with pytest.raises(ToolchainError, match="REL-2") as caught:
+        run(serve(servers, tracker), tmp_path)()
+    assert caught.value.kind == "not_found"
+
+
+@pytest.mark.parametrize(
+    ("params", "words"), [({"max_size": -1}, "max_size"), ({"parallel": 0}, "parallel")]
+)
+def test_impossible_numbers_are_refused(tmp_path: Path, params: dict[str, Any], words: str) -> None:
+    with Stub() as stub, pytest.raises(ToolchainError, match=words) as caught:
+        run(stub, tmp_path, **params)()
+    assert caught.value.kind == "invalid"
+
+
+@pytest.mark.parametrize("kind", ["file", "dangling", "empty"])
+def test_a_folder_that_is_none_is_refused_before_any_request(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    dest = "" if kind == "empty" else str(tmp_path / kind)
+    with Stub() as stub, pytest.raises(ToolchainError, match="dest") as caught:
+        Run(stub, Downloads, {**PARAMS, "dest": dest})()
+    assert caught.value.kind == "invalid"
+
+
+def test_a_folder_in_the_place_of_a_file_is_refused(servers: ExitStack, tmp_path: Path) -> None:
+    stub = serve(servers, Tracker({"a.txt": b"first\n"}))
+    (tmp_path / "a.txt").mkdir()
+    with pytest.raises(ToolchainError, match="is a folder") as caught:
+        run(stub, tmp_path)(check=True)
+    assert caught.value.kind == "invalid"
+
+
+def test_a_folder_below_a_file_is_refused(servers: ExitStack, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    stub = serve(servers, Tracker({"a.txt": b"first\n"}))
+    with pytest.raises(ToolchainError, match="Not a directory") as caught:
+        run(stub, tmp_path / "file" / "below")()
+    assert caught.value.kind == "invalid"
+    assert fetched(stub) == []

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Single issues and projects as they go over the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Reading
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import issues, projects
+from tests.unit.stub import Reply, Seen, Stub
+from tests.unit.tracker.running import Run
+
+ISSUE: dict[str, Any] = {
+    "issue": None,
+    "issues": None,
+    "fields": None,
+    "expand": None,
+    "parallel": 4,
+}
+GONE = Reply(404, {"errorMessages": ["Issue Does Not Exist"], "errors": {}})
+ANONYMOUS = {"X-Seraph-LoginReason": "AUTHENTICATED_FAILED", "X-AUSERNAME": "anonymous"}
+LOCKED = {"X-Authentication-Denied-Reason": "CAPTCHA_CHALLENGE; login-url=http://x/login"}
+
+
+def read_issues(stub: Stub, settings: dict[str, Any] | None = None, **params: Any) -> Any:
+    run = Run(stub, issues.operation, {**ISSUE, **params}, **(settings or {}))
+    return run()["issues"]
+
+
+def read_projects(stub: Stub, key: str | None = None) -> Any:
+    return Run(stub, projects.operation, {"key": key})()["projects"]
+
+
+def by_key(seen: Seen) -> Reply:
+    """A server on which every issue below 900 is there; OLD-1 was moved."""
+    key = unquote(seen.path.rpartition("/")[2])
+    number = int(key.rpartition("-")[2])
+    if number >= 900:
+        return GONE
+    return Reply(body={"id": str(number), "key": key.replace("OLD", "REL"), "fields": {}})
+
+
+def test_an_issue_is_read_by_its_key() -> None:
+    with Stub(answer=by_key) as stub:
+        found = read_issues(stub, {"accept_language": "en"}, issue="REL-1")
+        (seen,) = stub.seen
+    assert found == [{"id": "1", "key": "REL-1", "fields": {}}]
+    assert (seen.method, seen.target) == ("GET", "/base/rest/api/2/issue/REL-1")
+    assert seen.headers["Accept"] == "application/json"
+    assert seen.headers["Accept-Language"] == "en"
+    assert seen.headers["X-Force-Accept-Language"] == "true"
+    assert "X-Atlassian-Token" not in seen.headers
+
+
+def test_fields_and_expansions_are_lists() -> None:
+    with Stub(answer=by_key) as stub:
+        read_issues(stub, issue="REL-1", fields=["summary", "-comment"], expand=["names", "schema"])
+        read_issues(stub, issue="REL-1", fields=[], expand=[])
+        first, second = (parse_qs(urlsplit(seen.target).query) for seen in stub.seen)
+    assert first == {"fields": ["summary,-comment"], "expand": ["names,schema"]}
+    assert second == {"fields": ["key"]}
+
+
+def test_issues_come_in_the_order_in_which_they_were_asked_for() -> None:
+    keys = [f"REL-{number}" for number in (7, 3, 300, 7, 1, 299)] + ["OLD-2"]
+    with Stub(answer=by_key) as stub:
+        found = read_issues(stub, issues=keys, parallel=3)
+        assert len(stub.seen) == 6
+        assert stub.connections <= 3
+    expected = ["REL-7", "REL-3", "REL-300", "REL-1", "REL-299", "REL-2"]
+    assert [issue["key"] for issue in found] == expected
+
+
+def test_no_issue_is_no_request() -> None:
+    with Stub() as stub:
+        assert read_issues(stub, issues=[]) == []
+
+
+def test_every_missing_issue_is_named() -> None:
+    keys = ["REL-1", "REL-901", "REL-2", "REL-900"]
+    with Stub(answer=by_key) as stub, pytest.raises(ToolchainError) as caught:
+        read_issues(stub, issues=keys)
+    assert (caught.value.kind, caught.value.status) == ("not_found", 404)
+    assert "REL-901, REL-900; the server answered 404: Issue Does Not Exist" in str(caught.value)
+    assert "REL-2" not in str(caught.value)
+
+
+def test_hundreds_of_missing_issues_still_make_a_sentence() -> None:
+    keys = [f"REL-{number}" for number in range(900, 1100)]
+    with Stub(answer=by_key) as stub, pytest.raises(ToolchainError, match="150 more") as caught:
+        read_issues(stub, issues=keys)
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("key", ["..", "", "."])
+def test_a_key_that_would_lead_elsewhere_is_refused(key: str) -> None:
+    with Stub() as stub, pytest.raises(ToolchainError) as caught:
+        read_issues(stub, issue=key)
+    assert caught.value.kind == "invalid"
+
+
+def test_a_key_stays_in_its_segment() -> None:
+    with Stub(GONE) as stub:
+        with pytest.raises(ToolchainError):
+            read_issues(stub, issue="A/../B?x#y")
+        assert stub.seen[0].target == "/base/rest/api/2/issue/A%2F..%2FB%3Fx%23y"
+
+
+def test_parallel_must_be_positive() -> None:
+    with Stub() as stub, pytest.raises(ToolchainError, match="parallel") as caught:
+        read_issues(stub, issue="REL-1", parallel=0)
+    assert caught.value.kind == "invalid"
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (Reply(body={"key": "REL-1"}, headers=ANONYMOUS), "AUTHENTICATED_FAILED"),
+        (Reply(body="", headers=ANONYMOUS), "AUTHENTICATED_FAILED"),
+        (Reply(404, {"errorMessages": ["gone"]}, ANONYMOUS), "AUTHENTICATED_FAILED"),
+        (Reply(body=b"[]", headers={"X-AACCOUNTID": "anonymous"}), "X-AACCOUNTID: anonymous"),
+        (Reply(403, "<html>locked</html>", LOCKED), "CAPTCHA_CHALLENGE"),
+        (Reply(302, headers={"Location": "/base/login.jsp"}), "login page"),
+        (Reply(body='<html><form><input type="password"></form></html>'), "login page"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("make", "params"),
+    [
+        (issues.operation, {**ISSUE, "issue": "REL-1"}),
+        (projects.operation, {"key": None}),
+        (projects.operation, {"key": "REL"}),
+    ],
+)
+def test_a_refused_login_is_said_and_not_tried_again(
+    make: Callable[[Task], Reading], params: dict[str, Any], reply: Reply, words: str
+) -> None:
+    with Stub(reply) as stub, pytest.raises(ToolchainError, match=words) as caught:
+        Run(stub, make, params, retries=3)()
+    assert caught.value.kind == "auth"
+    assert len(stub.seen) == 1
+
+
+@pytest.mark.parametrize("body", ["", "[]", "<html><h1>Welcome</h1></html>", '{"fields": 1}', "{}"])
+def test_what_is_no_issue_is_not_taken_for_one(body: str) -> None:
+    with Stub(Reply(body=body)) as stub, pytest.raises(ToolchainError) as caught:
+        read_issues(stub, issue="REL-1")
+    assert caught.value.kind == "protocol"
+
+
+PROJECTS = [{"id": "1", "key": "OPS", "name": " Operations"}, {"id": "2", "key": "REL"}]
+
+
+def test_all_projects_are_one_request() -> None:
+    with Stub(Reply(body=b'[{"key": "OPS", "name": " Operations"}, {"key": "REL"}]')) as stub:
+        found = read_projects(stub)
+        assert [seen.target for seen in stub.seen] == ["/base/rest/api/2/project"]
+    assert found == [{"key": "OPS", "name": " Operations"}, {"key": "REL"}]
+
+
+def test_no_project_is_an_empty_list() -> None:
+    with Stub(Reply(body=b"[]")) as stub:
+        assert read_projects(stub) == []
+
+
+def test_a_project_is_read_by_its_own_address() -> None:
+    with Stub(Reply(body={"key": "REL", "versions": []})) as stub:
+        assert read_projects(stub, "REL") == [{"key": "REL", "versions": []}]
+        assert [seen.target for seen in stub.seen] == ["/base/rest/api/2/project/REL"]
+
+
+@pytest.mark.parametrize("key", ["REL", "2"])
+def test_a_server_that_has_the_list_alone_is_asked_for_that(key: str) -> None:
+    body = b'[{"id": 1, "key": "OPS"}, {"id": 2, "key": "REL"}]'
+    with Stub(Reply(404), Reply(body=body)) as stub:
+        assert read_projects(stub, key) == [{"id": 2, "key": "REL"}]
+
+
+def test_a_missing_project_is_named() -> None:
+    missing = Reply(404, {"errorMessages": ["No project could be found"], "errors": {}})
+    with Stub(missing, Reply(body=b"[]")) as stub, pytest.raises(ToolchainError) as caught:
+        read_projects(stub, "NOPE")
+    assert caught.value.kind == "not_found"
+    assert "'NOPE'" in str(caught.value)
+    assert "No project could be found" in str(caught.value)
+
+
+def test_a_list_that_was_removed_is_read_by_page() -> None:
+    def cloud(seen: Seen) -> Reply:
+        if not seen.path.endswith("/project/search"):
+            return Reply(410, {"errorMessages": ["removed"]})
+        start = int(parse_qs(urlsplit(seen.target).query)["startAt"][0])
+        page = PROJECTS[start : start + 1]
+        return Reply(body={"startAt": start, "total": 2, "values": page, "isLast": start == 1})
+
+    with Stub(answer=cloud) as stub:
+        assert read_projects(stub) == PROJECTS
+        assert len(stub.seen) == 3
+
+
+@pytest.mark.parametrize("body", [b'{"values": 1}', b"[]", b'{"values": ["a"]}'])
+def test_pages_that_are_none_are_an_error(body: bytes) -> None:
+    with Stub(Reply(410), Reply(body=body)) as stub, pytest.raises(ToolchainError) as caught:
+        read_projects(stub)
+    assert caught.value.kind == "protocol"
+
+
+def test_a_list_of_projects_that_stays_short_is_an_error() -> None:
+    page = {"startAt": 0, "total": 2, "values": [PROJECTS[0], PROJECTS[0]]}
+    with Stub(Reply(410), Reply(body=page)) as stub, pytest.raises(ToolchainError) as caught:
+        read_projects(stub)
+    assert caught.value.kind == "protocol"
+    assert "not complete" in str(caught.value)
+
+
+@pytest.mark.parametrize("body", [b"{}", b'["REL"]', b"null"])
+def test_what_is_no_list_of_projects_is_an_error(body: bytes) -> None:
+    with Stub(Reply(body=body)) as stub, pytest.raises(ToolchainError) as caught:
+        read_projects(stub)
+    assert caught.value.kind == "protocol"
