@@ -28,15 +28,53 @@ options:
     description:
       - The job, as C(folder/job), as a list of names (one for each level; a branch name with a slash is one of them), or as its URL.
       - A URL must be on the server.
+      - Either this or O(builds) is needed.
     type: raw
-    required: true
   parameters:
     description:
       - Parameters of the build. Those that are left out have the job's defaults.
       - A list is sent as O(list_style) says. A boolean is sent as V(true) or V(false).
       - A parameter that the job does not have, a choice that is none of its choices, and parameters for a job that takes none are
         refused before a build is started.
+      - File parameters cannot be given; a build without one is possible.
     type: dict
+  builds:
+    description:
+      - Many builds at once, in place of O(job) and O(parameters). They are started side by side and waited for together, with one
+        request for each job, however many of its builds are waited for.
+      - What is wrong with one of them does not keep the others from being built; the task fails in the end, with all that went
+        wrong.
+      - With O(trigger=unless_successful) a build that is listed twice is started once.
+    type: list
+    elements: dict
+    suboptions:
+      job:
+        description: As O(job).
+        type: raw
+        required: true
+      parameters:
+        description: As O(parameters).
+        type: dict
+      list_style:
+        description: As O(list_style), which counts where this is not given.
+        type: str
+        choices: [repeat, comma]
+      trigger:
+        description: As O(trigger), which counts where this is not given.
+        type: str
+        choices: [always, unless_successful]
+      accept:
+        description: As O(accept), which counts where this is not given.
+        type: list
+        elements: str
+        choices: [SUCCESS, UNSTABLE, FAILURE, NOT_BUILT, ABORTED]
+      delay:
+        description: As O(delay), which counts where this is not given.
+        type: int
+  parallel:
+    description: How many requests are sent at once for O(builds), at most 10 of them.
+    type: int
+    default: 4
   list_style:
     description:
       - How a list is sent. V(repeat) sends the parameter once for each value, V(comma) sends the values joined by commas.
@@ -63,11 +101,22 @@ options:
     type: bool
     default: true
   wait_timeout:
-    description: Seconds to wait for the build. After that the task fails and names the build or the queue item, which goes on.
+    description:
+      - Seconds to wait for the build, or for all of O(builds). After that the task fails and names the build or the queue item,
+        which goes on unless O(stop_on_timeout) is set.
     type: float
     default: 3600
+  stop_on_timeout:
+    description:
+      - Whether a build that has not ended after O(wait_timeout) is stopped, or taken out of the queue. It is on Ctrl-C and
+        SIGTERM, too, if the server answers within seconds.
+      - Only a build that this task has started is stopped, never one that was there already.
+    type: bool
+    default: false
   poll_interval:
-    description: Longest time between two looks at the build, in seconds. The first looks come faster, from half a second on.
+    description:
+      - Longest time between two looks at the build, in seconds. The first looks come faster, from half a second on.
+      - While the task waits, lines tell what goes on, at most one in this time.
     type: float
     default: 5
   accept:
@@ -84,9 +133,13 @@ options:
     description: Quiet period in seconds, in which the build stays in the queue. Where it is not given, that of the job.
     type: int
 notes:
+  - A task that is interrupted (Ctrl-C, SIGTERM) says which build or queue item goes on, when it runs in the process of Ansible (see
+    P(delivery.toolchain.in_process#module)); a process of its own has nobody to tell it to. O(stop_on_timeout) works in both.
   - A running build that is waited for in place of a new one is not a change. A build that the server folded into a waiting one
     with the same parameters is.
 seealso:
+  - module: delivery.toolchain.ci_build_stop
+  - module: delivery.toolchain.ci_job_info
   - module: delivery.toolchain.ci_script
 """
 
@@ -117,12 +170,25 @@ EXAMPLES = r"""
     job: unstable
     accept: [SUCCESS, UNSTABLE]
     console_lines: 5
+
+- name: Build for two channels at once
+  delivery.toolchain.ci_job_build:
+    builds:
+      - job: delivery/toolchain
+        parameters: {VERSION: 1.3.0, CHANNEL: beta}
+      - job: delivery/toolchain
+        parameters: {VERSION: 1.3.0, CHANNEL: stable}
+      - job: no-parameters
+    trigger: unless_successful
+    wait_timeout: 1800
+    stop_on_timeout: true
+  register: matrix
 """
 
 RETURN = r"""
 build:
   description: The build. What is not known yet is null.
-  returned: always, except when the build could not be started
+  returned: with O(job), except when the build could not be started
   type: dict
   contains:
     number:
@@ -156,20 +222,51 @@ build:
     queue_id: 14
 queue_id:
   description: The queue item of the build.
-  returned: always, except when the build could not be started
+  returned: with O(job), except when the build could not be started
   type: int
   sample: 14
 console:
   description: The last lines of the console log, at most O(console_lines); empty where the build is not waited for.
-  returned: always, except when the build could not be started
+  returned: with O(job), except when the build could not be started
   type: list
   elements: str
   sample: ["Running the tests", "Finished: SUCCESS"]
 joined:
   description: Whether the build was there already, running or waiting in the queue.
-  returned: always, except when the build could not be started
+  returned: with O(job), except when the build could not be started
   type: bool
   sample: false
+builds:
+  description: What O(builds) asked for, in its order, on failure too.
+  returned: with O(builds)
+  type: list
+  elements: dict
+  contains:
+    job:
+      description: The name of the job.
+      type: str
+    build:
+      description: As RV(build).
+      type: dict
+    queue_id:
+      description: As RV(queue_id).
+      type: int
+    joined:
+      description: As RV(joined).
+      type: bool
+    console:
+      description: As RV(console).
+      type: list
+      elements: str
+    ok:
+      description: Whether nothing went wrong with it, as far as is known.
+      type: bool
+    msg:
+      description: What went wrong, in words; null where nothing did.
+      type: str
+    error:
+      description: What went wrong, as RV(error); null where nothing did.
+      type: dict
 http:
   description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always
@@ -188,23 +285,40 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci import job_b
 from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
 
 RESULTS = ["SUCCESS", "UNSTABLE", "FAILURE", "NOT_BUILT", "ABORTED"]
-OPTIONS: dict[str, dict[str, Any]] = {
+STYLES = ["repeat", "comma"]
+TRIGGERS = ["always", "unless_successful"]
+BUILD: dict[str, dict[str, Any]] = {
     "job": {"type": "raw", "required": True},
     "parameters": {"type": "dict"},
-    "list_style": {"type": "str", "choices": ["repeat", "comma"], "default": "repeat"},
-    "trigger": {"type": "str", "choices": ["always", "unless_successful"], "default": "always"},
+    "list_style": {"type": "str", "choices": STYLES},
+    "trigger": {"type": "str", "choices": TRIGGERS},
+    "accept": {"type": "list", "elements": "str", "choices": RESULTS},
+    "delay": {"type": "int"},
+}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "job": {"type": "raw"},
+    "parameters": {"type": "dict"},
+    "builds": {"type": "list", "elements": "dict", "options": BUILD},
+    "parallel": {"type": "int", "default": 4},
+    "list_style": {"type": "str", "choices": STYLES, "default": "repeat"},
+    "trigger": {"type": "str", "choices": TRIGGERS, "default": "always"},
     "lookback": {"type": "int", "default": 50},
     "wait": {"type": "bool", "default": True},
     "wait_timeout": {"type": "float", "default": 3600},
+    "stop_on_timeout": {"type": "bool", "default": False},
     "poll_interval": {"type": "float", "default": 5},
     "accept": {"type": "list", "elements": "str", "choices": RESULTS, "default": ["SUCCESS"]},
     "console_lines": {"type": "int", "default": 20},
     "delay": {"type": "int"},
 }
+CONSTRAINTS: dict[str, Any] = {
+    "required_one_of": [("job", "builds")],
+    "mutually_exclusive": [("job", "builds"), ("parameters", "builds")],
+}
 
 
 def main() -> None:
-    host.run("ci", OPTIONS, job_build.JobBuild)
+    host.run("ci", OPTIONS, job_build.operation, **CONSTRAINTS)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ def root_actions() -> dict[str, Action]:
         "": Action(_dashboard, get, access.READ),
         "login": Action(_login_page, get, ""),
         "scriptText": Action(_script_text, post, access.ADMINISTER),
-        "safeRestart": Action(_safe_restart, post, access.ADMINISTER),
+        "safeRestart": Action(_safe_restart, post, access.MANAGE),
         "quietDown": Action(_quiet_down, post, access.ADMINISTER, listed=False),
         "cancelQuietDown": Action(_cancel_quiet_down, post, access.ADMINISTER, listed=False),
         "queue/cancelItem": Action(_cancel_item, post, access.READ, listed=False),
@@ -72,8 +72,13 @@ def _dashboard(call: Call) -> Response:
 
 
 def _login_page(call: Call) -> Response:
-    """Server fact (CI 2.1): readable by anyone, with the version headers."""
-    return pages.page("Sign in [Jenkins]", "<form action='j_spring_security_check'></form>")
+    """Server facts (CI 2.1 and 2.5): readable by anyone, with the version headers, and with the
+    address of the SSH server where there is one.
+    """
+    endpoint = call.world.context.settings("ci")["ssh_endpoint"]
+    headers = {} if endpoint is None else {"X-SSH-Endpoint": endpoint}
+    form = "<form action='j_spring_security_check'></form>"
+    return pages.page("Sign in [Jenkins]", form, headers=headers)
 
 
 async def _script_text(call: Call) -> Response:
@@ -83,13 +88,20 @@ async def _script_text(call: Call) -> Response:
     if script == "":
         return pages.text("")
     state = context.store.get(SCRIPT_STATE, "state") or {}
-    text = scripts.play(script, context.settings("ci")["scripts"], state)
+    settings = context.settings("ci")
+    server = scripts.Server(settings["version"], settings["java"])
+    text = scripts.play(script, settings["scripts"], state, server)
     context.store.put(SCRIPT_STATE, "state", state)
     return pages.text(text)
 
 
-def _safe_restart(call: Call) -> Response:
-    """POST /safeRestart (written interface 4.4; server fact, CI 2.2): 302, which proves nothing."""
+async def _safe_restart(call: Call) -> Response:
+    """POST /safeRestart (written interface 4.4; server fact, CI 2.2): 302, which proves nothing.
+
+    With `cancel` it calls the restart off.
+    """
+    if "cancel" in await form_fields(call.request):
+        return _cancel_quiet_down(call)
     if not call.world.context.settings("ci")["restart_supported"]:
         return pages.oops("Restart is not supported as currently configured")
     restart.request_restart(call.world.context)

@@ -95,6 +95,11 @@ def running(context: Context, job: str) -> list[str]:
     return context.store.keys(RUNNING, f"{job}#")
 
 
+def all_running(context: Context) -> list[str]:
+    """Keys of all running builds."""
+    return context.store.keys(RUNNING)
+
+
 def start(context: Context, key: str, at: int) -> None:
     """A queue item becomes a build."""
     store = context.store

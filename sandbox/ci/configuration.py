@@ -18,11 +18,19 @@ ROOTS = {
     jobs.FOLDER: jobs.CLASSES[jobs.FOLDER],
     jobs.MULTIBRANCH: jobs.CLASSES[jobs.MULTIBRANCH],
 }
+# An element says which release of which plugin has written it.
+PLUGINS = {
+    jobs.PIPELINE: "workflow-job@1436.vfa_244484591f",
+    jobs.FOLDER: "cloudbees-folder@6.959.v4ed5cc9e2dd4",
+    jobs.MULTIBRANCH: "workflow-multibranch@795.ve0cb_1f45ca_9a_",
+}
 
 
 def document(job: dict[str, Any], with_secrets: bool) -> str:
     """The configuration; secrets are masked for users who may only read it."""
     root = etree.Element(ROOTS[job["kind"]])
+    if job["kind"] in PLUGINS:
+        root.set("plugin", PLUGINS[job["kind"]])
     _child(root, "description", job["description"] or "")
     if not jobs.is_container(job):
         _child(root, "keepDependencies", "false")

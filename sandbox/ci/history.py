@@ -12,7 +12,8 @@ from sandbox.context import Context
 def put(context: Context, data: dict[str, Any]) -> None:
     """A finished build of the past: `job, number, result, parameters, age_seconds, seconds`.
 
-    `repeat` makes that many of them; a job's own `on_success` is not carried out.
+    `repeat` makes that many of them; a job's own `on_success` is not carried out. One that is
+    `running` has begun `age_seconds` ago.
     """
     job = jobs.get(context, data["job"])
     if job is None:
@@ -20,9 +21,12 @@ def put(context: Context, data: dict[str, Any]) -> None:
     given = data.get("parameters") or {}
     form = {name: [builds.as_text(value)] for name, value in given.items()}
     values = parameters.from_form(job["parameters"], form)
+    running = bool(data.get("running"))
+    length = int(float(data.get("seconds", job["build_seconds"])) * 1000)
     for _build in range(int(data.get("repeat", 1))):
         number = jobs.take_number(context, data["job"], data.get("number"))
-        end = context.now_ms() - int(float(data.get("age_seconds", 3600)) * 1000)
+        age = int(float(data.get("age_seconds", 0 if running else 3600)) * 1000)
+        end = context.now_ms() - age + (length if running else 0)
         build = {
             "job": data["job"],
             "number": number,
@@ -30,11 +34,14 @@ def put(context: Context, data: dict[str, Any]) -> None:
             "parameters": values,
             "user": data.get("user"),
             "cause": f"Started by user {data.get('user') or 'anonymous'}",
-            "start_ms": end - int(float(data.get("seconds", job["build_seconds"])) * 1000),
+            "start_ms": end - length,
             "end_ms": end,
             "result": data.get("result", job["result"]),
-            "done": True,
+            "done": not running,
             "base": "",
             "notes": [],
         }
-        context.store.put(builds.BUILDS, builds.build_key(data["job"], number), build)
+        key = builds.build_key(data["job"], number)
+        context.store.put(builds.BUILDS, key, build)
+        if running:
+            context.store.put(builds.RUNNING, key, {})

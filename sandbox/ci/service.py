@@ -12,14 +12,25 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sandbox.ci import access, builds, history, jobs, markup, pages, queue, restart, scripts, views
+from sandbox.ci import (
+    access,
+    builds,
+    history,
+    jobs,
+    markup,
+    pages,
+    plugins,
+    queue,
+    restart,
+    scripts,
+    views,
+)
 from sandbox.ci.actions import SCRIPT_STATE, build_actions, form_page, job_actions, root_actions
 from sandbox.ci.call import Call, form_fields
 from sandbox.ci.exports import Exported, TreeError, by_depth, by_tree, constants, parse_tree
 from sandbox.context import Context
 from sandbox.service import Answer, Service, route
 
-PLUGINS = "ci.plugin"
 METHODS = ("GET", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
 FORMATS = ("json", "xml", "python")
 
@@ -31,6 +42,10 @@ class CiService(Service):
     defaults: ClassVar[dict[str, Any]] = {
         # release that the header `X-Jenkins` names
         "version": "2.479.3",
+        # the Java that it runs on
+        "java": "17",
+        # what the header `X-SSH-Endpoint` of the login page names; None: its SSH server is off
+        "ssh_endpoint": None,
         "crumb_issuer": True,
         "crumb_field": "Jenkins-Crumb",
         "crumb_needs_session": True,
@@ -46,6 +61,7 @@ class CiService(Service):
         "restart_supported": True,
         "restart_drain_seconds": 0.2,
         "restart_down_seconds": 0.3,
+        "restart_refused_seconds": 0.2,
         "restart_boot_seconds": 0.3,
         # endpoints that the written interface does not list: None: with the flavour `real` only
         "unlisted_endpoints": None,
@@ -75,7 +91,7 @@ class CiService(Service):
         for name, definition in (data.get("jobs") or {}).items():
             jobs.put(self.context, name, definition or {})
         for plugin in data.get("plugins") or []:
-            self.context.store.put(PLUGINS, plugin["shortName"], plugin)
+            plugins.put(self.context, plugin)
         for build in data.get("builds") or []:
             history.put(self.context, build)
         if data.get("state"):
@@ -97,7 +113,9 @@ class CiService(Service):
         phase = restart.phase(self.context)
         if phase == restart.RESTARTING:
             return pages.page("Jenkins", "<h1>Please wait while Jenkins is restarting</h1>", 503)
-        if phase == restart.LOADING:
+        if phase == restart.REFUSING:
+            request.scope["sandbox.transport"].abort()
+        if phase in (restart.REFUSING, restart.LOADING):
             words = "<h1>Please wait while Jenkins is getting ready to work</h1>"
             return pages.page("Jenkins", words, 503)
         login = access.log_in(self.context, request)
@@ -202,8 +220,8 @@ class CiService(Service):
         if call.job is not None:
             return views.job_view(call.world, call.job) if target == [] else None
         if target == ["pluginManager"]:
-            stored = self.context.store.values(PLUGINS)
-            return views.plugins_view([{**views.PLUGIN, **plugin} for plugin in stored])
+            call.require(access.SYSTEM_READ)
+            return plugins.manager_view(self.context)
         return self._unlisted(call, target) if self._has(False) else None
 
     def _unlisted(self, call: Call, target: list[str]) -> Exported | None:
@@ -211,6 +229,11 @@ class CiService(Service):
             return views.server_view(call.world)
         if target == ["me"] and call.login.user is not None:
             return views.user_view(call.world, call.login.user)
+        if target == ["computer"]:
+            return views.computers_view(call.world)
+        if target == ["updateCenter"]:
+            call.require(access.SYSTEM_READ)
+            return plugins.update_center_view(self.context)
         if target == ["queue"]:
             return views.queue_list(call.world)
         if target[:2] == ["queue", "item"] and len(target) == 3 and target[2].isdigit():

@@ -352,31 +352,33 @@ def server_view(world: World) -> Exported:
     return Exported("hudson.model.Hudson", fields, ())
 
 
-# Server fact (CI 2.5): the members of a plugin; a seed names those that differ.
-PLUGIN: dict[str, Any] = {
-    "active": True,
-    "backupVersion": None,
-    "bundled": False,
-    "deleted": False,
-    "dependencies": [],
-    "detached": False,
-    "downgradable": False,
-    "enabled": True,
-    "hasUpdate": False,
-    "longName": "",
-    "pinned": False,
-    "requiredCoreVersion": "2.426.3",
-    "shortName": "",
-    "supportsDynamicLoad": "MAYBE",
-    "url": None,
-    "version": "1.0",
-}
+def computers_view(world: World) -> Exported:
+    """The executors and what they run: pipelines on one-off executors, the rest on others."""
+
+    def executors(pipelines: bool) -> list[Exported]:
+        found = []
+        for key in builds.all_running(world.context):
+            job, _mark, number = key.rpartition("#")
+            build = builds.get(world.context, job, int(number))
+            definition = jobs.get(world.context, job) or jobs.DEFAULTS
+            if build is not None and (definition["kind"] == jobs.PIPELINE) is pipelines:
+                found.append(Exported(None, {"currentExecutable": _getter(world, build)}))
+        return found
+
+    fields = {
+        **constants(assignedLabels=[{}], displayName="Built-In Node", offline=False),
+        "executors": lambda: executors(False),
+        "oneOffExecutors": lambda: executors(True),
+    }
+    node = Exported("hudson.model.Hudson$MasterComputer", fields, tuple(fields))
+    busy = {"busyExecutors": lambda: len(builds.all_running(world.context))}
+    return Exported(
+        "hudson.model.ComputerSet", {**busy, **constants(computer=[node], totalExecutors=2)}
+    )
 
 
-def plugins_view(plugins: list[dict[str, Any]]) -> Exported:
-    """Server fact (CI 2.2): without `depth` or `tree` the entries are nearly empty."""
-    entries = [Exported(None, constants(**plugin), ()) for plugin in plugins]
-    return Exported("hudson.LocalPluginManager", constants(plugins=entries), ())
+def _getter(world: World, build: dict[str, Any]) -> Getter:
+    return lambda: build_view(world, build)
 
 
 def user_view(world: World, user: str) -> Exported:

@@ -56,6 +56,18 @@ OPTIONS: dict[str, tuple[str, dict[str, Any], str]] = {
         {"repo": "generic", "path": "a/b.txt", "content": "a", "explode": True},
         "explode",
     ),
+    "one build and many": (
+        "ci_job_build",
+        {"job": "no-parameters", "builds": [{"job": "slow"}]},
+        "mutually exclusive",
+    ),
+    "a job that is none among many": (
+        "ci_job_build",
+        {"builds": [{"job": "no-parameters"}, {"job": "a//b"}]},
+        "job",
+    ),
+    "a build that is none": ("ci_build_stop", {"job": "slow", "build": "1/stop"}, "permalink"),
+    "a value of no build": ("ci_job_info", {"job": "slow", "xpath": "//result"}, "build"),
     "a whole repository": (
         "artifact_deploy",
         {"repo": "generic-staging-local", "state": "absent"},
@@ -65,6 +77,32 @@ OPTIONS: dict[str, tuple[str, dict[str, Any], str]] = {
         "artifact_deploy",
         {"repo": "generic", "path": "../other/a.txt", "content": "a"},
         "..",
+    ),
+    "a cleanup of a whole repository": (
+        "artifact_cleanup",
+        {"rules": [{"repo": "generic-staging-local", "type": "folder"}]},
+        "force",
+    ),
+    "an age in no unit": (
+        "artifact_cleanup",
+        {"rules": [{"repo": "generic-staging-local", "created_before": "30"}]},
+        "created_before",
+    ),
+    "properties of a whole repository": (
+        "artifact_properties",
+        {"repo": "generic", "path": "/", "properties": {"a": "b"}, "recursive": True},
+        "force",
+    ),
+    "two questions": (
+        "artifact_query",
+        {"aql": "items.find()", "pattern": "generic:*"},
+        "mutually exclusive",
+    ),
+    "no question": ("artifact_query", {}, "pattern"),
+    "the trash of a whole repository": (
+        "artifact_trash",
+        {"state": "clean", "repo": "generic"},
+        "force",
     ),
     "neither status nor target": (
         "build_promote",
@@ -89,6 +127,28 @@ OPTIONS: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "fewer than no results": ("jql_search", {"jql": "project = REL", "max_results": -1}, "max"),
     "pages of nothing": ("jql_search", {"jql": "project = REL", "page_size": 0}, "page_size"),
+    "no issue": ("tracker_issue_info", {}, "issue"),
+    "one issue and several": (
+        "tracker_issue_info",
+        {"issue": "REL-1", "issues": ["REL-2"]},
+        "mutually exclusive",
+    ),
+    "an issue on another path": ("tracker_issue_info", {"issue": ".."}, ".."),
+    "a folder that is none": (
+        "tracker_attachment",
+        {"issue": "REL-2", "dest": "/dev/null"},
+        "/dev/null",
+    ),
+    "fewer than no bytes": (
+        "tracker_attachment",
+        {"issue": "REL-2", "dest": "a", "max_size": -1},
+        "max_size",
+    ),
+    "a key in no folder": (
+        "oauth_consumer",
+        {"private_key": "/nowhere/a.pem", "certificate": "a.crt", "common_name": "a"},
+        "/nowhere",
+    ),
     "body and file": (
         "wiki_page",
         {"page_id": "1002", "body": "<p/>", "src": "body.xml"},
@@ -100,6 +160,25 @@ OPTIONS: dict[str, tuple[str, dict[str, Any], str]] = {
         "wiki_page",
         {"page_id": "1002", "src": "/nowhere/body.xml"},
         "/nowhere/body.xml",
+    ),
+    "a group without a name": ("analysis_group", {"name": ""}, "name"),
+    "a new name for what is to be absent": (
+        "analysis_build",
+        {"project": "toolchain", "name": "a", "new_name": "b", "state": "absent"},
+        "new_name",
+    ),
+    "an object in a list twice": (
+        "analysis_config",
+        {"users": [{"name": "a"}, {"name": "b"}, {"name": "a"}]},
+        "given twice",
+    ),
+    "what is needed and to be absent": (
+        "analysis_config",
+        {
+            "roles": [{"name": "a", "state": "absent"}],
+            "role_assignments": [{"name": "a", "account": "b"}],
+        },
+        "not to be there",
     ),
     "a module without a name": ("analysis_module", {"project": "toolchain", "name": ""}, "name"),
     "a job without a name": ("ci_job_build", {"job": "delivery//x"}, "job"),

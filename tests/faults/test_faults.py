@@ -16,7 +16,7 @@ import pytest
 
 from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
-from tests.helpers.cases import CASES, MODULES, connection_options, first_arguments, settings
+from tests.helpers.cases import CASES, MODULES, connection_options, first_arguments, seed, settings
 from tests.helpers.sentences import assert_one_sentence
 
 FLAVOUR = "real"
@@ -81,11 +81,26 @@ HICCUPS: dict[str, dict[str, Any]] = {
 }
 #: How the write of a module is known, in the `real` flavour.
 WRITES: dict[str, dict[str, str]] = {
+    "analysis_build": {"match": "action=update_build"},
+    "analysis_config": {"match": "action=create_group"},
+    "analysis_defect_type": {"match": "action=update_defect_type"},
+    "analysis_group": {"match": "action=create_group"},
+    "analysis_issue": {"match": "action=update_status"},
     "analysis_module": {"match": "action=create_module"},
+    "analysis_project": {"match": "action=import_project"},
     "analysis_role": {"match": "action=create_role"},
+    "analysis_role_assignment": {"match": "action=update_role_assignment"},
+    "analysis_server_import": {"match": "action=import_server_configuration"},
+    "analysis_user": {"match": "action=create_user"},
+    "analysis_view": {"match": "action=create_view"},
+    "artifact_cleanup": {"method": "DELETE"},
     "artifact_deploy": {"method": "PUT"},
+    "artifact_properties": {"method": "PUT"},
+    "artifact_trash": {"method": "POST", "path": "^/api/trash/empty"},
     "build_promote": {"method": "POST", "path": "^/api/build/promote/"},
+    "ci_build_stop": {"method": "POST", "path": "/stop$"},
     "ci_job_build": {"method": "POST", "path": "/build(WithParameters)?$"},
+    "ci_restart": {"method": "POST", "path": "^/safeRestart"},
     "ci_script": {"method": "POST", "path": "^/scriptText"},
     "docker_promote": {"method": "POST", "path": "/promote$"},
     "wiki_page": {"method": "POST", "path": "^/rest/api/content"},
@@ -93,7 +108,13 @@ WRITES: dict[str, dict[str, str]] = {
 #: Options that are left out there: with `unless` a script is sent before the one that writes.
 WITHOUT = {"ci_script": ("unless",)}
 #: Options with which the tests wait less.
-IMPATIENT: dict[str, dict[str, Any]] = {"ci_job_build": {"poll_interval": 0.1}}
+IMPATIENT: dict[str, dict[str, Any]] = {
+    "ci_build_stop": {"poll_interval": 0.1},
+    "ci_job_build": {"poll_interval": 0.1},
+    "ci_restart": {"poll_interval": 0.1},
+}
+#: Options that name a folder, in which a task would find what the one before has left.
+FOLDERS = {"tracker_attachment": "dest"}
 #: What hits the write alone.
 WRITE_TROUBLES = {
     "a redirected write": Trouble("protocol", {"redirect": "/repo/api/system/ping"}),
@@ -127,7 +148,7 @@ def _closed_port() -> int:
 
 def _tasks(module: str, url: str) -> list[dict[str, Any]]:
     arguments = {**first_arguments(module), **IMPATIENT.get(module, {})}
-    fresh = {"sandbox_reset": settings(module)}
+    fresh = {"sandbox_reset": settings(module), "sandbox_seed": seed(module)}
 
     def one(
         name: str, faults: list[Mapping[str, Any]], options: Mapping[str, Any], **variables: Any
@@ -142,6 +163,9 @@ def _tasks(module: str, url: str) -> list[dict[str, Any]]:
     def calm(name: str, **variables: Any) -> dict[str, Any]:
         return {**one(name, [], {}, **variables), "check_mode": True}
 
+    def apart(name: str) -> dict[str, str]:
+        return {FOLDERS[module]: name} if module in FOLDERS else {}
+
     troubles = [one(name, [each.fault], each.options) for name, each in TROUBLES.items()]
     nowhere = [
         one("nobody listens", [], {"url": f"http://127.0.0.1:{_closed_port()}/x"}),
@@ -149,7 +173,7 @@ def _tasks(module: str, url: str) -> list[dict[str, Any]]:
         one("a host without a name", [], {"url": "http://host.invalid"}),
     ]
     hiccups = [
-        one(name, [{**fault, "times": 1}], {"retries": 2}, **fresh)
+        one(name, [{**fault, "times": 1}], {"retries": 2, **apart(name)}, **fresh)
         for name, fault in HICCUPS.items()
     ]
     write = WRITES.get(module)

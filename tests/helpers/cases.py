@@ -15,14 +15,16 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-#: The cases that are named as their modules: one for each.
-MODULES = sorted(name for name, case in CASES.items() if name == case["module"])
+#: The cases that are named as their modules: one for each module that speaks to a server.
+MODULES = sorted(
+    name for name, case in CASES.items() if name == case["module"] and "service" in case
+)
 
 
 def first_arguments(module: str) -> dict[str, Any]:
     """Arguments that change something on a fresh sandbox (or just read, where a module reads)."""
     case = CASES[module]
-    return dict(case["create"] if "create" in case else case["run"])
+    return dict(next(case[step] for step in ("create", "run", "update") if step in case))
 
 
 def connection_options(name: str, flavour: str) -> dict[str, Any]:
@@ -34,4 +36,10 @@ def connection_options(name: str, flavour: str) -> dict[str, Any]:
 def settings(name: str) -> dict[str, dict[str, Any]]:
     """Settings of the sandbox for a case, by service."""
     case = CASES[name]
-    return {case["service"]: case.get("settings", {})}
+    return {case["service"]: case.get("settings", {})} if "service" in case else {}
+
+
+def seed(name: str) -> dict[str, dict[str, Any]]:
+    """What the sandbox has for a case besides its own seeds, by service."""
+    more: dict[str, dict[str, Any]] = CASES[name].get("seed", {})
+    return more

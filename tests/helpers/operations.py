@@ -58,6 +58,12 @@ class Counted:
 
 _ROLE = {"name": "Developer", "permissions": {"access_source_files": True}}
 _PAGE = {"page_id": "1003", "body": "<p>One page per version stands below.</p>"}
+_PAGES = {
+    "pages": [
+        {"page_id": "1001", "body": "<h1>Releases</h1><p>What was released, and how.</p>"},
+        _PAGE,
+    ]
+}
 _FILE = {"repo": "generic-staging-local", "path": "counted/one.txt", "content": "one\n"}
 _FOLDER = {"repo": "generic-staging-local", "path": "counted/many/", "src": "many/"}
 _ARCHIVE = {
@@ -83,6 +89,7 @@ OPERATIONS: dict[str, Operation] = {
         "tracker_attachment", _ATTACHMENTS, False, requests=1, before=_ATTACHMENTS
     ),
     "unchanged wiki_page": Operation("wiki_page", _PAGE, False, requests=1),
+    "two unchanged pages of one wiki_page": Operation("wiki_page", _PAGES, False, requests=2),
     "unchanged deploy of one file": Operation(
         "artifact_deploy", _FILE, False, requests=1, before=_FILE
     ),

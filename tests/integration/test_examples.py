@@ -70,7 +70,7 @@ def _environment(urls: Mapping[str, str]) -> dict[str, str]:
     return {
         f"TOOLCHAIN_{service.upper()}_{option.upper()}": value
         for service, login in connections.LOGINS.items()
-        for option, value in {"url": urls[service], **login}.items()
+        for option, value in {"url": urls[service], **login, **OPTIONS.get(service, {})}.items()
     }
 
 

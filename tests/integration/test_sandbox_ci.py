@@ -189,6 +189,37 @@ def test_jenkinsapi_builds_and_reads(url: str) -> None:
     assert build.get_params()["VERSION"] == "3.0"
 
 
+def test_jenkinsapi_follows_stops_and_reads_the_log(url: str) -> None:
+    server = jenkinsapi.jenkins.Jenkins(url, USER, TOKEN)
+    item = server["slow"].invoke()
+    item.block_until_building(delay=0.02)
+    build = item.get_build()
+    assert (build.get_number(), build.is_running()) == (1, True)
+    assert build.stop() is True
+    assert build.poll()["result"] == "ABORTED"
+    assert f"Aborted by {USER}" in build.get_console()
+    assert server["slow"].is_queued_or_running() is False
+
+
+def test_both_clients_read_the_same_builds(url: str, server: jenkins.Jenkins) -> None:
+    other = jenkinsapi.jenkins.Jenkins(url, USER, TOKEN)["long-history"]
+    numbers = [one["number"] for one in server.get_job_info("long-history", depth=1)["builds"]]
+    assert numbers == list(range(120, 20, -1))
+    assert list(other.get_build_ids())[: len(numbers)] == numbers
+    assert other.get_last_failed_buildnumber() == 120
+    assert other.get_last_good_buildnumber() == 119
+    assert other.get_params_list() == ["VERSION"]
+    assert other.get_build(120).get_params() == {"VERSION": "2.0.0"}
+
+
+def test_python_jenkins_waits_in_a_folded_item(server: jenkins.Jenkins) -> None:
+    first = server.build_job("offline")
+    assert server.get_queue_item(first)["stuck"] is True
+    queued = server.get_job_info("offline")
+    assert (queued["inQueue"], queued["queueItem"]["id"]) == (True, first)
+    assert server.get_running_builds() == []
+
+
 # --- login, crumbs, permissions ---------------------------------------------------------------
 
 
@@ -216,8 +247,9 @@ def test_anonymous_requests_name_the_missing_permission(url: str) -> None:
     [
         (VIEWER, "POST", "/job/no-parameters/build", "hudson.model.Item.Build"),
         (VIEWER, "GET", "/job/no-parameters/config.xml", "hudson.model.Item.ExtendedRead"),
+        (VIEWER, "GET", "/pluginManager/api/json?depth=1", "hudson.model.Hudson.SystemRead"),
         (OPERATOR, "POST", "/scriptText", "hudson.model.Hudson.Administer"),
-        (OPERATOR, "POST", "/safeRestart", "hudson.model.Hudson.Administer"),
+        (OPERATOR, "POST", "/safeRestart", "hudson.model.Hudson.Manage"),
     ],
 )
 def test_missing_permissions(
@@ -567,6 +599,36 @@ def test_rules_hold_state_between_scripts(
     assert _played(url, session, _wrapper("isDone()"))[2] == {"result": True, "text": "true"}
 
 
+def test_a_rule_changes_nothing_in_check_mode(
+    sandbox: Sandbox, url: str, session: requests.Session
+) -> None:
+    rules = [{"match": "isDone", "when": {"done": True}, "result": 1}, {"match": "isDone"}]
+    sandbox.settings("ci", scripts=[*rules, {"match": "makeDone", "sets": {"done": True}}])
+    _played(url, session, _wrapper("makeDone()", check_mode=True))
+    assert _played(url, session, _wrapper("isDone()"))[2]["result"] is None
+    _played(url, session, _wrapper("makeDone()"))
+    assert _played(url, session, _wrapper("isDone()"))[2]["result"] == 1
+
+
+def test_scripts_know_the_runtime(sandbox: Sandbox, url: str, session: requests.Session) -> None:
+    sandbox.settings("ci", java="21", version="2.492.1")
+    text = "[java: System.getProperty('java.specification.version'), release: Jenkins.VERSION]"
+    assert _played(url, session, _wrapper(text))[2]["result"] == {
+        "java": "21",
+        "release": "2.492.1",
+    }
+    for unknown in ("System.getProperty('user.home')", "Jenkins.instance", "System.nanoTime()"):
+        assert _played(url, session, _wrapper(unknown))[1] == "FAIL"
+
+
+def test_the_login_page_names_the_ssh_server(
+    sandbox: Sandbox, url: str, session: requests.Session
+) -> None:
+    assert "X-SSH-Endpoint" not in _get(session, f"{url}/login").headers
+    sandbox.settings("ci", ssh_endpoint="ci.example:2222")
+    assert _get(session, f"{url}/login").headers["X-SSH-Endpoint"] == "ci.example:2222"
+
+
 def test_a_script_in_check_mode_is_no_write(
     sandbox: Sandbox, url: str, session: requests.Session
 ) -> None:
@@ -595,18 +657,87 @@ def test_a_safe_restart_shows_all_its_phases(
     seen: list[str] = []
 
     def back() -> requests.Response | None:
-        answer = _get(session, f"{url}/login")
+        try:
+            answer = _get(session, f"{url}/login")
+        except requests.ConnectionError:
+            seen.append("no answer")
+            return None
         words = "restarting" if "restarting" in answer.text else "getting ready"
         seen.append(words if answer.status_code == 503 else str(answer.status_code))
         return answer if answer.headers["X-Jenkins-Session"] != before else None
 
     assert _until(back).status_code == 200
-    assert list(dict.fromkeys(seen)) == ["200", "restarting", "getting ready"]
+    assert list(dict.fromkeys(seen)) == ["200", "restarting", "no answer", "getting ready"]
     header = {issued["crumbRequestField"]: issued["crumb"]}
     stale = _post(password_session, f"{url}/job/slow/build", headers=header)
     assert stale.status_code == 403
     sandbox.settings("ci", restart_supported=False)
     assert _post(session, f"{url}/safeRestart").status_code == 500
+
+
+def test_a_safe_restart_waits_for_builds_that_can_be_seen_and_can_be_called_off(
+    url: str, session: requests.Session
+) -> None:
+    before = _get(session, f"{url}/login").headers["X-Jenkins-Session"]
+    for job in ("slow", "slow-freestyle"):
+        _post(session, f"{url}/job/{job}/build")
+    tree = "busyExecutors,computer[executors[currentExecutable[number]],oneOffExecutors[idle]]"
+
+    def both() -> dict[str, Any] | None:
+        shown = _get(session, f"{url}/computer/api/json", tree=tree).json()
+        return shown if shown["busyExecutors"] == 2 else None
+
+    (node,) = _until(both)["computer"]
+    (executor,) = node["executors"]
+    assert executor["currentExecutable"]["number"] == 1
+    assert len(node["oneOffExecutors"]) == 1
+    _post(session, f"{url}/safeRestart")
+    assert _get(session, f"{url}/api/json").json()["quietingDown"] is True
+    _post(session, f"{url}/safeRestart", data={"cancel": "true"})
+    assert _get(session, f"{url}/api/json").json()["quietingDown"] is False
+    assert _get(session, f"{url}/login").headers["X-Jenkins-Session"] == before
+
+
+def test_what_waits_for_a_restart_is_done_by_it(
+    sandbox: Sandbox, url: str, session: requests.Session
+) -> None:
+    waiting = [
+        {"shortName": "enabled", "enabled": True, "active": False},
+        {"shortName": "removed", "deleted": True},
+        {"shortName": "updated", "version": "1.0", "update_waiting": "2.0"},
+        {"shortName": "broken", "active": False, "fails_to_load": True},
+    ]
+    sandbox.seed({"ci": {"plugins": waiting}})
+
+    def plugins() -> dict[str, Any]:
+        tree = "plugins[shortName,version,active]"
+        shown = _get(session, f"{url}/pluginManager/api/json", tree=tree).json()["plugins"]
+        return {one["shortName"]: (one["version"], one["active"]) for one in shown}
+
+    def restart_needed() -> bool:
+        shown = _get(session, f"{url}/updateCenter/api/json").json()
+        return bool(shown["restartRequiredForCompletion"])
+
+    before = plugins()
+    assert before["updated"] == ("1.0", True)
+    assert restart_needed()
+    mark = _get(session, f"{url}/login").headers["X-Jenkins-Session"]
+    _post(session, f"{url}/safeRestart")
+
+    def back() -> bool | None:
+        try:
+            answer = _get(session, f"{url}/login")
+        except requests.ConnectionError:
+            return None
+        return answer.headers["X-Jenkins-Session"] != mark or None
+
+    _until(back)
+    after = plugins()
+    assert set(before) - set(after) == {"removed"}
+    assert after["enabled"] == ("1.0", True)
+    assert after["updated"] == ("2.0", True)
+    assert after["broken"] == ("1.0", False)
+    assert not restart_needed()
 
 
 def test_nothing_starts_during_quiet_down(url: str, session: requests.Session) -> None:

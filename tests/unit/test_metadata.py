@@ -51,6 +51,8 @@ def names(folder: str, pattern: str = "*.py") -> set[str]:
 MODULES = names("plugins/modules")
 RUNTIME = load("meta/runtime.yml")
 GROUPS: dict[str, list[str]] = RUNTIME["action_groups"]
+#: Modules that speak to no server: connection options, which a group is for, would mean nothing.
+LOCAL = {"oauth_consumer"}
 
 
 def documentation(kind: str, name: str) -> dict[str, Any]:
@@ -78,7 +80,8 @@ def test_there_is_a_group_for_every_service() -> None:
 
 
 def test_every_module_is_in_exactly_one_group() -> None:
-    assert sorted(name for group in GROUPS.values() for name in group) == sorted(MODULES)
+    grouped = [name for group in GROUPS.values() for name in group]
+    assert sorted([*grouped, *LOCAL]) == sorted(MODULES)
 
 
 def test_every_module_is_routed_to_the_in_process_action() -> None:
@@ -98,6 +101,12 @@ def test_a_module_takes_options_and_attributes_from_the_fragments_of_its_group()
             for kind in ("connection", "attributes"):
                 services = [each for each in options.SERVICES if f"{NAME}.{kind}.{each}" in used]
                 assert services == [service], f"{module}: {kind}"
+
+
+def test_a_module_without_a_server_has_no_connection_options() -> None:
+    for module in LOCAL:
+        used = documentation("modules", module)["extends_documentation_fragment"]
+        assert used == [f"{NAME}.attributes"], module
 
 
 def test_a_fragment_documents_every_connection_option_and_no_other() -> None:
@@ -144,17 +153,22 @@ def test_every_module_has_a_contract_case_and_no_case_is_left_over() -> None:
     assert {load(case)["module"] for case in cases} == MODULES
 
 
-def test_the_readme_names_every_module_filter_and_role() -> None:
+def test_the_readme_names_every_module_lookup_filter_and_role() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    filters, roles = set(), set()
+    filters, lookups, roles = set(), set(), set()
     for service, modules in GROUPS.items():
         (row,) = [line for line in readme.splitlines() if f"| `{NAME}.{service}` |" in line]
         plugins_cell, roles_cell = row.strip("|").split("|")[2:4]
         named = set(re.findall(r"`(\w+)`", plugins_cell))
-        assert named - names("plugins/filter") == set(modules)
+        plugins = named & (names("plugins/filter") | names("plugins/lookup"))
+        assert named - (plugins - set(modules)) == set(modules)
         filters |= named & names("plugins/filter")
+        lookups |= named & names("plugins/lookup")
         roles |= set(re.findall(r"`(\w+)`", roles_cell))
+    (row,) = [line for line in readme.splitlines() if line.startswith("| none: ")]
+    assert set(re.findall(r"`(\w+)`", row)) == LOCAL
     assert filters == names("plugins/filter")
+    assert lookups == names("plugins/lookup")
     assert roles == {path.name for path in (ROOT / "roles").iterdir() if path.is_dir()}
 
 

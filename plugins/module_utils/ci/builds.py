@@ -56,14 +56,19 @@ class State:
         return max((number for number in known if isinstance(number, int)), default=0)
 
 
-def read_job(server: Transport, what: str, job: Job, lookback: int) -> State:
+def read_job(
+    server: Transport, what: str, job: Job, lookback: int, patience: float | None = None
+) -> State:
     """Read a job, its definition of parameters and its newest builds in one request.
+
+    :param patience: most seconds that it may take
 
     Raises C(not_found), and C(rejected) for a folder, which cannot be built.
     """
     tree = "builds" if lookback <= NEWEST else "allBuilds"
     query = {"tree": f"{_JOB_FIELDS},{tree}[{BUILD_FIELDS}]{{0,{lookback}}}"}
-    answer = server.read(what, f"{job.path}/api/json", query=query, expect=(200, 404))
+    path = f"{job.path}/api/json"
+    answer = server.read(what, path, query=query, expect=(200, 404), patience=patience)
     if answer.status == 404:
         raise answer.error(
             "not_found",
@@ -74,22 +79,22 @@ def read_job(server: Transport, what: str, job: Job, lookback: int) -> State:
         raise ToolchainError("rejected", f"{what}: '{job.name}' is a folder, not a job")
     named = shown.get("queueItem")
     item = typed(named) if isinstance(named, Mapping) else None
-    listed = _listed(shown, tree)
+    known = listed(shown, tree)
     return State(
         parameters.definitions_of(shown),
-        listed[:lookback],
+        known[:lookback],
         item,
         item is not None or truth(shown.get("inQueue", True)),
-        max([number_of(shown.get("nextBuildNumber")) or 1, *(b["number"] + 1 for b in listed)]),
+        max([number_of(shown.get("nextBuildNumber")) or 1, *(b["number"] + 1 for b in known)]),
         shown.get("buildable") is not False,
     )
 
 
-def _listed(shown: Mapping[str, Any], wanted: str) -> list[dict[str, Any]]:
+def listed(shown: Mapping[str, Any], wanted: str = "builds") -> list[dict[str, Any]]:
     """The builds of a job, newest first; a server that does not follow C(tree) may show all."""
     found = shown.get(wanted) or shown.get("builds") or shown.get("allBuilds") or []
-    listed = [typed(build) for build in found if isinstance(build, Mapping)]
-    known = [build for build in listed if build.get("number") is not None]
+    every = [typed(build) for build in found if isinstance(build, Mapping)]
+    known = [build for build in every if build.get("number") is not None]
     return sorted(known, key=lambda build: int(build["number"]), reverse=True)
 
 
@@ -119,12 +124,29 @@ def queued_items(server: Transport, what: str, job: Job, state: State) -> list[M
     """
     if not state.in_queue:
         return []
-    query = {"tree": f"items[{_ITEM_FIELDS}]"}
-    answer = server.read(what, "queue/api/json", query=query, expect=(200, *_NO_QUEUE))
-    if answer.status != 200:
+    items = queue(server, what, _ITEM_FIELDS)
+    if items is None:
         return [] if state.item is None else [state.item]
-    items = [typed(item) for item in object_of(answer).get("items") or [] if item]
     return [item for item in items if same_job((item.get("task") or {}).get("url"), job)]
+
+
+def queue(
+    server: Transport, what: str, fields: str, patience: float | None = None
+) -> list[dict[str, Any]] | None:
+    """All items in the queue of the server; C(None) where it does not show it.
+
+    :param patience: most seconds that it may take
+    """
+    answer = server.read(
+        what,
+        "queue/api/json",
+        query={"tree": f"items[{fields}]"},
+        expect=(200, *_NO_QUEUE),
+        patience=patience,
+    )
+    if answer.status != 200:
+        return None
+    return [typed(item) for item in object_of(answer).get("items") or [] if item]
 
 
 def number_of(value: object) -> int | None:

@@ -22,18 +22,18 @@ class Console:
 
     def __init__(self, server: Transport, path: str, keep: int) -> None:
         self._server, self._path = server, path
-        self._lines: deque[bytes] = deque(maxlen=max(1, keep))
+        self._lines: deque[bytes] = deque(maxlen=keep)
         self._keep, self._rest, self._offset = keep, b"", 0
         self.trouble: ToolchainError | None = None
 
-    @property
-    def wanted(self) -> bool:
-        return self._keep > 0
+    def read(self, patience: float | None = None) -> None:
+        """Take what was written since the last time; why it cannot be read stays in C(trouble).
 
-    def read(self) -> None:
-        """Take what was written since the last time; why it cannot be read stays in C(trouble)."""
+        :param patience: most seconds to wait for the server
+        """
+        query = {"start": self._offset}
         try:
-            self._continue()
+            self._take_from("logText/progressiveText", query, patience)
         except ToolchainError as error:
             self.trouble = error
         else:
@@ -53,7 +53,7 @@ class Console:
 
     def lines(self) -> list[str]:
         found = [*self._lines, self._rest] if self._rest else list(self._lines)
-        last = found[-self._keep :] if self._keep > 0 else []
+        last = found[-self._keep :]
         return [line.decode("utf-8", errors="replace").rstrip("\r") for line in last]
 
     def last_words(self) -> str:
@@ -61,19 +61,17 @@ class Console:
         lines = (line.strip() for line in reversed(self.lines()))
         return next((line for line in lines if line and not line.startswith("Finished: ")), "")
 
-    def _continue(self) -> None:
-        self._take_from("logText/progressiveText", {"start": self._offset})
-
-    def _take_from(self, name: str, query: dict[str, int]) -> None:
-        path, before = f"{self._path}/{name}", (self._lines.copy(), self._rest)
+    def _take_from(self, name: str, query: dict[str, int], patience: float | None = None) -> None:
+        before = self._lines.copy(), self._rest
         try:
-            self._stream(path, query)
+            self._stream(f"{self._path}/{name}", query, patience)
         except ToolchainError:
             self._lines, self._rest = before  # the offset has not moved: the part is read again
             raise
 
-    def _stream(self, path: str, query: dict[str, int]) -> None:
-        with self._server.stream("reading the console log", path, query=query) as response:
+    def _stream(self, path: str, query: dict[str, int], patience: float | None) -> None:
+        what = "reading the console log"
+        with self._server.stream(what, path, query=query, patience=patience) as response:
             size = response.headers.get("X-Text-Size", "")
             following = int(size) if size.isdigit() else 0
             if 0 < following == self._offset:

@@ -161,6 +161,11 @@ def _refuse_unknown(
 def _accepted(definition: Definition, value: object, list_style: str, job_name: str) -> object:
     """The value as the server takes it; C(rejected) where it takes it for something else."""
     name = definition.name
+    if definition.is_a("File"):
+        # server fact: it is taken from an upload alone, and a text in its place is dropped
+        raise _rejected(
+            job_name, f"the parameter '{name}' is a file, which is not sent from here: leave it out"
+        )
     if isinstance(value, list):
         if list_style == "repeat" and len(value) > 1:
             return value

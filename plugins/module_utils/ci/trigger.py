@@ -15,17 +15,19 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from ..core.errors import ToolchainError
+from ..core.pace import Pace, TimeUp
 from ..core.secret import clean_url
 from ..core.transport import Transport
 from ..core.wire import Answer, is_login_page
 from . import parameters
 from .address import Job
 from .builds import State, queued_items, read_job, whole_builds
-from .waiting import Pace, TimeUp
+from .stopping import is_lost
+from .waiting import patience
 
 _ITEM = re.compile(r"(?:^|/)queue/item/(\d+)/?$")
-#: A proxy says that the server behind it did not answer: the trigger may have arrived.
-_LOST_BEHIND_PROXY = (502, 504)
+#: How many builds are looked at for our own.
+_LOOKBACK = 50
 #: How often, and how long at most (seconds), a build is looked for whose answer was lost; how often
 #: where the answer says that there is none.
 _LOOKS = 5
@@ -41,11 +43,15 @@ _WRONG_PARAMETERS = re.compile(
 class Triggered:
     """Where the build is: a queue item, or a number when it was found among the builds; neither
     where a server that took the request does not tell.
+
+    :param folded: the item was there already, with equal parameters
+    :param build: what is known of a build that was there already
     """
 
     item: int | None
     number: int | None = None
     folded: bool = False
+    build: Mapping[str, Any] | None = None
 
 
 class Trigger:
@@ -77,7 +83,7 @@ class Trigger:
         try:
             answer = self._post(delay)
         except ToolchainError as error:
-            if error.unanswered or error.status in _LOST_BEHIND_PROXY:
+            if is_lost(error):
                 return self._found_or(error, pace(_LOOKING))
             raise self._refusal(error) from None
         location = answer.headers.get("Location", "")
@@ -127,7 +133,7 @@ class Trigger:
         """Look for our own build in the queue and among the new builds; never send again."""
         looks = _LOOKS_IF_REFUSED if refused else _LOOKS
         while looks > 0:
-            found, answered = self._look()
+            found, answered = self._look(patience(pace))
             if found is not None:
                 return found
             looks -= int(answered)
@@ -137,10 +143,10 @@ class Trigger:
                 break
         raise error.with_words("no build of it was found, and it is not sent again")
 
-    def _look(self) -> tuple[Triggered | None, bool]:
-        """Our own build as the server shows it now, and whether the server answered."""
+    def _look(self, seconds: float | None = None) -> tuple[Triggered | None, bool]:
+        """Our own build as the server shows it now, and whether it answered in so many seconds."""
         try:
-            state = read_job(self._server, self._what, self._job, lookback=50)
+            state = read_job(self._server, self._what, self._job, _LOOKBACK, seconds)
             return self._own(state), True
         except ToolchainError:
             return None, False

@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from ..core.errors import ToolchainError
+from ..core.pace import Pace
 from ..core.transport import Transport
 from ..core.wire import Answer
 from .address import Job, build_path
@@ -23,44 +23,23 @@ from .builds import BUILD_FIELDS, NEWEST, is_over, number_of, truth, typed
 from .client import object_of
 from .console import Console
 
-_FIRST_PAUSE = 0.5  # seconds
-_GROWTH = 1.5
 #: How long an item or build may be unknown to the server before it counts as gone, in seconds.
 _GRACE = 15.0
+#: A look gets this many seconds at least, however little time is left.
+_SHORTEST_LOOK = 0.5
 _UNAVAILABLE = (502, 503, 504)
 _ITEM_TREE = "id,why,stuck,cancelled,executable[number]"
 _SEARCH_TREE = f"inQueue,queueItem[id,why],builds[number,queueId]{{0,{NEWEST}}}"
 
 
-class TimeUp(ToolchainError):
-    """The time for waiting is over, whatever the server answers."""
+def patience(pace: Pace) -> float:
+    """Most seconds for a look, its repetitions included: no more than there are left."""
+    return max(_SHORTEST_LOOK, pace.left)
 
 
-@dataclass
-class Pace:
-    """Pauses that begin short and grow to C(interval), until C(timeout) seconds have passed."""
-
-    timeout: float
-    interval: float
-    now: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], None] = time.sleep
-    _next: float = field(init=False)
-    _started: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._next = min(_FIRST_PAUSE, self.interval)
-        self._started = self.now()
-
-    def pause(self, running: str, expected: float | None = None) -> None:
-        """Wait, not much beyond the end that is expected in so many seconds; C(timeout) with
-        C(running), the words for what goes on, when time is up.
-        """
-        left = self._started + self.timeout - self.now()
-        if left <= 0:
-            raise TimeUp("timeout", f"{running}, and wait_timeout ({self.timeout:g} s) is over")
-        soon = left if expected is None or expected <= 0 else max(expected, _FIRST_PAUSE)
-        self.sleep(min(self._next, left, soon))
-        self._next = min(self._next * _GROWTH, self.interval)
+def is_passing(error: ToolchainError) -> bool:
+    """Whether the server cannot be reached for now, as in the middle of a restart."""
+    return error.kind in ("network", "timeout", "rate_limited") or error.status in _UNAVAILABLE
 
 
 class Voice:
@@ -89,106 +68,133 @@ class Voice:
 
 
 class Watch:
-    """One build that is waited for, and what is known of it so far."""
+    """One build that is waited for, and what is known of it so far.
+
+    :param keep: how many of the last lines of its log
+    """
 
     def __init__(
         self, server: Transport, job: Job, pace: Pace, say: Callable[[str], None], keep: int
     ) -> None:
-        self._server, self._job, self._pace = server, job, pace
+        self._server, self.job, self._pace, self._say = server, job, pace, say
         self._voice = Voice(say, pace)
         self._keep = keep
         self._missing_since: float | None = None
         self._what = f"waiting for a build of the job '{job.name}'"
-        self._why = ""
-        self._expected: float | None = None
+        self._job_url = f"{server.connection.url}/{job.path}/"
+        self._estimate: tuple[int, float] | None = None
+        #: Why it waits in the queue.
+        self.why = ""
         #: Finds the number of the build on a server that names the queue item of no build.
         self.find: Callable[[], int | None] = lambda: None
         self.item: int | None = None
         self.build: Mapping[str, Any] | None = None
         self.console: Console | None = None
 
-    def follow_item(self, item: int) -> Mapping[str, Any]:
-        """Wait for the build of a queue item, and for its end; gives the finished build."""
-        self.item = item
-        while True:
-            self._pause()
-            number = self._number_of(item)
-            if number is not None:
-                return self.follow_build(number)
+    @property
+    def number(self) -> int | None:
+        return None if self.build is None else int(self.build["number"])
 
-    def follow_build(self, number: int) -> Mapping[str, Any]:
-        """Wait for the end of a build; gives the finished build."""
-        path = build_path(self._job, number)
-        self._missing_since = None
-        self.build = {**(self.build or {}), "number": number}
-        self.console = Console(self._server, path, self._keep)
-        while True:
-            answer = self._look(f"{path}/api/json", BUILD_FIELDS)
-            if answer is not None and answer.status == 404:
-                self._missing(f"build #{number} is not on the server any more")
-            elif answer is not None:
-                self._missing_since = None
-                self.build = typed({**object_of(answer), "number": number})
-                if is_over(self.build):
-                    self.finish()
-                    return self.build
-                self._tell(answer)
+    @property
+    def over(self) -> bool:
+        return self.build is not None and is_over(self.build)
+
+    @property
+    def expected(self) -> float | None:
+        """In how many seconds it is expected to end."""
+        return None if self._estimate is None else self._estimate[1]
+
+    @property
+    def url(self) -> str:
+        """The address of the build, of its job as long as it has no number."""
+        return self._job_url if self.number is None else f"{self._job_url}{self.number}/"
+
+    def follow(self) -> None:
+        """Wait for the end of the build, and read its log."""
+        if self.number is None:
             self._pause()
+        while True:
+            self.step()
+            if self.over:
+                break
+            self._pause()
+        self.finish()
+
+    def step(self) -> None:
+        """Look once: at the queue item, and at the build as soon as it has a number."""
+        if self.number is None and self.item is not None:
+            self._look_at_item(self.item)
+        if self.number is not None:
+            self._look_at_build(self.number)
+
+    def take_item(self, shown: Mapping[str, Any]) -> None:
+        """Take what the server shows of the queue item."""
+        self._missing_since = None
+        stuck = " (stuck)" if truth(shown.get("stuck")) else ""
+        self.why = str(shown.get("why") or "about to start")
+        self._voice.state(f"{self.job.name}: queued as item {self.item}{stuck}: {self.why}")
+
+    def take_build(self, shown: Mapping[str, Any], answer: Answer) -> None:
+        """Take what C(answer) of the server shows of the build."""
+        self._missing_since = None
+        self.build = typed(shown)
+        self._estimate = None if self.over else _estimate(answer, self.build)
 
     def finish(self) -> None:
         """Read what is left of the log of a build that has ended."""
-        if self.console is not None and self.console.wanted:
-            self.console.read_to_end()
-
-    def look_back(self, build: Mapping[str, Any]) -> None:
-        """Take a build that had ended before as the one that was waited for."""
-        path = build_path(self._job, int(build["number"]))
-        self.build, self.console = build, Console(self._server, path, self._keep)
-        self.finish()
+        console = self._log()
+        if console is not None:
+            console.read_to_end()
 
     def running(self) -> str:
         """What goes on, in words, for the messages of a task that stops waiting."""
-        if self.build is not None:
-            path = build_path(self._job, int(self.build["number"]))
-            place = f"{self._server.connection.url}/{path}/"
-            return f"{self._what}: build #{self.build['number']} goes on ({place})"
-        why = f" ({self._why})" if self._why else ""
+        if self.number is not None:
+            return f"{self._what}: build #{self.number} goes on ({self.url})"
+        if self.item is None:
+            return f"{self._what}: whether one was started is not known ({self.url})"
+        why = f" ({self.why})" if self.why else ""
         return f"{self._what}: queue item {self.item} stays in the queue{why}"
 
     def _pause(self) -> None:
-        self._pace.pause(self.running(), self._expected)
+        self._pace.pause(self.running(), self.expected)
 
-    def _number_of(self, item: int) -> int | None:
-        """The number of an item's build once it has one; C(failed) where the item was cancelled."""
+    def _look_at_item(self, item: int) -> None:
+        """Find the number of an item's build; C(failed) where the item was cancelled."""
         answer = self._look(f"queue/item/{item}/api/json", _ITEM_TREE)
-        if answer is None:
-            return None
-        if answer.status == 404:
-            return self._search(item)
-        self._missing_since = None
-        shown = typed(object_of(answer))
-        if shown.get("cancelled"):
-            raise answer.error("failed", f"queue item {item} was cancelled before it was built")
-        number = number_of((shown.get("executable") or {}).get("number"))
-        if number is None:
-            self._queued(item, shown)
-        return number
+        if answer is not None and answer.status == 404:
+            self._search(item)
+        elif answer is not None:
+            shown = typed(object_of(answer))
+            if shown.get("cancelled"):
+                raise answer.error("failed", f"queue item {item} was cancelled before it was built")
+            number = number_of((shown.get("executable") or {}).get("number"))
+            if number is None:
+                self.take_item(shown)
+            else:
+                self._begins(number)
 
-    def _search(self, item: int) -> int | None:
+    def _look_at_build(self, number: int) -> None:
+        answer = self._look(f"{build_path(self.job, number)}/api/json", BUILD_FIELDS)
+        if answer is not None and answer.status == 404:
+            self._missing(f"build #{number} is not on the server any more")
+        elif answer is not None:
+            self.take_build({**object_of(answer), "number": number}, answer)
+            if not self.over and self._voice.due():
+                self._tell()
+
+    def _search(self, item: int) -> None:
         """Look for an unknown item in the job itself and among its builds."""
-        answer = self._look(f"{self._job.path}/api/json", _SEARCH_TREE)
+        answer = self._look(f"{self.job.path}/api/json", _SEARCH_TREE)
         if answer is None or answer.status == 404:
-            return None
+            return
         shown = object_of(answer)
         number = self._built(item, shown)
         if number is not None:
-            return number
-        if truth(shown.get("inQueue")):
-            self._missing_since = None
-            self._queued(item, shown.get("queueItem") or {})
+            self._begins(number)
+        elif truth(shown.get("inQueue")):
+            self.take_item(shown.get("queueItem") or {})
         else:
             self._missing(f"queue item {item} is gone without a build: it was probably cancelled")
-        return None
 
     def _built(self, item: int, shown: Mapping[str, Any]) -> int | None:
         """The number of an item's build among those of a job; where they do not name their items,
@@ -201,6 +207,12 @@ class Watch:
         named = any(build.get("queueId") for build in listed)
         return None if named or not listed else self.find()
 
+    def _begins(self, number: int) -> None:
+        """Say where the build is: after Ctrl-C nothing may be said any more."""
+        self._missing_since = None
+        self.build = {"number": number}
+        self._say(f"{self.job.name} #{number}: started ({self.url})")
+
     def _missing(self, reason: str) -> None:
         now = self._pace.now()
         if self._missing_since is None:
@@ -209,31 +221,35 @@ class Watch:
             raise ToolchainError("failed", f"{self._what}: {reason}", status=404, method="GET")
 
     def _look(self, path: str, tree: str) -> Answer | None:
-        """Read, C(None) while the server cannot be reached, as in the middle of a restart."""
+        """Read, C(None) while the server cannot be reached."""
         try:
-            return self._server.read(self._what, path, query={"tree": tree}, expect=(200, 404))
+            return self._server.read(
+                self._what,
+                path,
+                query={"tree": tree},
+                expect=(200, 404),
+                patience=patience(self._pace),
+            )
         except ToolchainError as error:
-            passing = error.kind in ("network", "timeout", "rate_limited")
-            if not passing and error.status not in _UNAVAILABLE:
+            if not is_passing(error):
                 raise
-            self._voice.state(f"{self._job.name}: the server does not answer, still waiting")
+            self._voice.state(f"{self.job.name}: the server does not answer, still waiting")
             return None
 
-    def _queued(self, item: int, shown: Mapping[str, Any]) -> None:
-        self._why = str(shown.get("why") or "about to start")
-        stuck = " (stuck)" if shown.get("stuck") else ""
-        self._voice.state(f"{self._job.name}: queued as item {item}{stuck}: {self._why}")
+    def _log(self) -> Console | None:
+        """The log of the build, C(None) where none of it is wanted."""
+        if self.console is None and self.number is not None and self._keep > 0:
+            path = build_path(self.job, self.number)
+            self.console = Console(self._server, path, self._keep)
+        return self.console
 
-    def _tell(self, answer: Answer) -> None:
-        build = self.build or {}
-        estimate = _estimate(answer, build)
-        self._expected = None if estimate is None else estimate[1]
-        if not self._voice.due():
-            return
-        line = f"{self._job.name} #{build.get('number')}: running{_progress(estimate)}"
-        if self.console is not None and self.console.wanted:
-            self.console.read()
-            line += f": {self.console.last_words()}" if self.console.last_words() else ""
+    def _tell(self) -> None:
+        line = f"{self.job.name} #{self.number}: running{_progress(self._estimate)}"
+        console = self._log()
+        if console is not None:
+            console.read(patience(self._pace))
+            words = console.last_words()
+            line += f": {words}" if words else ""
         self._voice.running(line)
 
 

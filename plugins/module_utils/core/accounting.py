@@ -10,7 +10,10 @@ from typing import Any
 
 @dataclass
 class Accounting:
-    """What a task cost; C(acknowledged) counts the writes that were answered as expected."""
+    """What a task cost; C(acknowledged) counts the writes that were answered as expected.
+
+    C(whole): the accounting of the task, where this one is that of a part of it.
+    """
 
     requests: int = 0
     writes: int = 0
@@ -19,12 +22,15 @@ class Accounting:
     bytes_sent: int = 0
     bytes_received: int = 0
     seconds: float = 0.0
+    whole: Accounting | None = field(default=None, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def add(self, **counts: float) -> None:
         with self._lock:
             for name, count in counts.items():
                 setattr(self, name, getattr(self, name) + count)
+        if self.whole is not None:
+            self.whole.add(**counts)
 
     def as_dict(self) -> dict[str, Any]:
         """The C(http) return value: counts, bytes of bodies, seconds spent in requests."""

@@ -66,6 +66,20 @@ def run(
     module.exit_json(**values, http=task.accounting.as_dict())
 
 
+def run_locally(
+    options: Mapping[str, Mapping[str, Any]],
+    operation: Callable[[Mapping[str, Any]], Operation],
+    **constraints: Any,
+) -> None:
+    """Run a module that speaks to no server, in the same way as :func:`run`."""
+    module = _Module(argument_spec=dict(options), supports_check_mode=True, **constraints)
+    try:
+        values = _values(operation(module.params), module.check_mode, module._diff)
+    except ToolchainError as error:
+        module.fail_json(**_refusal(error))
+    module.exit_json(**values, http=Accounting().as_dict())
+
+
 def _refusal(error: ToolchainError) -> dict[str, Any]:
     """The return values of a task that failed before there was a connection."""
     return {"msg": error.message, "error": error.as_dict(), "http": Accounting().as_dict()}
@@ -77,8 +91,10 @@ def _values(operation: Operation, predict: bool, with_diff: bool) -> dict[str, A
     values = dict(plan.result)
     if plan.changed and not predict:
         values.update(operation.apply(plan))
+    elif plan.failure is not None:
+        raise plan.failure
     values["changed"] = values.get("changed", plan.changed)
-    if with_diff:
+    if with_diff and "diff" not in values:  # a reading may return one of what it compares
         after = plan.after if values["changed"] else plan.before
         values["diff"] = {"before": plan.before, "after": after}
     return values

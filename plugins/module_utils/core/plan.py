@@ -8,8 +8,10 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
+
+from .errors import ToolchainError
 
 Action = Literal["none", "create", "update", "delete", "run"]
 
@@ -29,6 +31,9 @@ class Change:
 class Plan:
     """What a task would do: C(before) and C(after) are the diff, C(result) the return values if it
     is done so.
+
+    C(failure): what could not be planned where the rest is to be done in spite of it. The task
+    fails with it; where there is a rest, it is C(apply) that raises in the end.
     """
 
     before: Any
@@ -36,6 +41,7 @@ class Plan:
     action: Action = "none"
     changes: tuple[Change, ...] = ()
     result: Mapping[str, Any] = field(default_factory=dict)
+    failure: ToolchainError | None = None
 
     @property
     def changed(self) -> bool:
@@ -43,7 +49,7 @@ class Plan:
 
     def returning(self, **result: Any) -> Plan:
         """The same plan with (further) return values."""
-        return Plan(self.before, self.after, self.action, self.changes, {**self.result, **result})
+        return replace(self, result={**self.result, **result})
 
 
 class Operation(Protocol):
@@ -72,12 +78,6 @@ def exact(current: Any, wanted: Any) -> tuple[bool, Any]:
 def unordered(current: Any, wanted: Any) -> tuple[bool, Any]:
     """Lists whose order and repetitions carry no meaning."""
     return sorted(set(map(_key, current or []))) == sorted(set(map(_key, wanted))), wanted
-
-
-def named_keys(current: Any, wanted: Any) -> tuple[bool, Any]:
-    """Mappings of which only the named keys are managed."""
-    after = {**(current or {}), **wanted}
-    return after == (current or {}), after
 
 
 def _key(value: Any) -> str:

@@ -5,7 +5,8 @@ connection.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
@@ -34,3 +35,37 @@ def bounded(parallel: int, work: Callable[[Item], Done], items: Iterable[Item]) 
         finally:
             for future in pending:
                 future.cancel()
+
+
+def spread(parallel: int, work: Callable[[Item], Done], items: Sequence[Item]) -> list[Done]:
+    """Results of C(work) for all items, in their order, at most C(parallel) at once.
+
+    For many items that take next to no time each: workers take the next item themselves, where
+    :func:`bounded` hands every result over. The first error, in the order of the items, ends it in
+    the same way.
+    """
+    waiting = deque(enumerate(items))
+    done: dict[int, Done] = {}
+    failed: dict[int, BaseException] = {}
+
+    def run() -> None:
+        while waiting:
+            try:
+                index, item = waiting.popleft()
+            except IndexError:  # another one was faster
+                return
+            try:
+                done[index] = work(item)
+            except BaseException as error:  # noqa: BLE001 - raised where the caller stands
+                failed[index] = error
+                waiting.clear()
+
+    workers = min(max(1, parallel), max(1, len(items)))
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        try:
+            wait([pool.submit(run) for _number in range(workers)])
+        finally:
+            waiting.clear()
+    if failed:
+        raise failed[min(failed)]
+    return [done[index] for index in range(len(items))]

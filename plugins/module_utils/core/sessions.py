@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 import threading
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
+from .errors import ToolchainError
 from .options import Connection
+from .wire import origin
 
 if TYPE_CHECKING:
     from .accounting import Accounting
@@ -32,21 +34,31 @@ except ImportError:
     REQUESTS_MISSING = traceback.format_exc()
 
 
+#: Bytes of a body that are read and sent at once. Of what has C(read) the libraries take 16 KiB.
+_BLOCK = 1024 * 1024
+
+
 class Upload:
     """A body that is read from a file while it is sent; its length is known, so that it is not sent
     in chunks.
     """
 
-    def __init__(self, file: IO[bytes], size: int, accounting: Accounting) -> None:
-        self._file, self._size, self._accounting = file, size, accounting
+    def __init__(self, what: str, file: IO[bytes], size: int, accounting: Accounting) -> None:
+        self._what, self._file, self._size, self._accounting = what, file, size, accounting
 
     def __len__(self) -> int:
         return self._size
 
-    def read(self, amount: int = -1) -> bytes:
-        block = self._file.read(amount)
-        self._accounting.add(bytes_sent=len(block))
-        return block
+    def __iter__(self) -> Iterator[bytes]:
+        missing = self._size
+        while missing:
+            block = self._file.read(min(missing, _BLOCK))
+            if not block:
+                said = f"{self._what}: the file got shorter while it was sent"
+                raise ToolchainError("failed", said)
+            missing -= len(block)
+            self._accounting.add(bytes_sent=len(block))
+            yield block
 
     def close(self) -> None:
         self._file.close()
@@ -70,21 +82,46 @@ class Kept:
         body: bytes | Upload | None,
         login: Login,
         timeout: float,
+        proxies: Mapping[str, str],
     ) -> requests.Response:
-        """One exchange without following redirects; of the environment only proxies count."""
-        return self.session.request(
+        """One exchange without following redirects; of the environment only proxies count.
+
+        The request is prepared here and given to the session whole: its own merging of settings,
+        none of which it has, takes as long as a small exchange.
+        """
+        prepared = requests.PreparedRequest()
+        prepared.prepare(
             method,
             url,
-            headers=dict(headers),
+            headers={**self.session.headers, **headers},
             data=body,
             auth=login,
+            cookies=self.session.cookies,
+        )
+        return self.session.send(
+            prepared,
             timeout=timeout,
             allow_redirects=False,
             stream=True,
             verify=self.verify,
             cert=self.cert,
-            proxies=get_environ_proxies(url),
+            proxies=dict(proxies),
         )
+
+
+class Proxies:
+    """The proxies that the environment names, which is searched once per task and origin: that
+    takes as long as a small exchange.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str, int | None], Mapping[str, str]] = {}
+
+    def of(self, url: str) -> Mapping[str, str]:
+        key = origin(url)
+        if key not in self._known:
+            self._known[key] = get_environ_proxies(url)
+        return self._known[key]
 
 
 _kept: dict[tuple[Any, ...], Kept] = {}

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -21,12 +20,13 @@ from .errors import ToolchainError, invalid
 from .failures import Failure, failure_of
 from .options import Connection
 from .secret import clean_url, mask
-from .sessions import REQUEST_ERRORS, Upload, kept_session
+from .sessions import REQUEST_ERRORS, Proxies, Upload, kept_session
 from .wire import (
     REDIRECTS,
     Answer,
     Query,
     Request,
+    back_off,
     encode,
     is_login_page,
     origin,
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 _RETRIED_READS = frozenset({429, 502, 503, 504})
 _KEEPING_METHOD = frozenset({307, 308})
 _MOST_REDIRECTS = 5
-_FIRST_WAIT = 0.5  # seconds
+#: Seconds that a request gets at least: with none left it could not be sent at all.
+_SHORTEST_TIMEOUT = 0.1
 #: The words of a 403 that is about the anti-forgery token; every page has a trail of breadcrumbs.
 _CRUMB = re.compile(r"\bcrumb\b", re.IGNORECASE)
 
@@ -72,6 +73,7 @@ class Transport:
         self._login, self._read_only, self._sleep = login, read_only, sleep
         self._describe = describe or (lambda answer: errors.words(answer.text))
         self._kept = kept_session(connection, connections=connections, cookies=crumbs)
+        self._proxies = Proxies()
         self._timeout = float(connection.settings["timeout"])
         self._retries = int(connection.settings["retries"])
         self._longest_wait = float(connection.settings["retry_max_wait"])
@@ -138,7 +140,8 @@ class Transport:
         :param what: operation and object for messages, as C(updating the role 'x')
         :param path: encoded, relative to the base address
         :param parts: C(query), C(json) (any), C(form) (a query), C(body) (bytes), C(open_body) with
-            C(size), C(headers)
+            C(size), C(headers), C(patience) (most seconds, all repetitions included), C(once) (no
+            repetitions)
         :param expect: statuses that are an answer; every other one raises with the kind it stands
             for
         :param judge: is shown the answer before its status counts, and raises for what a status
@@ -146,9 +149,7 @@ class Transport:
         """
         request = self._request(what, method, path, reads, **parts)
         with self._answer_to(request) as response:
-            answer = Answer(
-                response.status_code, response.headers, response.content, request, response.url
-            )
+            answer = _whole(request, response)
         if judge is not None:
             judge(answer)
         if answer.status not in expect:
@@ -158,24 +159,25 @@ class Transport:
 
     @contextmanager
     def stream(
-        self, what: str, path: str, *, method: str = "GET", **parts: Any
+        self,
+        what: str,
+        path: str,
+        *,
+        method: str = "GET",
+        judge: Callable[[Answer], None] | None = None,
+        **parts: Any,
     ) -> Iterator[requests.Response]:
         """A read whose body is taken piece by piece (C(iter_content), C(iter_lines)); a status
-        other than 200 raises.
+        other than 200 raises, C(judge) first.
         """
         request = self._request(what, method, path, True, streamed=True, **parts)
         with self._answer_to(request) as response:
             try:
                 if response.status_code != 200:
-                    raise self.failure(
-                        Answer(
-                            response.status_code,
-                            response.headers,
-                            response.content,
-                            request,
-                            response.url,
-                        )
-                    )
+                    answer = _whole(request, response)
+                    if judge is not None:
+                        judge(answer)
+                    raise self.failure(answer)
                 yield response
             except REQUEST_ERRORS as error:
                 raise failure_of(error, request, self._timeout).error from None
@@ -201,6 +203,7 @@ class Transport:
         reads: bool,
         *,
         query: Query | None = None,
+        patience: float | None = None,
         **parts: Any,
     ) -> Request:
         if self._read_only and not reads:
@@ -215,6 +218,8 @@ class Transport:
             headers["Content-Type"] = "application/x-www-form-urlencoded;charset=UTF-8"
             parts["body"] = encode(parts.pop("form")).encode("ascii")
         headers.update(parts.pop("headers", {}))
+        if patience is not None:
+            parts["deadline"] = time.monotonic() + patience
         return Request(what, method, self.url(path, query), reads, headers, **parts)
 
     @contextmanager
@@ -230,7 +235,7 @@ class Transport:
                 crumb_renewed = True
                 continue
             wait = self._wait_before_next(request, outcome, attempt)
-            if wait is None:
+            if wait is None or wait >= request.left():
                 break
             if not isinstance(outcome, Failure):
                 outcome.close()  # an answer that nobody reads would keep its connection
@@ -248,20 +253,21 @@ class Transport:
 
     def _attempt(self, request: Request) -> requests.Response | Failure:
         started = time.monotonic()
+        timeout = max(_SHORTEST_TIMEOUT, min(self._timeout, request.left()))
         try:
-            return self._follow(request)
+            return self._follow(request, timeout)
         except REQUEST_ERRORS as error:
-            return failure_of(error, request, self._timeout)
+            return failure_of(error, request, timeout)
         finally:
             self.accounting.add(seconds=time.monotonic() - started)
 
-    def _follow(self, request: Request) -> requests.Response:
+    def _follow(self, request: Request, timeout: float) -> requests.Response:
         """Send the request; follow the redirects of a read within its origin (beyond it where that
         was asked for).
         """
         url = request.url
         for _hop in range(_MOST_REDIRECTS):
-            response = self._exchange(request, url)
+            response = self._exchange(request, url, timeout)
             location = response.headers.get("Location")
             if not request.reads or response.status_code not in REDIRECTS or location is None:
                 return response
@@ -281,7 +287,7 @@ class Transport:
             url=clean_url(url),
         )
 
-    def _exchange(self, request: Request, url: str) -> requests.Response:
+    def _exchange(self, request: Request, url: str, timeout: float) -> requests.Response:
         at_home = origin(url) == origin(self.connection.url)
         if not at_home and not request.foreign_hosts:
             raise ToolchainError(
@@ -294,15 +300,21 @@ class Transport:
         self.accounting.add(requests=1, writes=int(not request.reads))
         upload = (
             None
-            if request.open_body is None
-            else Upload(request.open_body(), request.size, self.accounting)
+            if request.open_body is None or request.size == 0
+            else Upload(request.what, request.open_body(), request.size, self.accounting)
         )
         login = self._login if at_home else Anonymous()
         sent: bytes | str | None = request.body
         try:
             body = request.body if upload is None else upload
             response = self._kept.send(
-                request.method, url, headers, body=body, login=login, timeout=self._timeout
+                request.method,
+                url,
+                headers,
+                body=body,
+                login=login,
+                timeout=timeout,
+                proxies=self._proxies.of(url),
             )
             if upload is None:
                 sent = response.request.body  # with a login that goes into the form
@@ -318,10 +330,12 @@ class Transport:
         self, request: Request, outcome: requests.Response | Failure, attempt: int
     ) -> float | None:
         """Seconds to wait before the request is sent again, C(None) where it must not be."""
+        if request.once:
+            return None
+        may_repeat = attempt < self._retries
+        pause = back_off(attempt, self._longest_wait)
         if isinstance(outcome, Failure):
-            return (
-                self._back_off(attempt) if outcome.may_repeat and attempt < self._retries else None
-            )
+            return pause if outcome.may_repeat and may_repeat else None
         status, asked = outcome.status_code, retry_after(outcome.headers.get("Retry-After"))
         repeatable = (
             status in _RETRIED_READS
@@ -332,19 +346,12 @@ class Transport:
             return None
         if asked is not None and asked > self._longest_wait:
             raise self._too_long(request, outcome, asked)
-        return max(asked or 0.0, self._back_off(attempt)) if attempt < self._retries else None
-
-    def _back_off(self, attempt: int) -> float:
-        """Exponential with jitter, so that many clients do not come back at the same moment."""
-        longest: float = min(self._longest_wait, _FIRST_WAIT * 2.0**attempt)
-        return longest * (0.5 + random.random() / 2)
+        return max(asked or 0.0, pause) if may_repeat else None
 
     def _too_long(
         self, request: Request, response: requests.Response, seconds: float
     ) -> ToolchainError:
-        answer = Answer(
-            response.status_code, response.headers, response.content, request, response.url
-        )
+        answer = _whole(request, response)
         detail = errors.shorten(mask(self._describe(answer), spellings(self.connection)))
         limit = f"longer than retry_max_wait ({self._longest_wait:g} s)"
         message = (
@@ -383,3 +390,8 @@ class Transport:
         text = answer.text  # a login form is as wrong here as where JSON is expected
         decode = text.lstrip().startswith("{") or 'type="password"' in text.lower()
         return answer.status, answer.json() if answer.status == 200 and decode else text
+
+
+def _whole(request: Request, response: requests.Response) -> Answer:
+    """The answer with all of its body."""
+    return Answer(response.status_code, response.headers, response.content, request, response.url)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -21,6 +22,7 @@ Pairs: TypeAlias = Iterable[tuple[str, Any]]
 Query: TypeAlias = "Mapping[str, Any] | Pairs"
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_FIRST_WAIT = 0.5  # seconds
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _LOGIN_PAGE = re.compile(
     r"(commence)?(log|sign)[-_]?[io]n(\.(action|jsp|do|html?|php|aspx?))?", re.IGNORECASE
@@ -47,6 +49,15 @@ class Request:
     streamed: bool = False
     #: Redirects and addresses on other hosts are followed, without credentials.
     foreign_hosts: bool = False
+    #: Not sent again, whatever the answer: for a server that is watched while it is down.
+    once: bool = False
+    #: Until when, by the monotonic clock, it may take with all its repetitions; C(None): as long
+    #: as the settings allow.
+    deadline: float | None = None
+
+    def left(self) -> float:
+        """Seconds until the deadline; without one there is no end of them."""
+        return float("inf") if self.deadline is None else self.deadline - time.monotonic()
 
 
 @dataclass(frozen=True)
@@ -157,3 +168,11 @@ def retry_after(value: str | None) -> float | None:
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
     except (TypeError, ValueError):
         return None
+
+
+def back_off(attempt: int, longest: float) -> float:
+    """Seconds to wait after an attempt (numbered from 0): exponential with jitter, so that many
+    clients do not come back at the same moment.
+    """
+    wait: float = min(longest, _FIRST_WAIT * 2.0**attempt)
+    return wait * (0.5 + random.random() / 2)

@@ -20,7 +20,7 @@ description:
   - E(RECORDER_CONTROLS) is a JSON object of host and control address of the sandbox that it asks.
   - The variable C(sandbox_faults) of a task, a list, is ordered before it and forgotten after it.
   - The variable C(sandbox_reset) puts the sandbox back to its seeds before, then changes the
-    settings that it holds (by service).
+    settings that it holds (by service); C(sandbox_seed) is added to the seeds then.
 options: {}
 """
 
@@ -43,6 +43,7 @@ class CallbackModule(CallbackBase):
             if "sandbox_reset" in task.vars:
                 _call("POST", f"{control}/reset")
                 _call("PATCH", f"{control}/settings", task.vars["sandbox_reset"])
+                _call("POST", f"{control}/seed", task.vars.get("sandbox_seed", {}))
             _call("DELETE", f"{control}/faults")
             _call("POST", f"{control}/faults", task.vars.get("sandbox_faults", []))
         self._since = {host: self._log(host, 2**60)["last"] for host in self._controls}

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.job_build import JobBuild
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.waiting import Pace
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci import job_build
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.pace import Pace
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import shown_by
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
@@ -23,11 +24,14 @@ PASSWORD_CLASS = "hudson.model.PasswordParameterValue"
 OPTIONS: dict[str, Any] = {
     "job": "folder/job",
     "parameters": None,
+    "builds": None,
+    "parallel": 4,
     "list_style": "repeat",
     "trigger": "always",
     "lookback": 50,
     "wait": True,
     "wait_timeout": 60.0,
+    "stop_on_timeout": False,
     "poll_interval": 5.0,
     "accept": ["SUCCESS"],
     "console_lines": 20,
@@ -150,6 +154,7 @@ class Played:
     stub: Stub
     options: Mapping[str, Any]
     read_only: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
     clock: Clock = field(default_factory=Clock)
     warnings: list[str] = field(default_factory=list)
     hidden: list[str] = field(default_factory=list)
@@ -161,7 +166,7 @@ class Played:
             "ci",
             username="builder",
             password=Secret(TOKEN),
-            settings={"retries": 0},
+            settings={"retries": 0, **self.settings},
         )
         return Task(
             {**OPTIONS, **self.options},
@@ -174,14 +179,16 @@ class Played:
     def listening(self) -> AbstractContextManager[None]:
         return shown_by(self.lines.append)
 
-    def run(self) -> dict[str, Any]:
+    def run(self, make: Callable[..., Operation] = job_build.operation) -> dict[str, Any]:
         """Plan, and apply unless nothing changes or it is check mode, as a module does."""
         with self.listening():
-            operation = JobBuild(self.task(), self.clock.pace)
+            operation = make(self.task(), self.clock.pace)
             plan = operation.plan()
             values = dict(plan.result)
             if plan.changed and not self.read_only:
                 values.update(operation.apply(plan))
+            elif plan.failure is not None:
+                raise plan.failure
         return {"changed": plan.changed, **values}
 
     @property

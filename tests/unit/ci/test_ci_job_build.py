@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci import job_build
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from tests.unit.ci.server import Ci, Played, build, created, definition, left, parameters
 from tests.unit.stub import Reply, Seen, Stub
@@ -406,6 +407,116 @@ def test_a_build_that_ends_badly_fails_and_tells_what_is_known() -> None:
     assert "#7 ended with FAILURE, accepted is SUCCESS" in error.message
     assert (error.result["changed"], error.result["build"]["result"]) == (True, "FAILURE")
     assert error.result["console"][-1] == "Finished: FAILURE"
+
+
+class Stoppable(Ci):
+    """A server on which the build runs until it is told to stop, and its item can be cancelled."""
+
+    stop = Reply(302, headers={"Location": "."})
+    cancel = Reply(204)
+
+    def __call__(self, seen: Seen) -> Reply:
+        if seen.path.endswith("/stop"):
+            self.running = [build(7, "ABORTED")]
+            return self.stop
+        if seen.path.endswith("/cancelItem"):
+            return self.cancel
+        return super().__call__(seen)
+
+
+def test_a_build_that_takes_too_long_goes_on_unless_it_is_to_be_stopped() -> None:
+    error, played = failed(Stoppable(running=[build(7, None)]), wait_timeout=10.0)
+    assert (error.kind, len(played.posts)) == ("timeout", 1)
+    assert "goes on" in error.message
+    ci = Stoppable(running=[build(7, None)])
+    error, played = failed(ci, wait_timeout=10.0, stop_on_timeout=True)
+    assert (error.kind, error.result["build"]["result"]) == ("timeout", "ABORTED")
+    assert "build #7 was stopped" in error.message
+    assert "wait_timeout (10 s) is over" in error.message
+    assert [post.path for post in played.posts[1:]] == ["/base/job/folder/job/job/7/stop"]
+
+
+@pytest.mark.parametrize("status", [204, 302])
+def test_an_item_that_waits_too_long_is_cancelled(status: int) -> None:
+    ci = Stoppable(items=[left(None)])
+    ci.cancel = Reply(status)
+    error, played = failed(ci, wait_timeout=10.0, stop_on_timeout=True)
+    assert "queue item 14 was cancelled" in error.message
+    assert played.posts[1].target == "/base/queue/cancelItem?id=14"
+
+
+@pytest.mark.parametrize("status", [404, 422])
+def test_an_item_that_has_just_left_is_stopped_as_a_build(status: int) -> None:
+    ci = Stoppable(items=[left(None), left(None), left(7)])
+    ci.cancel, ci.running = Reply(status), [build(7, None)]
+    error, played = failed(ci, wait_timeout=0.7, stop_on_timeout=True)
+    assert "build #7 was stopped" in error.message
+    assert [post.path.rpartition("/")[2] for post in played.posts] == [
+        "build",
+        "cancelItem",
+        "stop",
+    ]
+
+
+def test_what_cannot_be_stopped_is_told() -> None:
+    ci = Stoppable(items=[left(None)])
+    ci.cancel = Reply(403, headers={"X-Required-Permission": "hudson.model.Item.Cancel"})
+    error, _ignored = failed(ci, wait_timeout=5.0, stop_on_timeout=True)
+    assert error.kind == "timeout"
+    assert "stays in the queue" in error.message
+    assert "could not be stopped" in error.message
+    assert "hudson.model.Item.Cancel" in error.message
+
+
+@pytest.mark.parametrize("status", [201, 303])
+def test_only_the_own_build_is_stopped(status: int) -> None:
+    ci = Stoppable(trigger=created(14, status), running=[build(7, None)])
+    _error, played = failed(ci, wait_timeout=10.0, stop_on_timeout=True)
+    assert len(played.posts) == (2 if status == 201 else 1)
+    ci = Stoppable(job={"builds": [build(7, None)]}, running=[build(7, None)])
+    options = {"trigger": "unless_successful", "wait_timeout": 10.0, "stop_on_timeout": True}
+    error, played = failed(ci, **options)
+    assert (error.kind, played.posts) == ("timeout", [])
+
+
+@pytest.mark.parametrize("stop", [True, False])
+def test_an_interrupt_stops_the_own_build_where_that_is_wanted(stop: bool) -> None:
+    with Stub(answer=Stoppable(running=[build(7, None)])) as stub:
+        played = Played(stub, {"stop_on_timeout": stop})
+        pauses: list[float] = []
+
+        def interrupted(seconds: float) -> None:
+            pauses.append(seconds)
+            if len(pauses) == 3:
+                raise KeyboardInterrupt
+
+        played.clock.sleep = interrupted  # type: ignore[method-assign]
+        words = "told to stop" if stop else "goes on"
+        with pytest.raises(ToolchainError, match=rf"interrupted; .*build #7 .*{words}"):
+            played.run()
+    assert len(played.posts) == 1 + int(stop)
+
+
+def test_a_file_parameter_is_refused_and_may_be_left_out() -> None:
+    file = definition("UPLOAD", "File")
+    error, played = failed(Ci().defines(VERSION, file), parameters={"UPLOAD": "/etc/hosts"})
+    assert (error.kind, played.posts) == ("rejected", [])
+    assert "'UPLOAD' is a file" in error.message
+    values, played = play(Ci().defines(VERSION, file), parameters={"VERSION": "1"})
+    assert (values["changed"], played.posts[0].form) == (True, {"VERSION": "1"})
+
+
+def test_a_silent_server_does_not_make_the_waiting_longer() -> None:
+    class Silent(Ci):
+        def __call__(self, seen: Seen) -> Reply:
+            return Reply(hold=True) if "queue/item" in seen.path else super().__call__(seen)
+
+    with Stub(answer=Silent()) as stub:
+        played = Played(stub, {"wait_timeout": 0.3, "poll_interval": 0.1}, settings={"retries": 9})
+        with pytest.raises(ToolchainError) as caught:
+            played.run(lambda task, _pace: job_build.operation(task))
+    assert caught.value.kind == "timeout"
+    assert len([seen for seen in stub.seen if "queue/item" in seen.path]) == 1
 
 
 def test_an_interrupt_says_what_still_runs() -> None:

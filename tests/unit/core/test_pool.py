@@ -6,7 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.pool import bounded
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.pool import (
+    bounded,
+    spread,
+)
 
 
 def test_results_come_in_the_order_of_the_items() -> None:
@@ -85,3 +88,48 @@ def test_at_least_one_runs(parallel: int) -> None:
 
 def test_nothing_to_do_is_done() -> None:
     assert list(bounded(4, str, [])) == []
+
+
+# --- workers that take the next item themselves
+
+
+def test_spread_gives_results_in_the_order_of_the_items() -> None:
+    first = threading.Event()
+
+    def work(item: int) -> int:
+        if item == 0:
+            assert first.wait(10)
+        elif item == 3:
+            first.set()
+        return item * item
+
+    assert spread(2, work, range(20)) == [item * item for item in range(20)]
+    assert spread(4, str, []) == []
+    assert spread(0, str, [1]) == ["1"]
+
+
+def test_so_many_are_spread_at_once_and_no_more() -> None:
+    meeting = threading.Barrier(3)
+    threads: set[int] = set()
+
+    def work(item: int) -> int:
+        threads.add(threading.get_ident())
+        meeting.wait(10)
+        return item
+
+    assert spread(3, work, range(9)) == list(range(9))
+    assert len(threads) == 3
+
+
+def test_spread_ends_with_the_first_error() -> None:
+    begun: list[int] = []
+    both = threading.Barrier(2)
+
+    def work(item: int) -> None:
+        begun.append(item)
+        both.wait(10)
+        raise ValueError(f"broken {item}")
+
+    with pytest.raises(ValueError, match="broken 0"):
+        spread(2, work, range(1000))
+    assert sorted(begun) == [0, 1]

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import sessions
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.auth import (
     Basic,
     FormToken,
@@ -22,6 +23,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.transport import Transport
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.wire import Answer
 from tests.unit.stub import Reply, Stub, Waits, connection_to, transport_to
 
 OK = Reply(body={"ok": True})
@@ -67,6 +69,8 @@ def test_a_read_gives_the_whole_answer() -> None:
         ({"body": b"\x00\xff"}, b"\x00\xff", None),
         ({}, b"", None),
         ({"open_body": lambda: io.BytesIO(b"x" * 70000), "size": 70000}, b"x" * 70000, None),
+        ({"open_body": lambda: io.BytesIO(b"longer by now"), "size": 6}, b"longer", None),
+        ({"open_body": lambda: io.BytesIO(b""), "size": 0}, b"", None),
     ],
 )
 def test_bodies(parts: dict[str, Any], body: bytes, content_type: str | None) -> None:
@@ -334,6 +338,42 @@ def test_a_file_is_read_anew_for_every_attempt() -> None:
     assert transport.accounting.bytes_sent == 2000
 
 
+def test_a_look_is_not_repeated() -> None:
+    """Where a server is watched while it is down, the first failing answer is the news."""
+    waits = Waits()
+    with Stub(Reply(503, headers={"Retry-After": "0"}), Reply(cut=True)) as stub:
+        transport = transport_to(stub.url, sleep=waits)
+        assert fails(transport.read, "looking", "x", once=True).status == 503
+        assert fails(transport.read, "looking", "x", once=True).kind == "network"
+    assert waits == []
+    assert transport.accounting.retries == 0
+
+
+def test_a_file_that_gets_shorter_is_a_failure() -> None:
+    with Stub() as stub:
+        transport = transport_to(stub.url)
+        parts = {"open_body": lambda: io.BytesIO(b"x" * 10), "size": 11}
+        error = fails(transport.write, "deploying 'x'", "PUT", "x", **parts)
+    assert error.message == "deploying 'x': the file got shorter while it was sent"
+    assert not error.unanswered
+
+
+def test_the_environment_is_searched_for_proxies_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def proxies(url: str) -> dict[str, str]:
+        asked.append(url)
+        return {}
+
+    monkeypatch.setattr(sessions, "get_environ_proxies", proxies)
+    with Stub(answer=lambda seen: OK) as stub:
+        transport = transport_to(stub.url)
+        for number in range(3):
+            transport.read("reading", f"x/{number}")
+        transport_to(stub.url).read("reading", "x")
+    assert len(asked) == 2
+
+
 # Redirects
 
 
@@ -567,6 +607,19 @@ def test_a_stream_of_another_status_fails_with_the_words_of_the_server() -> None
             opening.__enter__()
 
 
+def test_a_stream_of_another_status_is_judged_first() -> None:
+    def judge(answer: Answer) -> None:
+        raise answer.error("conflict", f"judged {answer.status} {answer.text}")
+
+    with Stub(Reply(400, "no"), Reply(body="fine")) as stub:
+        transport = transport_to(stub.url)
+        opening = transport.stream("downloading", "x", judge=judge)
+        with pytest.raises(ToolchainError, match="downloading: judged 400 no"):
+            opening.__enter__()
+        with transport.stream("downloading", "x", judge=judge) as response:
+            assert response.content == b"fine"
+
+
 def test_a_stream_that_breaks_off_is_an_error() -> None:
     with Stub(Reply(body=b"x" * 1000, truncate=100)) as stub:
         transport = transport_to(stub.url)
@@ -766,3 +819,24 @@ def test_a_server_that_wants_a_crumb_but_has_no_json_form_is_asked_for_the_xml_f
     with Stub(missing, NO_CRUMB, missing, missing, missing, NO_CRUMB) as stub:
         error = fails(transport_to(stub.url, crumbs=True).write, "starting", "POST", "build")
     assert error.kind == "permission"
+
+
+def test_with_patience_a_request_is_not_repeated_beyond_it() -> None:
+    with Stub(answer=lambda seen: Reply(hold=True)) as stub:
+        transport = transport_to(stub.url, retries=9)
+        with pytest.raises(ToolchainError, match=r"within 0\.\d+ s") as caught:
+            transport.read("looking", "x", patience=0.2)
+    assert caught.value.kind == "timeout"
+    assert len(stub.seen) == 1
+
+
+def test_a_wait_that_is_longer_than_the_patience_is_not_begun() -> None:
+    waits = Waits()
+    with Stub(answer=lambda seen: Reply(503, headers={"Retry-After": "40"})) as stub:
+        transport = transport_to(stub.url, sleep=waits)
+        with pytest.raises(ToolchainError) as caught:
+            transport.read("looking", "x", patience=30.0)
+        assert (caught.value.status, waits, len(stub.seen)) == (503, [], 1)
+        with pytest.raises(ToolchainError):
+            transport.read("looking", "x", patience=90.0)
+    assert len(waits) == 3

@@ -1,0 +1,64 @@
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: ci_build_parameters
+short_description: Parameters of a build of the CI server
+version_added: 0.1.0
+description:
+  - Returns the parameters of one build of each job, as a dictionary.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.ci_plugin
+options:
+  _terms:
+    description: Jobs, each as C(folder/job), as a list of names (one for each level), or as its URL on the server.
+    type: list
+    elements: raw
+    required: true
+  build:
+    description: The build, as its number or as a permalink.
+    type: str
+    default: lastBuild
+seealso:
+  - module: delivery.toolchain.ci_job_info
+"""
+
+EXAMPLES = r"""
+- name: Show which version was built last with success
+  ansible.builtin.debug:
+    msg: "{{ lookup('delivery.toolchain.ci_build_parameters', 'long-history', build='lastSuccessfulBuild').VERSION }}"
+"""
+
+RETURN = r"""
+_list:
+  description:
+    - For each job the values by name, as the server shows them; passwords are masked.
+    - A value that the server does not show is null.
+  type: list
+  elements: dict
+"""
+
+from typing import Any
+
+from ansible.plugins.lookup import LookupBase
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci import job_info
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
+
+
+class LookupModule(LookupBase):
+    def run(
+        self, terms: list[Any], variables: dict[str, Any] | None = None, **kwargs: Any
+    ) -> list[dict[str, Any]]:
+        self.set_options(var_options=variables, direct=kwargs)
+        build = self.get_option("build")
+        return [
+            lookups.ask(
+                "ci", self.get_option, {"job": term, "build": build}, job_info.build_parameters
+            )
+            for term in terms
+        ]

@@ -1,0 +1,72 @@
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: ci_builds
+short_description: Builds of jobs of the CI server
+version_added: 0.1.0
+description:
+  - Returns the builds of jobs, newest first, each job's builds after those of the one before.
+  - Use C(query), so that a single build comes as a list, too.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.ci_plugin
+options:
+  _terms:
+    description: Jobs, each as C(folder/job), as a list of names (one for each level), or as its URL on the server.
+    type: list
+    elements: raw
+    required: true
+  fields:
+    description: The fields of a build to read, in the server's own language; those that it does not have are passed over.
+    type: list
+    elements: str
+    default: [number, result, building, timestamp, duration, queueId, displayName, url]
+  limit:
+    description: How many of the newest builds of each job.
+    type: int
+  all_builds:
+    description: Whether to read all builds. The server lists the newest 100 without.
+    type: bool
+    default: false
+seealso:
+  - module: delivery.toolchain.ci_job_info
+"""
+
+EXAMPLES = r"""
+- name: Show the results of the newest five builds
+  ansible.builtin.debug:
+    msg: "{{ builds | map(attribute='result') }}"
+  vars:
+    builds: "{{ query('delivery.toolchain.ci_builds', 'long-history', limit=5) }}"
+"""
+
+RETURN = r"""
+_list:
+  description: The builds, with the server's own names of fields.
+  type: list
+  elements: dict
+"""
+
+from typing import Any
+
+from ansible.plugins.lookup import LookupBase
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci import job_info
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
+
+
+class LookupModule(LookupBase):
+    def run(
+        self, terms: list[Any], variables: dict[str, Any] | None = None, **kwargs: Any
+    ) -> list[dict[str, Any]]:
+        self.set_options(var_options=variables, direct=kwargs)
+        options = {name: self.get_option(name) for name in ("fields", "limit", "all_builds")}
+        found: list[dict[str, Any]] = []
+        for term in terms:
+            params = {**options, "job": term}
+            found += lookups.ask("ci", self.get_option, params, job_info.build_list)
+        return found

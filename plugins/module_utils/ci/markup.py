@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The CI server's XML, read safely: no document type, hence no entities and no bombs.
+
+Server fact: the header of a configuration says XML 1.1, which Python's parser refuses, and there
+control characters may stand as references.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from xml.parsers import expat
+
+_DECLARATION = re.compile(r"\A\ufeff?\s*<\?xml\s[^>]*\?>")
+_REFERENCE = re.compile(r"&#(?:x([0-9A-Fa-f]+)|([0-9]+));")
+#: Where control characters are kept meanwhile: XML 1.0 has no place for them.
+_KEPT_AT = 0xE000
+_DEEPEST = 200
+_KEPT = re.compile("[\ue000-\ue01f]")
+
+
+class Unreadable(ValueError):
+    """The text is not XML, or XML that is not read."""
+
+
+@dataclass
+class Element:
+    """An element with its children; C(text) is its own, without that of the children."""
+
+    name: str
+    attributes: dict[str, str] = field(default_factory=dict)
+    children: list[Element] = field(default_factory=list)
+    text: str = ""
+
+    def whole_text(self) -> str:
+        return self.text + "".join(child.whole_text() for child in self.children)
+
+    def walk(self, parent: Element | None = None) -> Iterator[tuple[Element, Element | None]]:
+        """This element and all below it, each with its parent."""
+        yield self, parent
+        for child in self.children:
+            yield from child.walk(self)
+
+
+class _Builder:
+    """Handlers of the parser."""
+
+    def __init__(self) -> None:
+        self.root: Element | None = None
+        self._open: list[Element] = []
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        element = Element(name, attributes)
+        if len(self._open) >= _DEEPEST:
+            raise Unreadable(f"it is nested more than {_DEEPEST} elements deep")
+        if self._open:
+            self._open[-1].children.append(element)
+        else:
+            self.root = element
+        self._open.append(element)
+
+    def end(self, name: str) -> None:
+        self._open.pop()
+
+    def data(self, text: str) -> None:
+        self._open[-1].text += text
+
+
+def parse(text: str) -> Element:
+    """The root element; C(Unreadable) for what is not XML or has a document type."""
+    builder, parser = _Builder(), expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartElementHandler = builder.start
+    parser.EndElementHandler = builder.end
+    parser.CharacterDataHandler = builder.data
+    parser.StartDoctypeDeclHandler = _refuse
+    try:
+        parser.Parse(_REFERENCE.sub(_keep, _DECLARATION.sub("", text, count=1)), True)
+    except expat.ExpatError as error:
+        raise Unreadable(f"it is not well-formed: {error}") from None
+    if builder.root is None:
+        raise Unreadable("it has no root element")
+    return builder.root
+
+
+def _refuse(*_declared: object) -> None:
+    raise Unreadable("it has a document type, which is not read")
+
+
+def _keep(reference: re.Match[str]) -> str:
+    """A reference to a control character as a character that XML 1.0 takes; others as they are."""
+    code = int(reference[1], 16) if reference[1] else int(reference[2])
+    return chr(_KEPT_AT + code) if code < 0x20 and code not in (9, 10, 13) else reference[0]
+
+
+def shown(element: Element, indent: str = "") -> str:
+    """An element as lines, attributes in the order of the alphabet."""
+    attributes = "".join(
+        f' {name}="{_escaped(value)}"' for name, value in sorted(element.attributes.items())
+    )
+    head, text = f"{indent}<{element.name}{attributes}", _escaped(element.text)
+    if not element.children:
+        return f"{head}/>\n" if text == "" else f"{head}>{text}</{element.name}>\n"
+    inner = "".join(shown(child, f"{indent}  ") for child in element.children)
+    own = f"{indent}  {text}\n" if text else ""
+    return f"{head}>\n{own}{inner}{indent}</{element.name}>\n"
+
+
+def _escaped(text: str) -> str:
+    for character, reference in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
+        text = text.replace(character, reference)
+    return _KEPT.sub(lambda found: f"&#x{ord(found[0]) - _KEPT_AT:x};", text)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Stopping builds and taking items out of the queue (written interface, 4.4).
+
+Server facts: C(stop), C(term) and C(kill) answer 302 to where the request came from or to C(.),
+also when nothing runs; C(term) and C(kill) are there for pipelines alone; a build ends some time
+later, so that only a look at it tells.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import unquote, urlsplit
+
+from ..core.errors import ToolchainError
+from ..core.transport import Transport
+from ..core.wire import REDIRECTS, Answer, target
+
+METHODS = ("stop", "term", "kill")
+#: A proxy says that the server behind it did not answer: the request may have arrived.
+LOST_BEHIND_PROXY = (502, 504)
+_SENT = (200, 201, 202, 204, 302, 303)
+#: Not known (any more), and not in the queue any more; older servers answer 302 or 404.
+_LEFT_QUEUE = (404, 422)
+
+
+def send(
+    server: Transport, what: str, build: str, method: str, patience: float | None = None
+) -> bool:
+    """Ask for the end of a build; false where the server has no such method for it.
+
+    :param build: the path of the build
+    :param method: one of :data:`METHODS`
+    :param patience: most seconds that it may take
+    """
+
+    def check_way_back(answer: Answer) -> None:
+        """A redirect that leads elsewhere (to a login page, out of a proxy) is not a yes."""
+        location = answer.headers.get("Location")
+        if answer.status in REDIRECTS and location is not None:
+            there = unquote(urlsplit(target(answer.url, location)).path).rstrip("/")
+            if not there.endswith(f"/{unquote(build)}"):
+                raise server.failure(answer)
+
+    answer = server.write(
+        what,
+        "POST",
+        f"{build}/{method}",
+        form={},
+        expect=(*_SENT, 404),
+        judge=check_way_back,
+        patience=patience,
+    )
+    return answer.status != 404
+
+
+def cancel(server: Transport, what: str, item: int, patience: float | None = None) -> bool:
+    """Take an item out of the queue; false where it has left it, or the server has no such way."""
+    answer = server.write(
+        what,
+        "POST",
+        "queue/cancelItem",
+        query={"id": item},
+        form={},
+        expect=(*_SENT, *_LEFT_QUEUE),
+        patience=patience,
+    )
+    return answer.status not in _LEFT_QUEUE
+
+
+def is_lost(error: ToolchainError) -> bool:
+    """Whether the server may have acted on a request although no answer of it came."""
+    return error.unanswered or error.status in LOST_BEHIND_PROXY

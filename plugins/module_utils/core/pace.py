@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The pauses between the looks at what goes on at a server, until it ends or time is up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from .errors import ToolchainError
+
+_FIRST_PAUSE = 0.5  # seconds
+_GROWTH = 1.5
+
+
+class TimeUp(ToolchainError):
+    """The time for waiting is over, whatever the server answers."""
+
+
+@dataclass
+class Pace:
+    """Pauses that begin short and grow to C(interval), until C(timeout) seconds have passed."""
+
+    timeout: float
+    interval: float
+    now: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    _next: float = field(init=False)
+    _started: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._next = min(_FIRST_PAUSE, self.interval)
+        self._started = self.now()
+
+    @property
+    def passed(self) -> float:
+        """Seconds since the waiting began."""
+        return self.now() - self._started
+
+    @property
+    def left(self) -> float:
+        """Seconds until time is up."""
+        return max(0.0, self.timeout - self.passed)
+
+    def pause(self, running: str, expected: float | None = None) -> None:
+        """Wait, not much beyond the end where that is C(expected) in so many seconds; C(timeout)
+        with C(running), the words for what goes on, when time is up.
+        """
+        left = self.left
+        if left <= 0:
+            raise TimeUp("timeout", f"{running}, and wait_timeout ({self.timeout:g} s) is over")
+        soon = left if expected is None or expected <= 0 else max(expected, _FIRST_PAUSE)
+        self.sleep(min(self._next, left, soon))
+        self._next = min(self._next * _GROWTH, self.interval)

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Builds that are triggered and waited for: wall time and requests, against `jenkins_build`.
+
+One task with `builds` is held against a loop of `community.general.jenkins_build`, which has no
+other way. It looks once per second here; its default is once in 10 s, which is slower still. The
+promises are broken where one build takes more than a second longer than the build itself, or where
+the many builds are not as much faster as promised.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sandbox.client import Sandbox
+from tests.benchmarks import peers
+from tests.helpers import connections, playbook
+from tools import tree
+
+MANY = 50
+#: Items of the peer's loop in one playbook: a playbook must not take longer than the helper waits.
+CHUNK = 10
+BUILD_SECONDS = 2.0
+PROMISED_DELAY = 1.0
+PROMISED_RATIO = 10.0
+JOB = "measured"
+OURS, PEER = "ci_job_build", "jenkins_build"
+SEED = {
+    "ci": {
+        "jobs": {
+            JOB: {
+                "build_seconds": BUILD_SECONDS,
+                "concurrent": True,
+                "parameters": [{"name": "VERSION", "type": "string"}],
+            }
+        }
+    }
+}
+
+
+def _ours(versions: Sequence[str]) -> dict[str, Any]:
+    """One task, whatever the number of builds."""
+    if len(versions) == 1:
+        arguments: dict[str, Any] = {"job": JOB, "parameters": {"VERSION": versions[0]}}
+    else:
+        arguments = {
+            "builds": [{"job": JOB, "parameters": {"VERSION": version}} for version in versions]
+        }
+    return playbook.task("ci_job_build", arguments, OURS)
+
+
+def _peer(url: str, versions: Sequence[str]) -> dict[str, Any]:
+    login = connections.LOGINS["ci"]
+    return {
+        "name": PEER,
+        "community.general.jenkins_build": {
+            "name": JOB,
+            "args": {"VERSION": "{{ item }}"},
+            "url": url,
+            "user": login["username"],
+            "token": login["password"],
+            "time_between_checks": 1,
+        },
+        "loop": list(versions),
+    }
+
+
+def _run(
+    sandbox: Sandbox, collections: Path, task: dict[str, Any], builds: int
+) -> tuple[float, int]:
+    """Seconds and requests of a task; every build must have been started and have succeeded."""
+    sandbox.reset()
+    play = playbook.play(
+        [task],
+        module_defaults=connections.module_defaults(sandbox.urls),
+        vars={"ansible_python_interpreter": "{{ ansible_playbook_python }}"},
+    )
+    with tempfile.TemporaryDirectory(prefix="toolchain-bench-") as folder:
+        run = playbook.run(
+            Path(folder),
+            [play],
+            controls={"localhost": sandbox.control},
+            collections=Path(f"{collections}:{peers.COLLECTIONS}"),
+        )
+    (event,) = run.events
+    started = [one for one in event.writes if one["status"] == 201]
+    if event.status != "ok" or len(started) != builds:
+        raise SystemExit(f"{event.task} did not do what it should:\n{run.output[-3000:]}")
+    return event.seconds, len(event.requests)
+
+
+def _row(name: str, builds: int, seconds: float, requests: int) -> None:
+    print(f"{name:<24}{builds:>8}{seconds:>10.2f}{requests:>10}{requests / builds:>16.1f}")
+
+
+def run() -> bool:
+    """Run both; whether the promises are kept."""
+    if not peers.installed("community.general"):
+        raise SystemExit("community.general is not installed: run it through make bench")
+    versions = [f"1.{number}" for number in range(MANY)]
+    with (
+        tempfile.TemporaryDirectory(prefix="toolchain-bench-") as folder,
+        Sandbox.start(SEED, flavour="real") as sandbox,
+    ):
+        collections = Path(folder) / "collections"
+        tree.link_tree(collections)
+        url = sandbox.urls["ci"]
+        one = _run(sandbox, collections, _ours(versions[:1]), 1)
+        peer_one = _run(sandbox, collections, _peer(url, versions[:1]), 1)
+        many = _run(sandbox, collections, _ours(versions), MANY)
+        chunks = []
+        for start in range(0, MANY, CHUNK):
+            print(f"{PEER}: builds {start + 1} to {start + CHUNK} ...", file=sys.stderr, flush=True)
+            task = _peer(url, versions[start : start + CHUNK])
+            chunks.append(_run(sandbox, collections, task, CHUNK))
+    peer_many = sum(seconds for seconds, _count in chunks), sum(count for _time, count in chunks)
+    print(f"\nbuilds of {BUILD_SECONDS:g} s, triggered and waited for\n")
+    print(f"{'way':<24}{'builds':>8}{'seconds':>10}{'requests':>10}{'requests/build':>16}")
+    _row(OURS, 1, *one)
+    _row(PEER, 1, *peer_one)
+    _row(f"{OURS} with builds", MANY, *many)
+    _row(f"{PEER} in a loop", MANY, *peer_many)
+    prompt = one[0] <= BUILD_SECONDS + PROMISED_DELAY
+    ratio = peer_many[0] / many[0]
+    fast = ratio >= PROMISED_RATIO
+    print(
+        f"\none build at most {PROMISED_DELAY:g} s longer than itself: {'yes' if prompt else 'NO'}"
+        f"\n{MANY} builds at least {PROMISED_RATIO:g} times faster: {'yes' if fast else 'NO'}"
+        f" ({ratio:.1f}x)"
+    )
+    return prompt and fast

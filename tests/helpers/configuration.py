@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A large configuration of the code analysis server: as a seed, and as `analysis_config` has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+ROLES, GROUPS, PROJECTS, MODULES = 1000, 1000, 4, 50
+OBJECTS = ROLES + GROUPS + PROJECTS * MODULES
+_USERS = [f"user {number}" for number in range(5)]
+
+
+def seed() -> dict[str, Any]:
+    """1,000 roles, 1,000 groups, and 200 modules in 4 projects."""
+    return {
+        "analysis": {
+            "users": [{"name": name} for name in _USERS],
+            "groups": [{"name": f"group {n}", "users": _USERS} for n in range(GROUPS)],
+            "roles": [
+                {"name": f"role {n}", "permissions": ["create_project"]} for n in range(ROLES)
+            ],
+            "projects": [
+                {"name": f"project {n}", "modules": [_module(each) for each in range(MODULES)]}
+                for n in range(PROJECTS)
+            ],
+        }
+    }
+
+
+def lists() -> dict[str, Any]:
+    """The same objects, with members and paths in another order."""
+    return {
+        "roles": roles(create_project=True),
+        "groups": [{"name": f"group {n}", "users": _USERS[::-1]} for n in range(GROUPS)],
+        "modules": [
+            {"project": f"project {n}", **module, "paths": module["paths"][::-1]}
+            for n in range(PROJECTS)
+            for module in map(_module, range(MODULES))
+        ],
+    }
+
+
+def roles(**permissions: bool) -> list[dict[str, Any]]:
+    """The roles with other permissions."""
+    return [{"name": f"role {n}", "permissions": permissions} for n in range(ROLES)]
+
+
+def _module(number: int) -> dict[str, Any]:
+    return {"name": f"module {number}", "paths": [f"**/{number}/*", "**/common/*"]}

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ctrl-C on ansible-playbook while a task waits for a build: what is said, what goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook
+
+Fresh = Callable[[str], Sandbox]
+_SECONDS = 120
+
+
+def _interrupted(sandbox: Sandbox, folder: Path, options: dict[str, Any]) -> tuple[int, str]:
+    """Run a build in a loop, press Ctrl-C as soon as it runs; exit code and output."""
+    arguments = {"job": "{{ item }}", "poll_interval": 0.2, **options}
+    task = playbook.task("ci_job_build", arguments, "Build", loop=["slow", "no-parameters"])
+    play = playbook.play([task], module_defaults=connections.module_defaults(sandbox.urls))
+    path = folder / "playbook.json"
+    path.write_text(json.dumps([play]), encoding="utf-8")
+    environment = playbook.environment(folder)
+    del environment["ANSIBLE_CALLBACKS_ENABLED"]
+    process = subprocess.Popen(
+        [str(Path(sys.executable).parent / "ansible-playbook"), str(path)],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        deadline = time.monotonic() + _SECONDS
+        while not _is_watched(sandbox) and process.poll() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        # as a terminal does: to all processes of the group, the workers are not among them
+        os.killpg(process.pid, signal.SIGINT)
+        output, _errors = process.communicate(timeout=_SECONDS)
+    finally:
+        process.kill()
+        process.wait()
+    return process.returncode, output
+
+
+def _is_watched(sandbox: Sandbox) -> bool:
+    looks = [one for one in sandbox.requests("ci") if one["path"] == "/job/slow/1/api/json"]
+    return len(looks) > 1
+
+
+def _build(sandbox: Sandbox) -> dict[str, Any]:
+    login = connections.LOGINS["ci"]
+    answer = requests.get(
+        f"{sandbox.urls['ci']}/job/slow/1/api/json",
+        auth=(login["username"], login["password"]),
+        timeout=10,
+    )
+    shown: dict[str, Any] = answer.json()
+    return shown
+
+
+@pytest.mark.parametrize("stop", [False, True])
+def test_ctrl_c_says_what_goes_on_or_stops_it(fresh: Fresh, tmp_path: Path, stop: bool) -> None:
+    sandbox = fresh("real")
+    code, output = _interrupted(sandbox, tmp_path, {"stop_on_timeout": stop})
+    assert code != 0
+    url = f"{sandbox.urls['ci']}/job/slow/1/"
+    words = f"build #1 was told to stop ({url})" if stop else f"build #1 goes on ({url})"
+    (line,) = [line for line in output.splitlines() if line.startswith("interrupted; ")]
+    assert words in line, output
+    assert _build(sandbox)["result"] == ("ABORTED" if stop else None)
+    # the next item of the loop is not begun
+    posts = [write["path"] for write in sandbox.requests("ci", writes=True)]
+    assert posts == ["/job/slow/build", *(["/job/slow/1/stop"] if stop else [])]

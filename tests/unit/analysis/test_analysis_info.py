@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import (
+    info,
+    report,
+    server_import,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from tests.unit.analysis.server import lines, refusal, sent, task_for
+from tests.unit.stub import Reply, Seen, Stub
+
+# What is gathered
+
+
+def gathered(stub: Stub, *names: str, **options: Any) -> tuple[Mapping[str, Any], list[str]]:
+    """The return values of the module, and its warnings."""
+    unset = dict.fromkeys(("project", "build", "feature", "search", "limit"))
+    params = {**unset, "export": False, **options, "gather": list(names)}
+    task, warnings = task_for(stub, read_only=True, **params)
+    return info.operation(task).read(), warnings
+
+
+def one_record(seen: Seen) -> Reply:
+    return lines({"action": seen.form["action"]})
+
+
+def test_each_part_is_read_once_by_its_own_action() -> None:
+    with Stub(answer=one_record) as stub:
+        result, warnings = gathered(stub, *info.PARTS, "roles", project="p", limit=5)
+        forms = {form.pop("action"): form for form in sent(stub)}
+    assert len(forms) == len(stub.seen) == len(info.PARTS) == 15
+    assert set(result) == set(info.PARTS)
+    assert result["license"] == [{"action": "license_count"}]
+    assert result["project_configuration"] == {"action": "project_configuration"}
+    assert forms["groups"] == {"limit": "5", "list_users": "true"}
+    assert forms["modules"] == {"project": "p"}
+    assert (forms["projects"], warnings) == ({}, [])
+
+
+def test_the_options_go_to_the_parts_that_have_them() -> None:
+    options = {"project": "p", "build": "b", "feature": "f", "search": "s", "limit": None}
+    names = ("license", "roles", "role_assignments", "users", "project_configuration", "builds")
+    with Stub(answer=one_record) as stub:
+        gathered(stub, *names, **options)
+        forms = {form.pop("action"): form for form in sent(stub)}
+    # Without a limit of its own a server shows 1,000 users.
+    assert int(forms["users"].pop("limit")) > 1000
+    assert forms == {
+        "license_count": {"feature": "f"},
+        "roles": {"search": "s"},
+        "role_assignments": {"search": "s"},
+        "users": {"search": "s"},
+        "project_configuration": {"project": "p", "build": "b"},
+        "builds": {"project": "p"},
+    }
+
+
+def test_the_version_is_shown_whole() -> None:
+    with Stub(lines({"majorVersion": "24", "minorVersion": "2.1"})) as stub:
+        result, _warnings = gathered(stub, "version")
+    assert result["version"] == {"majorVersion": "24", "minorVersion": "2.1", "full": "24.2.1"}
+
+
+def test_a_list_as_long_as_its_limit_is_warned_of() -> None:
+    with Stub(lines({"name": "a"}, {"name": "b"})) as stub:
+        _result, warnings = gathered(stub, "users", limit=2)
+    assert warnings == ["reading users: the list is as long as its limit (2) and may be cut"]
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "words"),
+    [
+        (["version", "builds"], {}, "builds can be gathered of one project only"),
+        (["views"], {"project": ["a", "b"]}, "views can be gathered of one project only"),
+        (["views"], {"project": ""}, "none of them empty"),
+        (["version"], {"project": []}, "none of them empty"),
+        (["users"], {"limit": 0}, "limit is 0"),
+    ],
+)
+def test_options_that_cannot_be_are_refused_before_the_first_request(
+    names: list[str], options: dict[str, Any], words: str
+) -> None:
+    with Stub() as stub, pytest.raises(ToolchainError, match=words) as caught:
+        gathered(stub, *names, **options)
+    assert caught.value.kind == "invalid"
+
+
+@pytest.mark.parametrize("body", ["", '{"majorVersion": "1"}\n{"majorVersion": "2"}\n'])
+def test_one_record_is_wanted_where_there_is_one(body: str) -> None:
+    with Stub(Reply(body=body)) as stub, pytest.raises(ToolchainError, match="instead of one"):
+        gathered(stub, "version")
+
+
+# The export
+
+
+CONFIGURED: dict[str, list[dict[str, Any]]] = {
+    "projects": [{"id": "p_1", "name": "p"}, {"id": "q", "name": "q"}],
+    "users": [{"name": "alice"}, {"name": "root", "readonly": True}],
+    "groups": [{"name": "developers", "users": ["alice"]}],
+    "roles": [
+        {"name": "admin", "readonly": True, "permissions": [], "statusPermissions": []},
+        {
+            "name": "dev",
+            "readonly": False,
+            "permissions": [{"name": "Create project", "enabled": True}],
+            "statusPermissions": [{"from": "Any", "to": "Fix"}],
+        },
+    ],
+    "role_assignments": [
+        {
+            "name": "dev",
+            "assignments": [
+                {"name": "alice", "projectId": None, "group": False},
+                {"name": "developers", "projectId": "p_1", "group": True},
+                {"name": "alice", "projectId": "q", "group": False},
+            ],
+        }
+    ],
+    "modules": [{"name": "core", "paths": ["**/core/*"], "allowAll": True}],
+    "views": [{"name": "new", "query": "state:New", "tags": ["gate"]}],
+    "defect_types": [{"code": "X.Y", "name": "x", "enabled": False, "severity": 1}],
+}
+
+
+def configured(seen: Seen) -> Reply:
+    return lines(*CONFIGURED[seen.form["action"]])
+
+
+def test_an_export_has_the_lists_of_analysis_config() -> None:
+    with Stub(answer=configured) as stub:
+        result, warnings = gathered(stub, export=True, project="p")
+        actions = [form["action"] for form in sent(stub)]
+    config = result["config"]
+    assert sorted(actions) == sorted(CONFIGURED)
+    assert config["projects"] == [{"name": "p"}]
+    assert config["users"] == [{"name": "alice"}]
+    assert config["groups"] == [{"name": "developers", "users": ["alice"]}]
+    assert [each["name"] for each in config["roles"]] == ["dev"]
+    assert [each.get("project") for each in config["role_assignments"]] == [None, "p"]
+    assert [each["project"] for each in config["modules"]] == ["p"]
+    assert config["views"][0]["query"] == "state:New"
+    assert config["defect_types"] == [{"project": "p", "code": "X.Y", "enabled": False}]
+    assert result["omitted"] == ["users: password"]
+    assert (warnings, "password" in json.dumps(config)) == ([], False)
+
+
+def test_an_export_without_a_project_has_them_all() -> None:
+    with Stub(answer=configured) as stub:
+        result, _warnings = gathered(stub, export=True)
+    assert [each["name"] for each in result["config"]["projects"]] == ["p", "q"]
+    assert [each["project"] for each in result["config"]["views"]] == ["p", "q"]
+    assert len(result["config"]["role_assignments"]) == 3
+
+
+def test_a_project_that_is_not_there_cannot_be_exported() -> None:
+    with Stub(answer=configured) as stub, pytest.raises(ToolchainError, match="x, y") as caught:
+        gathered(stub, export=True, project=["x", "p", "y"])
+    assert caught.value.kind == "not_found"
+
+
+# Reports
+
+
+def reported(stub: Stub, kind: str, **options: Any) -> tuple[Any, list[str]]:
+    unset = dict.fromkeys(("project", "build", "x", "y", "query", "component"))
+    task, warnings = task_for(stub, read_only=True, kind=kind, **{**unset, **options})
+    return report.operation(task).read()["report"], warnings
+
+
+COUNTS = {"rows": [{"id": 1, "name": "C"}], "columns": [], "data": [[]], "warnings": ["hm"]}
+
+
+def test_a_report_over_several_lines_is_one_report() -> None:
+    with Stub(Reply(body=json.dumps(COUNTS, indent=4))) as stub:
+        found, warnings = reported(
+            stub, "report", project="p", build="b", x="State", y="Owner", query="code:X"
+        )
+    assert (found, warnings) == (COUNTS, ["making the report report on 'p': hm"])
+    assert sent(stub) == [
+        {
+            "action": "report",
+            "project": "p",
+            "build": "b",
+            "x": "State",
+            "y": "Owner",
+            "filterQuery": "code:X",
+        }
+    ]
+
+
+def test_a_filter_that_a_server_does_not_know_is_not_left_out() -> None:
+    reply = refusal(400, "Unknown parameter: filterQuery")
+    with Stub(reply) as stub, pytest.raises(ToolchainError, match="filterQuery") as caught:
+        reported(stub, "report", project="p", query="code:X")
+    assert (caught.value.kind, len(stub.seen)) == ("rejected", 1)
+
+
+def test_metrics_are_a_list() -> None:
+    metric = {"entity": "main", "metricValue": 7}
+    with Stub(lines(metric, metric)) as stub:
+        assert reported(stub, "metrics", project="p", query="file:a.c") == ([metric, metric], [])
+    assert sent(stub) == [{"action": "metrics", "project": "p", "query": "file:a.c"}]
+
+
+def test_churns_need_their_project_on_real_servers_alone() -> None:
+    churns: dict[str, Any] = {"rows": [], "columns": [], "data": []}
+    with Stub(refusal(400, "Unknown parameter: project"), lines(churns)) as stub:
+        assert reported(stub, "churns", project="p", component="c")[0] == churns
+    assert [form.get("project") for form in sent(stub)] == ["p", None]
+    assert [form["component"] for form in sent(stub)] == ["c", "c"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "words"),
+    [
+        ("report", {}, "report needs project"),
+        ("metrics", {"project": ""}, "metrics needs project"),
+        ("metrics", {"project": "p", "build": "b"}, "build does not go with"),
+        ("churns", {"query": "x"}, "query does not go with"),
+        ("report", {"project": "p", "component": "c"}, "component does not go with"),
+    ],
+)
+def test_a_report_takes_its_own_options(kind: str, options: dict[str, Any], words: str) -> None:
+    with Stub() as stub, pytest.raises(ToolchainError, match=words) as caught:
+        reported(stub, kind, **options)
+    assert caught.value.kind == "invalid"
+
+
+# The import of settings
+
+
+def importing(stub: Stub, **options: Any) -> server_import.ServerImportOperation:
+    params = {
+        "source_url": "https://old.example.com:8080",
+        "source_username": "admin",
+        "source_password": "old-secret",
+        "wait": True,
+        "wait_timeout": 60.0,
+        "poll_interval": 0.01,
+        **options,
+    }
+    return server_import.ServerImportOperation(task_for(stub, **params)[0])
+
+
+RUNNING = {"name": "settings", "status": "Running", "progress": 40}
+OVER = {**RUNNING, "status": "Completed", "progress": 100}
+
+
+def test_settings_are_imported_once_and_waited_for() -> None:
+    with Stub(lines(), Reply(), lines(RUNNING), lines(OVER)) as stub:
+        operation = importing(stub)
+        planned = operation.plan()
+        assert stub.seen == []
+        assert planned.changed
+        assert operation.apply(planned) == {"status": [OVER]}
+    forms = sent(stub)
+    assert [form["action"] for form in forms].count("import_server_configuration") == 1
+    assert forms[1] == {
+        "action": "import_server_configuration",
+        "sourceURL": "https://old.example.com:8080",
+        "sourceAdmin": "admin",
+        "sourcePassword": "old-secret",
+    }
+
+
+def test_settings_may_be_imported_without_waiting() -> None:
+    with Stub(lines(), Reply()) as stub:
+        operation = importing(stub, wait=False, source_password=None)
+        assert operation.apply(operation.plan()) == {"status": []}
+    assert "sourcePassword" not in sent(stub)[-1]
+
+
+def test_a_failed_import_fails_with_the_words_of_the_server() -> None:
+    failed = {**RUNNING, "status": "Failed", "message": "Login to the source failed"}
+    with Stub(lines(), Reply(), lines(failed)) as stub:
+        operation = importing(stub)
+        with pytest.raises(ToolchainError, match="Login to the source failed") as caught:
+            operation.apply(operation.plan())
+    assert caught.value.kind == "failed"
+    assert "old-secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_an_import_whose_answer_got_lost_is_looked_up(begun: bool) -> None:
+    shown = [lines(OVER), lines(OVER)] if begun else [lines()]
+    with Stub(lines(), Reply(cut=True), *shown) as stub:
+        operation = importing(stub)
+        if begun:
+            assert operation.apply(operation.plan()) == {"status": [OVER]}
+        else:
+            with pytest.raises(ToolchainError, match="not known"):
+                operation.apply(operation.plan())
+        actions = [form["action"] for form in sent(stub)]
+    assert actions.count("import_server_configuration") == 1
+
+
+@pytest.mark.parametrize("name", ["source_url", "source_username"])
+def test_an_import_needs_its_source(name: str) -> None:
+    with Stub() as stub, pytest.raises(ToolchainError, match=f"{name} must not be empty"):
+        importing(stub, **{name: " "})
+
+
+def test_user_info_in_the_address_of_the_source_is_not_shown() -> None:
+    with Stub() as stub:
+        planned = importing(stub, source_url="https://me:pass-word@old.example.com").plan()
+    assert planned.after == {"imported_from": "https://old.example.com"}

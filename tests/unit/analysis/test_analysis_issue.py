@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import (
+    IssueOperation,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
+from tests.unit.analysis.server import refusal, sent, task_for
+from tests.unit.stub import Reply, Seen, Stub
+
+Issues = dict[int, dict[str, Any]]
+
+
+class Server:
+    """Issues, as a server keeps them: `folds` shows all of them as one, `deaf` keeps nothing."""
+
+    def __init__(self, *ids: int, **options: Any) -> None:
+        self.issues: Issues = {
+            number: {"id": number, "code": "X.Y", "status": "Analyze", "owner": "unowned"}
+            for number in ids
+        }
+        self.history: dict[int, list[dict[str, Any]]] = {number: [] for number in ids}
+        self.warnings: list[str] = options.pop("warnings", [])
+        self.folds: bool = options.pop("folds", False)
+        self.deaf: bool = options.pop("deaf", False)
+        self.shows_history: bool = options.pop("shows_history", True)
+        self.lost: Reply | None = options.pop("lost", None)
+        self.refused_after: int | None = options.pop("refused_after", None)
+        assert not options
+        self.writes = 0
+
+    def __call__(self, seen: Seen) -> Reply:
+        form = seen.form
+        answer: Reply = getattr(self, form["action"])(form)
+        return answer
+
+    def search(self, form: Mapping[str, str]) -> Reply:
+        shown = [dict(each) for each in self.issues.values()]
+        if self.folds and not form["query"].startswith("grouping:off"):
+            shown = [{**shown[0], "issueIds": list(self.issues)}]
+        summary = {"summary": {"total": len(shown), "warnings": self.warnings}}
+        records = [*shown[: int(form["limit"])], summary]
+        return Reply(body="".join(json.dumps(each) + "\n" for each in records))
+
+    def issue_details(self, form: Mapping[str, str]) -> Reply:
+        number = int(form["id"])
+        if number not in self.issues:
+            return Reply()
+        record = {**self.issues[number], "id": str(number)}
+        if self.shows_history:
+            record["history"] = self.history[number]
+        return Reply(body=json.dumps(record) + "\n")
+
+    def update_status(self, form: Mapping[str, str]) -> Reply:
+        self.writes += 1
+        if self.refused_after is not None and self.writes > self.refused_after:
+            return refusal(403, "You are not allowed to change the status")
+        if self.lost is not None and self.lost.status == 500:
+            return self.lost
+        for number in map(int, form["ids"].split(",")):
+            if not self.deaf:
+                changed = {name: form[name] for name in ("status", "owner") if name in form}
+                self.issues[number].update(changed)
+            entry = {"date": 100 + len(self.history[number]), "comment": form.get("comment", "")}
+            self.history[number].append(entry)
+        return self.lost or Reply()
+
+
+def plan(stub: Stub, **options: Any) -> tuple[IssueOperation, Plan]:
+    defaults = dict.fromkeys(("ids", "query", "status", "owner", "comment"))
+    params = {"project": "p", **defaults, "max_issues": 500, **options}
+    operation = IssueOperation(task_for(stub, **params)[0])
+    return operation, operation.plan()
+
+
+def run(server: Server, **options: Any) -> tuple[Plan, Mapping[str, Any], list[dict[str, str]]]:
+    """Plan and apply: the plan, the return values, and the writes that were sent."""
+    with Stub(answer=server) as stub:
+        operation, planned = plan(stub, **options)
+        result = operation.apply(planned) if planned.changed else planned.result
+        writes = [form for form in sent(stub) if form["action"] == "update_status"]
+    return planned, result, writes
+
+
+def failure(server: Server, **options: Any) -> ToolchainError:
+    with pytest.raises(ToolchainError) as caught:
+        run(server, **options)
+    return caught.value
+
+
+def test_only_issues_that_differ_are_written_and_read_back() -> None:
+    server = Server(1, 2, 3)
+    server.issues[2]["status"] = "fix"  # names of statuses have no case
+    planned, result, writes = run(server, ids=[3, 1, 2, 3], status="Fix")
+    assert writes == [{"action": "update_status", "project": "p", "ids": "3,1", "status": "Fix"}]
+    assert planned.before == {"3": {"status": "Analyze"}, "1": {"status": "Analyze"}}
+    assert planned.after == {"3": {"status": "Fix"}, "1": {"status": "Fix"}}
+    expected = {"code": "X.Y", "status": "Fix", "owner": "unowned", "comment": ""}
+    assert result["issues"] == [{"id": 3, **expected}, {"id": 1, **expected}]
+    assert planned.result == result
+    assert run(server, ids=[3, 1, 2], status="Fix")[0].changed is False
+
+
+def test_the_issues_of_a_query_are_found_by_one_search() -> None:
+    server = Server(1, 2)
+    server.issues[1]["owner"] = "bob"
+    with Stub(answer=server) as stub:
+        _operation, planned = plan(stub, query="state:New", owner="bob")
+        assert [form["action"] for form in sent(stub)] == ["search"]
+        assert sent(stub)[0]["limit"] == "501"
+    assert planned.after == {"2": {"owner": "bob"}}
+
+
+def test_issues_are_written_in_batches_of_those_that_differ_alike() -> None:
+    server = Server(*range(1, 251))
+    for number in range(1, 31):
+        server.issues[number]["status"] = "Fix"
+    _planned, result, writes = run(server, query="x", status="Fix", owner="bob")
+    sizes = [(len(form["ids"].split(",")), "status" in form) for form in writes]
+    assert sizes == [(30, False), (100, True), (100, True), (20, True)]
+    assert all(form["owner"] == "bob" for form in writes)
+    assert {each["owner"] for each in result["issues"]} == {"bob"}
+    assert len(result["issues"]) == 250
+
+
+# Comments
+
+
+def test_a_comment_goes_along_with_another_change() -> None:
+    server = Server(1)
+    planned, result, writes = run(server, query="x", status="Fix", comment="look")
+    assert writes[0]["comment"] == "look"
+    assert planned.after == {"1": {"status": "Fix", "comment": "look"}}
+    assert result["issues"][0]["comment"] == "look"
+    assert run(server, query="x", status="Fix", comment="look")[2] == []
+
+
+@pytest.mark.parametrize("how", [{"ids": [1, 2]}, {"query": "x"}])
+def test_a_comment_alone_is_written_unless_it_is_the_newest_one(how: dict[str, Any]) -> None:
+    server = Server(1, 2)
+    # The newest one by its date, wherever it stands; changes without a comment do not count.
+    server.history[1] = [
+        {"date": 20, "comment": "look\r\n"},
+        {"date": 30, "comment": ""},
+        {"date": 10, "comment": "old"},
+    ]
+    server.history[2] = [{"date": 10, "comment": "look"}, {"date": 20, "comment": "Look"}]
+    planned, _result, writes = run(server, comment="look", **how)
+    assert [form["ids"] for form in writes] == ["2"]
+    assert (planned.before, planned.after) == (
+        {"2": {"comment": "Look"}},
+        {"2": {"comment": "look"}},
+    )
+
+
+def test_without_a_history_a_comment_is_written_each_time() -> None:
+    server = Server(1, shows_history=False)
+    for _time in range(2):
+        planned, result, writes = run(server, ids=[1], comment="look")
+        assert (planned.changed, len(writes)) == (True, 1)
+        assert "comment" not in result["issues"][0]
+
+
+# What stops it before the first write
+
+
+def test_more_issues_than_may_be_changed_stop_it() -> None:
+    server = Server(1, 2, 3)
+    error = failure(server, query="state:New", status="Fix", max_issues=2)
+    assert (error.kind, server.writes) == ("invalid", 0)
+    assert "3 issues match, and max_issues is 2" in str(error)
+    assert failure(server, ids=[1, 2, 3], status="Fix", max_issues=2).kind == "invalid"
+    assert run(server, query="x", status="Fix", max_issues=3)[0].changed
+
+
+def test_a_query_that_the_server_does_not_understand_stops_it() -> None:
+    # It would find all issues.
+    server = Server(1, warnings=["Unknown keyword: colour"])
+    error = failure(server, query="colour:red", status="Fix")
+    assert (error.kind, server.writes) == ("rejected", 0)
+    assert "Unknown keyword: colour" in str(error)
+
+
+def test_issues_that_are_not_there_are_all_named() -> None:
+    server = Server(1)
+    error = failure(server, ids=[1, 8, 9], status="Fix")
+    assert (error.kind, server.writes) == ("not_found", 0)
+    assert "no issue 8, 9" in str(error)
+
+
+def test_folded_issues_are_searched_for_one_by_one() -> None:
+    # What is folded may have another status than the one that is shown.
+    server = Server(1, 2, 3, folds=True)
+    server.issues[2]["status"] = "Fix"
+    _planned, _result, writes = run(server, query="state:New", status="Fix")
+    assert [form["ids"] for form in writes] == ["1,3"]
+    error = failure(server, query="grouping:on", status="Ignore")
+    assert (error.kind, "give their ids" in str(error)) == ("invalid", True)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"ids": [1], "status": ""}, "status must not be empty"),
+        ({"ids": [1], "comment": " "}, "comment must not be empty"),
+        ({"query": "", "status": "Fix"}, "query must not be empty"),
+        ({"project": "", "ids": [1], "status": "Fix"}, "project must not be empty"),
+        ({"ids": [1], "status": "Fix", "max_issues": 0}, "max_issues is 0"),
+        ({"query": "build:a build:b", "status": "Fix"}, "one build"),
+    ],
+)
+def test_options_that_cannot_be_are_refused_before_the_first_request(
+    options: dict[str, Any], words: str
+) -> None:
+    with Stub() as stub, pytest.raises(ToolchainError, match=words) as caught:
+        plan(stub, **options)
+    assert caught.value.kind == "invalid"
+
+
+def test_no_ids_are_no_issues() -> None:
+    with Stub() as stub:
+        assert plan(stub, ids=[], status="Fix")[1].result == {"issues": []}
+
+
+# What becomes of a write
+
+
+def test_what_the_server_did_not_keep_is_named() -> None:
+    error = failure(Server(1, 2, deaf=True), ids=[1, 2], status="Fix", comment="look")
+    assert error.kind == "rejected"
+    assert "did not keep status of 2 issues (1, 2)" in str(error)
+
+
+def test_a_refused_batch_leaves_those_before_it_done() -> None:
+    server = Server(*range(1, 121), refused_after=1)
+    error = failure(server, query="x", status="Fix")
+    assert (error.kind, server.writes) == ("permission", 2)
+    assert len(error.result["issues"]) == 100
+    assert "updating 20 issues (101, 102, " in str(error)
+
+
+def test_a_write_whose_answer_got_lost_is_looked_up_and_not_sent_again() -> None:
+    server = Server(1, 2, lost=Reply(cut=True))
+    _planned, result, writes = run(server, ids=[1, 2], status="Fix", comment="look")
+    assert len(writes) == 1
+    assert [each["status"] for each in result["issues"]] == ["Fix", "Fix"]
+
+
+@pytest.mark.parametrize("shows_history", [True, False])
+def test_a_lost_write_that_cannot_be_found_fails_with_what_was_lost(shows_history: bool) -> None:
+    server = Server(1, lost=Reply(cut=True), deaf=shows_history, shows_history=shows_history)
+    error = failure(server, ids=[1], status="Fix", comment="look")
+    assert (error.kind, error.unanswered, server.writes) == ("network", True, 1)
+    assert "not known" in str(error)
+
+
+def test_a_refused_write_is_told_as_it_is() -> None:
+    server = Server(1, lost=refusal(500, "lost the database"))
+    assert failure(server, ids=[1], status="Fix").kind == "server"
+    assert server.writes == 1

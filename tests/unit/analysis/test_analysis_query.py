@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import query
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from sandbox.analysis.search import conditions
+
+# What can be written: no control characters, not both kinds of quotation marks, not only blanks.
+VALUES = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1).filter(
+    lambda text: text.strip() and not ("'" in text and '"' in text)
+)
+BUILDS = [{"id": 1, "name": "build_1"}, {"id": 12, "name": "My Build"}]
+
+
+@pytest.mark.parametrize(
+    ("clauses", "text"),
+    [
+        ({}, ""),
+        ({"build": "build_1"}, "build:build_1"),
+        ({"build": 12}, "build:12"),
+        ({"build_exact": "build_1"}, "build:+build_1"),
+        ({"build_exact": "my build"}, "build:+'my build'"),
+        ({"build_exact": "it's"}, 'build:+"it\'s"'),
+        ({"build_exact": "+1"}, "build:+'+1'"),
+        ({"state": "New", "severity": 1}, "state:New severity:1"),
+        ({"severity": [1, "2-3"]}, "severity:1,2-3"),
+        (
+            {"status": ["Fix", "Not a Problem", "Defer"]},
+            "status:Fix,Defer status:'Not a Problem'",
+        ),
+        ({"code": "ABV.*", "file": "/src/**/größe.c"}, "code:ABV.* file:/src/**/größe.c"),
+        ({"owner": "Carol, QA"}, "owner:'Carol, QA'"),
+        ({"owner": None, "state": "New"}, "state:New"),
+        ({"module": "core"}, "module:core"),
+        ({"text": "a:b c"}, "'a:b c'"),
+        ({"text": ["one", "two"]}, "one two"),
+        ({"grouping": False}, "grouping:off"),
+    ],
+)
+def test_a_search_text_from_data(clauses: dict[str, Any], text: str) -> None:
+    assert query.build(clauses) == text
+
+
+@pytest.mark.parametrize(
+    ("clauses", "words"),
+    [
+        ("state:New", "must be a dict"),
+        ({"state": ""}, "state is empty"),
+        ({"state": " "}, "state is empty"),
+        ({"state": []}, "list of state is empty"),
+        ({"state": ["New", ""]}, "state is empty"),
+        ({"state": {"is": "New"}}, "must be a text"),
+        ({"state": 1.5}, "must be a text"),
+        ({"a b": "c"}, "no keyword"),
+        ({"state:New owner": "c"}, "no keyword"),
+        ({"owner": 'it\'s "me"'}, "both kinds of quotation marks"),
+        ({"owner": "one\ntwo"}, "line break"),
+        ({"build": ["a", "b"]}, "one build, not for 2: a, b"),
+        ({"build": "a", "build_exact": "b"}, r"one build, not for 2: a, \+b"),
+        ({"Build": "a", "build": "b"}, "one build"),
+    ],
+)
+def test_what_cannot_be_searched_for_is_refused(clauses: Any, words: str) -> None:
+    with pytest.raises(ToolchainError, match=words) as caught:
+        query.build(clauses)
+    assert caught.value.kind == "invalid"
+
+
+@given(VALUES, st.sampled_from(["owner", "file", "build", "build_exact"]))
+def test_a_value_reaches_the_server_whole(value: str, keyword: str) -> None:
+    # By the sandbox's own reading of a query.
+    text = query.build({keyword: value, "state": "New"})
+    wanted, warnings = conditions(text)
+    assert warnings == []
+    name = keyword.partition("_")[0]
+    assert set(wanted) == {name, "state"}
+    (found,) = wanted[name]
+    plus, bare = ("+", found[1:]) if keyword == "build_exact" else ("", found)
+    assert found.startswith(plus)
+    assert (bare[1:-1] if bare[0] in "'\"" else bare) == value
+
+
+@given(st.lists(VALUES, min_size=1, max_size=4))
+def test_alternatives_reach_the_server_one_by_one(values: list[str]) -> None:
+    wanted, _warnings = conditions(query.build({"owner": values}))
+    bare = [each[1:-1] if each[0] in "'\"" else each for each in wanted["owner"]]
+    assert sorted(bare) == sorted(values)
+
+
+@given(VALUES)
+def test_a_build_is_found_in_its_own_query(name: str) -> None:
+    (value,) = query.builds_of(query.build({"build_exact": name, "state": "New"}))
+    assert query.names_build(value, [{"id": 7, "name": name}])
+    assert not query.names_build(value, [{"id": 7, "name": f"{name}x"}, {"id": 8, "name": "y" * 9}])
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", []),
+        ("state:New free text", []),
+        ("build:+'my build' state:New", ["+'my build'"]),
+        ("STATE:New BUILD:one", ["one"]),
+        ("build:a,b", ["a", "b"]),
+        ("build:a build:b", ["a", "b"]),
+        ("'build:a'", []),
+        ("it's build:a", ["a"]),
+    ],
+)
+def test_the_builds_of_a_search_text(text: str, found: list[str]) -> None:
+    assert query.builds_of(text) == found
+
+
+@pytest.mark.parametrize(
+    ("value", "known"),
+    [
+        ("+build_1", True),
+        ("+build", False),
+        ("+BUILD_1", True),
+        ("+'my build'", True),
+        ("uil", True),
+        ("'my b'", True),
+        ("12", True),
+        ("13", False),
+        ("any", True),
+        ("last", True),
+        ("+last", False),
+    ],
+)
+def test_a_build_that_a_project_has(value: str, known: bool) -> None:
+    assert query.names_build(value, BUILDS) is known

@@ -1,0 +1,455 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+import threading
+import tracemalloc
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import issue_info, search
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.client import Call, Client
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.search import (
+    Found,
+    Question,
+    Search,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
+from tests.unit.analysis.server import lines, refusal, sent, task_for
+from tests.unit.stub import Reply, Stub, connection_to
+
+MANY = 100_000
+PAGE = "<!DOCTYPE html><html><head><title>Web API Reference</title></head><p>x</p></html>"
+
+
+def issue(number: int, **members: Any) -> dict[str, Any]:
+    return {
+        "id": number,
+        "status": "Analyze",
+        "severity": "Critical",
+        "severityCode": 1,
+        "state": "New",
+        "code": "ABV.GENERAL",
+        "message": "Array may overflow",
+        "file": "/src/a.c",
+        "url": f"https://analysis.example.com/x?id={number}",
+        "issueIds": [number],
+        **members,
+    }
+
+
+ONE = json.dumps(issue(1)) + "\n"
+
+
+def summary(total: int, **members: Any) -> dict[str, Any]:
+    return {"summary": {"total": total, "limit": 1000, "warnings": [], **members}}
+
+
+def searched(stub: Stub, **asked: Any) -> tuple[Found, list[str]]:
+    task, warnings = task_for(stub)
+    found = Search(task, Client(task)).read(Question("p", **asked))
+    return found, warnings
+
+
+def info(stub: Stub, **options: Any) -> tuple[Mapping[str, Any], list[str]]:
+    """The return values of the module, and its warnings."""
+    defaults = dict.fromkeys(("query", "id", "build", "view", "limit", "thresholds"))
+    params = {"project": "p", **defaults, "summary": True, "max_offenders": 20, **options}
+    task, warnings = task_for(stub, read_only=True, **params)
+    return issue_info.operation(task).read(), warnings
+
+
+def gate(*replies: Reply, thresholds: list[dict[str, Any]], **options: Any) -> ToolchainError:
+    filled = [{"max": 0, **each} for each in thresholds]
+    with Stub(*replies) as stub, pytest.raises(ToolchainError) as caught:
+        info(stub, thresholds=filled, **options)
+    return caught.value
+
+
+# Lists, whole and cut
+
+
+def test_the_summary_is_told_from_the_issues() -> None:
+    reply = lines(issue(1), issue(2), summary(2))
+    with Stub(reply) as stub:
+        found, _warnings = searched(stub, query="state:New", view="mine", limit=5)
+    assert [each["id"] for each in found.issues] == [1, 2]
+    assert (found.total, found.complete) == (2, True)
+    assert sent(stub) == [
+        {
+            "action": "search",
+            "project": "p",
+            "query": "state:New",
+            "view": "mine",
+            "limit": "5",
+            "summary": "true",
+        }
+    ]
+
+
+def test_what_a_server_left_out_is_asked_for() -> None:
+    # Its own limit is not published: the summary tells that it cut the list.
+    with Stub(lines(issue(1), summary(3)), lines(*map(issue, (1, 2, 3)), summary(3))) as stub:
+        found, _warnings = searched(stub)
+    assert [each["id"] for each in found.issues] == [1, 2, 3]
+    assert found.complete
+    assert [form.get("limit") for form in sent(stub)] == [None, "3"]
+
+
+def test_without_a_total_a_list_is_whole_when_it_is_shorter_than_its_limit() -> None:
+    with Stub(lines(issue(1)), lines(issue(1), issue(2))) as stub:
+        found, _warnings = searched(stub)
+    assert (len(found.issues), found.total, found.complete) == (2, None, True)
+    assert int(sent(stub)[1]["limit"]) > 100_000
+
+
+@pytest.mark.parametrize(
+    ("reply", "limit", "complete"),
+    [
+        ([issue(1)], 1, False),
+        ([issue(1)], 2, True),
+        ([issue(1), summary(2)], 1, False),
+        ([issue(1), summary(1)], 1, True),
+        ([issue(1), {"summary": {"item_count": "7"}}], 5, False),
+        ([issue(1), {"summary": {}}], 5, True),
+        ([], 1, True),
+    ],
+)
+def test_a_list_as_long_as_its_limit_may_be_cut(
+    reply: list[dict[str, Any]], limit: int, complete: bool
+) -> None:
+    with Stub(lines(*reply)) as stub:
+        assert searched(stub, limit=limit)[0].complete is complete
+
+
+def test_a_cut_list_is_warned_of() -> None:
+    with Stub(lines(issue(1), summary(9))) as stub:
+        result, warnings = info(stub, limit=1)
+    assert result["complete"] is False
+    assert warnings == [
+        "searching for issues of the project 'p': the list is cut, or may be: 1 of 9 issues"
+    ]
+
+
+def test_what_the_server_says_about_the_query_is_handed_on() -> None:
+    with Stub(lines(issue(1), summary(1, warnings=["Unknown keyword: colour"]))) as stub:
+        result, warnings = info(stub, query="colour:red")
+    assert result["summary"]["warnings"] == ["Unknown keyword: colour"]
+    (warning,) = warnings
+    assert warning.endswith("with the query 'colour:red': Unknown keyword: colour")
+
+
+def test_without_summary_none_is_asked_for() -> None:
+    with Stub(lines(issue(1))) as stub:
+        result, _warnings = info(stub, summary=False, limit=5)
+    assert (result["summary"], result["complete"]) == (None, True)
+    assert "summary" not in sent(stub)[0]
+
+
+def test_an_issue_with_a_member_summary_is_an_issue() -> None:
+    with Stub(lines(issue(1, summary={"total": 5}), summary(1))) as stub:
+        assert len(searched(stub)[0].issues) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"limit": 0}, "limit is 0"),
+        ({"project": ""}, "project must not be empty"),
+        ({"query": "build:a build:b"}, "one build"),
+        ({"query": "build:a", "build": "b"}, "one build"),
+        ({"build": ""}, "build is empty"),
+        ({"id": 1, "limit": 2}, "limit goes with a search"),
+        ({"id": 1, "build": "b"}, "build goes with a search"),
+        ({"thresholds": [{"severity": [], "max": 0}]}, "severity of a threshold is empty"),
+        ({"thresholds": [{"code": [""], "max": 0}]}, "code of a threshold is empty"),
+        ({"thresholds": [{"max": -1}]}, "max of a threshold is -1"),
+        ({"max_offenders": 0}, "max_offenders is 0"),
+    ],
+)
+def test_options_that_cannot_be_are_refused_before_the_first_request(
+    options: dict[str, Any], words: str
+) -> None:
+    with Stub() as stub, pytest.raises(ToolchainError, match=words) as caught:
+        info(stub, **options)
+    assert caught.value.kind == "invalid"
+
+
+# Builds
+
+
+BUILDS = lines({"id": 1, "name": "build_1"}, {"id": 2, "name": "my build"})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"build": "build_9"}, {"query": "state:New build:9x"}, {"query": "build:+'build'"}],
+)
+def test_a_build_that_is_not_there_is_not_an_empty_list(options: dict[str, Any]) -> None:
+    with Stub(lines(summary(0)), BUILDS) as stub, pytest.raises(ToolchainError) as caught:
+        info(stub, **options)
+    assert caught.value.kind == "not_found"
+    assert "has no build" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "options", [{"build": "my build"}, {"query": "build:ild_1"}, {"query": "build:any"}]
+)
+def test_a_build_without_such_issues_is_an_empty_list(options: dict[str, Any]) -> None:
+    with Stub(lines(summary(0)), BUILDS) as stub:
+        assert info(stub, **options)[0]["issues"] == []
+
+
+def test_a_build_with_issues_is_not_looked_up() -> None:
+    with Stub(lines(issue(1), summary(1))) as stub:
+        info(stub, build="my build", query="state:New")
+    assert sent(stub)[0]["query"] == "build:+'my build' state:New"
+
+
+# Answers
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "words"),
+    [
+        (refusal(400, "Unknown parameter: view"), "rejected", "Unknown parameter"),
+        (refusal(400, "Project p does not exist", answered=200), "not_found", "does not exist"),
+        (refusal(401, "Please run kwauth"), "auth", "check username and ltoken"),
+        (Reply(body=ONE + '{"status": 500, "message": "lost it"}'), "server", "lost it"),
+        (Reply(body=PAGE), "protocol", "HTML"),
+        (Reply(404, PAGE), "not_found", "no code analysis server answers there"),
+        (Reply(body=ONE + '{"id": 2, "sta'), "protocol", "cut"),
+        (Reply(body=f"{ONE}nonsense\n{ONE}"), "protocol", "not JSON"),
+        (Reply(body=ONE + ONE, truncate=300), "network", "broke"),
+        (Reply(503), "server", "503"),
+    ],
+)
+def test_an_answer_that_is_no_list(reply: Reply, kind: str, words: str) -> None:
+    with Stub(reply) as stub, pytest.raises(ToolchainError, match=words) as caught:
+        searched(stub, limit=10)
+    assert caught.value.kind == kind
+    assert "<" not in str(caught.value)
+
+
+def test_blank_lines_and_crlf_are_fine() -> None:
+    body = "\r\n".join(["", json.dumps(issue(1)), "", json.dumps(summary(1)), ""])
+    with Stub(Reply(body=body)) as stub:
+        found, _warnings = searched(stub)
+    assert ([each["id"] for each in found.issues], found.total) == ([1], 1)
+
+
+def test_a_list_that_breaks_off_is_asked_for_anew() -> None:
+    whole = lines(issue(1), issue(2), summary(2))
+    half = Reply(body=whole.body, truncate=len(whole.payload) - 10)
+    with Stub(half, whole) as stub:
+        task, _warnings = task_for(stub)
+        task.connection.settings["retries"] = 1  # type: ignore[index]
+        found = Search(task, Client(task)).read(Question("p"))
+    assert [each["id"] for each in found.issues] == [1, 2]
+
+
+def test_a_list_is_not_asked_for_anew_for_ever() -> None:
+    half = Reply(body=json.dumps(issue(1)), truncate=20)
+    with Stub(half, half, half) as stub:
+        task, _warnings = task_for(stub)
+        task.connection.settings["retries"] = 2  # type: ignore[index]
+        with pytest.raises(ToolchainError) as caught:
+            Search(task, Client(task)).read(Question("p"))
+    assert caught.value.kind == "network"
+    assert (len(stub.seen), task.accounting.retries) == (3, 2)
+
+
+def test_a_write_cannot_be_streamed() -> None:
+    with Stub() as stub:
+        task, _warnings = task_for(stub)
+        with pytest.raises(AssertionError, match="no read"):
+            Client(task).stream("deleting", Call("delete_role"), list)
+
+
+class _Lines(BaseHTTPRequestHandler):
+    """Answers with many issues, one line after the other."""
+
+    def do_POST(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        part = ONE.encode() * 1000
+        for _number in range(MANY // 1000):
+            self.wfile.write(part)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is inherited
+        """Nothing on the terminal."""
+
+
+def test_many_issues_are_read_line_by_line() -> None:
+    # Only what is kept of them takes memory: here nothing, of an answer of 25 MB.
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Lines)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        connection = connection_to(url, "analysis", settings={"timeout": 120})
+        warnings: list[str] = []
+        client = Client(Task({}, connection, warnings.append, True))
+        tracemalloc.start()
+        seen = client.stream("searching", Call("search"), lambda found: sum(1 for _one in found))
+        _now, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    assert seen == MANY
+    assert peak < 4 * 1024 * 1024
+
+
+# One issue
+
+
+def test_one_issue_is_read_with_its_history() -> None:
+    record = {"id": "7", "status": "Fix", "history": [{"date": 1, "comment": "x"}]}
+    with Stub(lines(record)) as stub:
+        result, _warnings = info(stub, id=7)
+    assert result == {"issues": [{**record, "id": 7}], "summary": None, "complete": True}
+    assert sent(stub) == [{"action": "issue_details", "project": "p", "id": "7"}]
+
+
+@pytest.mark.parametrize("reply", [Reply(), refusal(404, "Issue 7 does not exist")])
+def test_an_issue_that_is_not_there(reply: Reply) -> None:
+    with Stub(reply) as stub, pytest.raises(ToolchainError, match="no issue 7") as caught:
+        info(stub, id=7)
+    assert caught.value.kind == "not_found"
+
+
+def test_a_project_that_is_not_there_is_named_itself() -> None:
+    reply = refusal(404, "Project p does not exist")
+    with Stub(reply) as stub, pytest.raises(ToolchainError, match="Project p does not exist"):
+        info(stub, id=7)
+
+
+# The gate
+
+
+MIXED = (
+    issue(1),
+    issue(2, state="Existing"),
+    issue(3, severity="Review", severityCode=4, code="MISRA.CAST.INT"),
+    issue(4, severity="Review", severityCode=4, code="MISRA.ETYPE", status="Ignore"),
+)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "count"),
+    [
+        ({}, 4),
+        ({"severity": ["Critical"]}, 2),
+        ({"severity": ["critical"], "state": ["NEW"]}, 1),
+        ({"severity": ["1", "4"]}, 4),
+        ({"severity": ["Review"], "status": ["Analyze"]}, 1),
+        ({"code": ["MISRA.*", "ABV.GENERAL"]}, 4),
+        ({"code": ["misra.cast.*"]}, 1),
+        ({"state": ["Fixed"]}, 0),
+    ],
+)
+def test_a_threshold_counts_a_kind(threshold: dict[str, Any], count: int) -> None:
+    at_most = {"max": count, **threshold}
+    with Stub(lines(*MIXED, summary(4))) as stub:
+        result, warnings = info(stub, thresholds=[at_most])
+    assert result["thresholds"] == [{**at_most, "count": count, "exceeded": False}]
+    assert (len(result["issues"]), result["offenders"], warnings) == (4, [], [])
+    if count:
+        error = gate(lines(*MIXED, summary(4)), thresholds=[{**at_most, "max": count - 1}])
+        assert error.kind == "failed"
+        assert error.result["thresholds"][0]["exceeded"] is True
+        assert len(error.result["offenders"]) == count
+
+
+def test_a_gate_that_is_not_passed_names_the_first_with_their_links() -> None:
+    many = [issue(number) for number in range(1, 31)]
+    error = gate(
+        lines(*many, summary(30)),
+        thresholds=[{"severity": ["Critical"], "state": ["New"]}, {"code": ["X.*"], "max": 3}],
+        build="build_1",
+    )
+    assert str(error) == (
+        "the quality gate of the project 'p': 30 issues with severity Critical and state New"
+        " (max 0); the first: #1 ABV.GENERAL /src/a.c https://analysis.example.com/x?id=1;"
+        " #2 ABV.GENERAL /src/a.c https://analysis.example.com/x?id=2;"
+        " #3 ABV.GENERAL /src/a.c https://analysis.example.com/x?id=3"
+    )
+    assert [each["exceeded"] for each in error.result["thresholds"]] == [True, False]
+    assert [each["count"] for each in error.result["thresholds"]] == [30, 0]
+    assert [each["id"] for each in error.result["offenders"]] == list(range(1, 21))
+    assert error.result["offenders"][0]["url"] == "https://analysis.example.com/x?id=1"
+    assert error.result["complete"] is True
+
+
+def test_a_message_of_a_gate_is_short_however_much_there_is_to_say() -> None:
+    long = issue(1, file="/long" * 500)
+    assert len(str(gate(lines(long, summary(1)), thresholds=[{}]))) <= 900
+
+
+def test_a_gate_is_not_passed_by_a_list_that_is_cut() -> None:
+    error = gate(lines(issue(1), summary(9)), thresholds=[{"state": ["Fixed"]}], limit=1)
+    assert error.kind == "failed"
+    assert "cannot be passed" in str(error)
+    assert "1 of 9 issues" in str(error)
+    assert error.result["complete"] is False
+    assert error.result["thresholds"][0]["count"] == 0
+
+
+def test_a_gate_on_a_build_that_is_not_there_is_not_passed() -> None:
+    error = gate(lines(summary(0)), BUILDS, thresholds=[{}], build="build_9")
+    assert error.kind == "not_found"
+
+
+def test_folded_issues_are_counted_one_by_one() -> None:
+    folded = lines(issue(1, issueIds=[1, 2, 3]), summary(1))
+    one_by_one = lines(issue(1), issue(2), issue(3, state="Existing"), summary(3))
+    with Stub(folded, one_by_one) as stub:
+        result, _warnings = info(stub, query="state:New", thresholds=[{"max": 3}])
+    assert result["thresholds"][0]["count"] == 3
+    assert [form["query"] for form in sent(stub)] == ["state:New", "grouping:off state:New"]
+
+
+@pytest.mark.parametrize("query", [None, "grouping:on"])
+def test_a_record_that_stands_for_several_issues_counts_as_so_many(query: str | None) -> None:
+    folded = lines(issue(1, issueIds=[1, 2, 3]), summary(1))
+    replies = [folded] * (2 if query is None else 1)
+    error = gate(*replies, thresholds=[{"max": 2}], query=query)
+    assert error.result["thresholds"][0]["count"] == 3
+
+
+def test_a_severity_with_another_name_still_counts_by_its_number() -> None:
+    error = gate(
+        lines(issue(1, severity="Blocker"), summary(1)), thresholds=[{"severity": ["Critical"]}]
+    )
+    assert error.result["thresholds"][0]["count"] == 1
+
+
+def test_an_issue_that_does_not_show_what_is_asked_for_counts() -> None:
+    bare = {"id": 1, "code": "X"}
+    error = gate(lines(bare, summary(1)), thresholds=[{"severity": ["1"], "state": ["New"]}])
+    assert error.result["offenders"] == [bare]
+
+
+def test_a_word_that_nobody_knows_is_warned_of() -> None:
+    thresholds = [{"severity": ["Critcal"], "state": ["New"], "max": 9}]
+    with Stub(lines(*MIXED, summary(4))) as stub:
+        _result, warnings = info(stub, thresholds=thresholds)
+    (warning,) = warnings
+    assert warning.endswith("no issue has the severity 'critcal', check its spelling")
+
+
+# The lookup
+
+
+def test_the_lookup_gives_the_issues_and_warns_of_a_cut_list() -> None:
+    with Stub(lines(issue(1), summary(3))) as stub:
+        task, warnings = task_for(stub, project="p", query="state:New", view=None, limit=1)
+        assert search.issues(task) == [issue(1)]
+    assert len(warnings) == 1
+    assert "1 of 3 issues" in warnings[0]

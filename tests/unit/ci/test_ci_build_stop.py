@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Stopping builds: once, harder where that is wanted, and known even when an answer is lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.build_stop import BuildStop
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from tests.unit.ci.server import Played, build
+from tests.unit.stub import Reply, Seen, Stub
+
+OPTIONS: dict[str, Any] = {
+    "build": "7",
+    "method": "stop",
+    "escalate": False,
+    "grace": 30.0,
+    "wait": True,
+    "wait_timeout": 300.0,
+    "poll_interval": 2.0,
+}
+BACK = Reply(302, headers={"Location": "."})
+
+
+@dataclass
+class Runs:
+    """A build that ends `looks` looks after a method of `ends_by` was sent to it."""
+
+    ends_by: tuple[str, ...] = ("stop", "term", "kill")
+    answers: dict[str, Reply] = field(default_factory=dict)
+    looks: int = 1
+    result: str | None = None
+    told: bool = False
+
+    def __call__(self, seen: Seen) -> Reply:
+        if seen.path.startswith("/base/crumbIssuer"):
+            return Reply(404)
+        if seen.method == "POST":
+            method = seen.path.rpartition("/")[2]
+            answer = self.answers.get(method, BACK)
+            self.told = self.told or (method in self.ends_by and answer.status < 400)
+            return answer
+        if self.told:
+            self.looks -= 1
+        if self.looks <= 0:
+            self.result = "ABORTED"
+        return Reply(body=build(7, self.result, values={"A": "1"}))
+
+
+def play(runs: Runs, *, read_only: bool = False, **options: Any) -> tuple[dict[str, Any], Played]:
+    with Stub(answer=runs) as stub:
+        played = Played(stub, {**OPTIONS, **options}, read_only)
+        return played.run(BuildStop), played
+
+
+def failed(answer: Any, **options: Any) -> tuple[ToolchainError, Played]:
+    with Stub(answer=answer) as stub:
+        played = Played(stub, {**OPTIONS, **options})
+        with pytest.raises(ToolchainError) as caught:
+            played.run(BuildStop)
+        return caught.value, played
+
+
+def sent(played: Played) -> list[str]:
+    return [post.path for post in played.posts]
+
+
+def test_a_running_build_is_stopped_and_waited_for() -> None:
+    values, played = play(Runs(looks=3), build="lastBuild")
+    assert values["changed"] is True
+    assert (values["build"]["number"], values["build"]["result"]) == (7, "ABORTED")
+    assert values["build"]["parameters"] == {"A": "1"}
+    # the number that the permalink stands for, not the permalink: it may move on
+    assert sent(played) == ["/base/job/folder/job/job/7/stop"]
+    assert played.stub.seen[0].path == "/base/job/folder/job/job/lastBuild/api/json"
+
+
+def test_a_build_that_has_ended_is_left_as_it_is() -> None:
+    values, played = play(Runs(result="SUCCESS"))
+    assert (values["changed"], values["build"]["result"]) == (False, "SUCCESS")
+    assert played.posts == []
+    assert len(played.stub.seen) == 1
+
+
+def test_check_mode_sends_nothing() -> None:
+    values, played = play(Runs(), read_only=True)
+    assert (values["changed"], values["build"]["result"], played.posts) == (True, None, [])
+
+
+def test_a_build_that_is_not_there_is_not_found() -> None:
+    error, _ignored = failed(lambda seen: Reply(404))
+    assert error.kind == "not_found"
+    assert "no such job or build" in error.message
+
+
+@pytest.mark.parametrize("method", ["stop", "term", "kill"])
+def test_the_method_that_is_asked_for_is_sent(method: str) -> None:
+    _values, played = play(Runs(), method=method)
+    assert sent(played) == [f"/base/job/folder/job/job/7/{method}"]
+
+
+def test_harder_methods_follow_after_their_time() -> None:
+    values, played = play(Runs(ends_by=("kill",)), escalate=True, grace=20.0)
+    assert [path.rpartition("/")[2] for path in sent(played)] == ["stop", "term", "kill"]
+    assert values["build"]["result"] == "ABORTED"
+    assert played.clock.time == pytest.approx(40)
+
+
+def test_harder_methods_are_not_needed_for_a_build_that_ends() -> None:
+    _values, played = play(Runs(ends_by=("term",)), escalate=True, grace=10.0)
+    assert [path.rpartition("/")[2] for path in sent(played)] == ["stop", "term"]
+
+
+def test_methods_that_the_server_does_not_have_are_told() -> None:
+    no = Reply(404)
+    runs = Runs(ends_by=(), answers={"term": no, "kill": no})
+    error, played = failed(runs, escalate=True, grace=1.0)
+    assert error.kind == "rejected"
+    assert "no kill for this build" in error.message
+    assert [path.rpartition("/")[2] for path in sent(played)] == ["stop", "term", "kill"]
+    error, _ignored = failed(Runs(answers={"term": no}), method="term")
+    assert (error.kind, error.status) == ("rejected", 404)
+
+
+def test_a_build_that_does_not_stop_is_a_timeout() -> None:
+    error, played = failed(Runs(ends_by=()), wait_timeout=12.0)
+    assert (error.kind, error.result["changed"]) == ("timeout", True)
+    assert "goes on" in error.message
+    assert "escalate" in error.message
+    assert played.clock.time == pytest.approx(12)
+
+
+def test_without_waiting_the_build_is_returned_as_it_is_then() -> None:
+    values, played = play(Runs(looks=9), wait=False)
+    assert (values["changed"], values["build"]["result"]) == (True, None)
+    assert played.clock.pauses == []
+
+
+@pytest.mark.parametrize("answer", [Reply(cut=True), Reply(502), Reply(504)])
+def test_after_a_lost_answer_the_build_tells(answer: Reply) -> None:
+    class Lost(Runs):
+        def __call__(self, seen: Seen) -> Reply:
+            self.told = self.told or (seen.method == "POST" and "crumb" not in seen.path)
+            return super().__call__(seen)
+
+    values, played = play(Lost(answers={"stop": answer}, looks=2))
+    assert (values["changed"], values["build"]["result"]) == (True, "ABORTED")
+    assert len(played.posts) == 1
+    error, played = failed(Runs(ends_by=(), answers={"stop": answer}))
+    assert len(played.posts) == 1
+    assert error.kind in ("network", "server")
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (Reply(302, headers={"Location": "/login?from=x"}), "auth"),
+        (Reply(302, headers={"Location": "https://proxy.example/elsewhere"}), "protocol"),
+        (Reply(403, headers={"X-Required-Permission": "hudson.model.Item.Cancel"}), "permission"),
+        (Reply(500, "boom"), "server"),
+    ],
+)
+def test_a_refusal_is_told(answer: Reply, kind: str) -> None:
+    error, played = failed(Runs(ends_by=(), answers={"stop": answer}))
+    assert error.kind == kind
+    assert len(played.posts) == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"build": "7/stop"},
+        {"build": ""},
+        {"build": "-1"},
+        {"wait_timeout": -1.0},
+        {"grace": -1.0},
+        {"poll_interval": 0.0},
+        {"escalate": True, "wait": False},
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
+    error, played = failed(Runs(), **options)
+    assert (error.kind, played.stub.seen) == ("invalid", [])

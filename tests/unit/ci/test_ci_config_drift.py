@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Configurations as XML: what makes a difference, what is masked, what is not read at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci import config_drift, markup
+
+ENCRYPTED = "{AQAAABAAAAAwAAAA/+09azAZ==}"
+BOMB = """<?xml version='1.0'?>
+<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>
+<a>&b;</a>"""
+EXTERNAL = '<!DOCTYPE a [<!ENTITY f SYSTEM "file:///etc/passwd">]><a>&f;</a>'
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("<?xml version='1.1' encoding='UTF-8'?>\n<a/>", "<a></a>"),
+        ("<a x='1' y='2'/>", '<a  y="2"   x="1" />'),
+        ("<a plugin='git@5.2.2'><b/></a>", "<a plugin='git@5.3'>\n\n  <b/></a>"),
+        ("<a plugin='git@5.2.2'/>", "<a/>"),
+        ("<a>\n  text\n</a>", "<a>text</a>"),
+        ("<a>one&#xd;\ntwo</a>", "<a>one\ntwo</a>"),
+        ("<a><![CDATA[1 < 2]]></a>", "<a>1 &lt; 2</a>"),
+        ("<a><!-- words --><b/></a>", "<a><b/></a>"),
+        (f"<a><apiToken>{ENCRYPTED}</apiToken></a>", "<a><apiToken>********</apiToken></a>"),
+        (f"<a><x>{ENCRYPTED}</x></a>", "<a><x>{AQAAABAAAAAQbbbbbbbbbbbb=}</x></a>"),
+        ("<a>&#x1b;[0m</a>", "<a>&#27;[0m</a>"),
+        ("\ufeff<a/>", "<a/>"),
+    ],
+)
+def test_what_makes_no_difference(one: str, other: str) -> None:
+    found = config_drift.drift(one, other)
+    assert not found.found, found
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("<a/>", "<b/>"),
+        ("<a x='1'/>", "<a x='2'/>"),
+        ("<a>1</a>", "<a>2</a>"),
+        ("<a>if x:\n  y</a>", "<a>if x:\n    y</a>"),
+        ("<a><b/><c/></a>", "<a><c/><b/></a>"),
+        ("<a><b/></a>", "<a><b/><b/></a>"),
+        ("<a><password/></a>", "<a><password>x</password></a>"),
+        (f"<a>one {ENCRYPTED}</a>", f"<a>two {ENCRYPTED}</a>"),
+        ("<a>&#x1b;</a>", "<a>&#x1c;</a>"),
+    ],
+)
+def test_what_makes_a_difference(one: str, other: str) -> None:
+    assert config_drift.drift(one, other).found
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "secret",
+        "password",
+        "token",
+        "apiToken",
+        "passphrase",
+        "privateKey",
+        "hudson.util.Secret",
+        "secretToken",
+        "apiKey",
+    ],
+)
+def test_secrets_are_masked_by_the_names_of_their_elements(name: str) -> None:
+    found = config_drift.drift(f"<a><{name}>hush &amp; hush</{name}></a>", "<a/>")
+    assert "hush" not in found.before
+    assert f"<{name}>***</{name}>" in found.before
+    assert config_drift.secrets(f"<a><{name}>hush</{name}></a>") == ["hush"]
+
+
+def test_the_default_of_a_password_parameter_is_a_secret_and_others_are_not() -> None:
+    text = (
+        "<p><hudson.model.PasswordParameterDefinition><name>KEY</name>"
+        "<defaultValue>hush</defaultValue></hudson.model.PasswordParameterDefinition>"
+        "<credentialsId>deploy</credentialsId></p>"
+    )
+    assert config_drift.secrets(text) == ["hush"]
+    assert "<name>KEY</name>" in config_drift.drift(text, text).before
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "words", "<a>", "<a></b>", "<a/><b/>", "<a>&none;</a>", BOMB, EXTERNAL, "<a>" * 1000],
+)
+def test_what_is_no_plain_xml_is_not_read(text: str) -> None:
+    with pytest.raises(markup.Unreadable):
+        markup.parse(text)
+
+
+def test_an_element_is_shown_line_by_line_with_its_references() -> None:
+    root = markup.parse("<a b='1 &lt; &quot;2&quot;'>x<c>&amp;&#x1b;</c>y<d/></a>")
+    assert markup.shown(root) == (
+        '<a b="1 &lt; &quot;2&quot;">\n  xy\n  <c>&amp;&#x1b;</c>\n  <d/>\n</a>\n'
+    )
+    assert root.whole_text() == "xy&\ue01b"

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reading jobs, builds, values and configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci import job_info
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
+from tests.unit.ci.server import Played, build, definition
+from tests.unit.stub import Reply, Seen, Stub
+
+OPTIONS: dict[str, Any] = {
+    "build": None,
+    "tree": None,
+    "depth": None,
+    "all_builds": False,
+    "config": False,
+    "expected_config": None,
+    "xpath": None,
+}
+JOB = {"name": "job", "color": "blue", "builds": [{"number": 7}], "property": []}
+CONFIG = """<?xml version='1.1' encoding='UTF-8'?>
+<project>
+  <apiToken>{AQAAABAAAAAgc2VjcmV0c2VjcmV0c2VjcmV0}</apiToken>
+</project>"""
+
+
+class Served:
+    """Answers by the end of a path; `xpaths` are the expressions that match."""
+
+    def __init__(self, **xpaths: Reply) -> None:
+        self.xpaths = xpaths
+        self.job: dict[str, Any] = JOB
+
+    def __call__(self, seen: Seen) -> Reply:
+        query = {name: values[0] for name, values in parse_qs(urlsplit(seen.target).query).items()}
+        if "/job/gone/" in seen.path:
+            return Reply(404)
+        if seen.path.endswith("/config.xml"):
+            return Reply(body=CONFIG)
+        if seen.path.endswith("/api/xml"):
+            return self.xpaths.get(query["xpath"], Reply(404))
+        if "/7/" in seen.path or "/lastBuild/" in seen.path:
+            whole = build(7, values={"A": "1", "KEY": ...})
+            names = query.get("tree", "*")
+            return Reply(body=whole if names == "*" or "actions[par" in names else {"number": 7})
+        if query.get("tree", "").startswith("allBuilds"):
+            return Reply(body={"allBuilds": [{"number": 7}, {"number": 6}]})
+        return Reply(body=self.job)
+
+
+def played_of(make: Callable[[Task], Any]) -> Callable[[Task, object], Any]:
+    return lambda task, _pace: make(task)
+
+
+def play(served: Served | None = None, **options: Any) -> tuple[dict[str, Any], Played]:
+    with Stub(answer=served or Served()) as stub:
+        played = Played(stub, {**OPTIONS, **options}, read_only=True)
+        return played.run(played_of(job_info.JobInfo)), played
+
+
+def failed(served: Served | None = None, **options: Any) -> tuple[ToolchainError, Played]:
+    with Stub(answer=served or Served()) as stub:
+        played = Played(stub, {**OPTIONS, **options}, read_only=True)
+        with pytest.raises(ToolchainError) as caught:
+            played.run(played_of(job_info.JobInfo))
+        return caught.value, played
+
+
+def targets(played: Played) -> list[str]:
+    return [seen.target.removeprefix("/base/job/folder/job/job") for seen in played.stub.seen]
+
+
+def test_a_job_is_read_with_its_builds() -> None:
+    served = Served()
+    served.job = {
+        **JOB,
+        "property": [{"parameterDefinitions": [definition("A", "Boolean", True)]}],
+    }
+    values, played = play(served)
+    assert values["changed"] is False
+    assert values["job"]["color"] == "blue"
+    assert values["builds"] == [{"number": 7}]
+    assert values["parameters"] == {"A": "true"}
+    assert targets(played)[0] == "/api/json"
+    assert targets(played)[1].startswith("/api/json?tree=builds%5B")
+    assert len(played.stub.seen) == 2
+
+
+def test_all_builds_are_asked_for_by_their_name() -> None:
+    values, played = play(all_builds=True)
+    assert [each["number"] for each in values["builds"]] == [7, 6]
+    values, played = play(all_builds=True, tree="allBuilds[number]")
+    assert [each["number"] for each in values["builds"]] == [7, 6]
+    assert len(played.stub.seen) == 1
+
+
+def test_tree_and_depth_go_to_the_server_as_they_are() -> None:
+    _values, played = play(tree="builds[number]{0,5}")
+    assert targets(played) == ["/api/json?tree=builds%5Bnumber%5D%7B0%2C5%7D"]
+    _values, played = play(depth=2)
+    assert targets(played)[0] == "/api/json?depth=2"
+
+
+def test_a_folder_has_no_builds() -> None:
+    served = Served()
+    served.job = {"name": "folder", "jobs": [{"name": "job"}]}
+    values, played = play(served)
+    assert (values["builds"], values["parameters"], len(played.stub.seen)) == ([], {}, 1)
+
+
+def test_a_build_is_read_alone_with_its_parameters() -> None:
+    values, played = play(build="lastBuild")
+    assert values["build"]["number"] == 7
+    assert values["parameters"] == {"A": "1", "KEY": "***"}
+    assert set(values) == {"changed", "build", "parameters"}
+    assert targets(played) == ["/lastBuild/api/json"]
+    values, played = play(build="7", tree="result")
+    assert values["build"] == {"number": 7}
+    assert values["parameters"]["A"] == "1"
+    assert len(played.stub.seen) == 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "sent"),
+    [
+        ("//p[name='A']/value", "//p[name='A']/value"),
+        ("//p[name='A']/value/text()", "//p[name='A']/value"),
+        ("string(//p[name='A']/value)", "//p[name='A']/value"),
+    ],
+)
+def test_a_value_is_the_text_of_the_element(asked: str, sent: str) -> None:
+    found = Reply(body="<value>1 &amp; 2</value>")
+    values, played = play(Served(**{sent: found}), build="7", xpath=asked)
+    assert values["value"] == "1 & 2"
+    assert len(played.stub.seen) == 2
+
+
+def test_a_relative_expression_begins_below_the_root_where_it_finds_nothing() -> None:
+    found = Reply(body="<value>1</value>")
+    values, _ignored = play(Served(**{"/*/action/value": found}), build="7", xpath="action/value")
+    assert values["value"] == "1"
+
+
+def test_a_text_is_taken_where_the_server_gives_one() -> None:
+    served = Served(**{"count(//a)": Reply(body="2")})
+    values, _ignored = play(served, build="7", xpath="count(//a)")
+    assert values["value"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        (Reply(404), "not_found"),
+        (Reply(403, headers={"X-Error": "primitive XPath result sets forbidden"}), "rejected"),
+        (Reply(500, headers={"X-Error": "XPath //a matched 2 nodes. Create"}), "rejected"),
+        (Reply(500, "Oops"), "server"),
+        (Reply(403, headers={"X-Required-Permission": "x.Read"}), "permission"),
+        (Reply(body="<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>"), "protocol"),
+        (Reply(body="<a>"), "protocol"),
+    ],
+)
+def test_what_gives_no_value_is_told(reply: Reply, kind: str) -> None:
+    error, _ignored = failed(Served(**{"//a": reply}), build="7", xpath="//a")
+    assert error.kind == kind
+
+
+def test_what_is_not_there_is_not_found() -> None:
+    assert failed(job="gone")[0].kind == "not_found"
+    assert "job or build" in failed(job="gone", build="1")[0].message
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"xpath": "//a"},
+        {"tree": "a", "depth": 1},
+        {"build": "../x"},
+        {"expected_config": "<a>"},
+        {"expected_config": "<!DOCTYPE a><a/>"},
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
+    error, played = failed(**options)
+    assert (error.kind, played.stub.seen) == ("invalid", [])
+
+
+def test_a_configuration_is_given_as_it_is_and_its_secrets_are_hidden() -> None:
+    values, played = play(config=True)
+    assert values["config_xml"] == CONFIG
+    assert played.hidden == ["{AQAAABAAAAAgc2VjcmV0c2VjcmV0c2VjcmV0}"]
+    assert "config_drift" not in values
+
+
+def test_a_drift_is_told_and_changes_nothing() -> None:
+    values, _ignored = play(expected_config="<project><apiToken>x</apiToken></project>")
+    assert (values["changed"], values["config_drift"]) == (False, False)
+    assert "config_xml" not in values
+    values, _ignored = play(expected_config="<project><x>1</x></project>")
+    assert (values["changed"], values["config_drift"]) == (False, True)
+    assert values["diff"] == {
+        "before": "<project>\n  <apiToken>***</apiToken>\n</project>\n",
+        "after": "<project>\n  <x>1</x>\n</project>\n",
+    }
+
+
+def listed(served: Served, **options: Any) -> tuple[list[dict[str, Any]], Stub]:
+    with Stub(answer=served) as stub:
+        given = {"fields": ["number", "result"], "limit": None, "all_builds": False, **options}
+        return job_info.build_list(Played(stub, given, read_only=True).task()), stub
+
+
+def test_lists_of_builds_are_as_long_as_asked_for() -> None:
+    found, stub = listed(Served())
+    assert found == [{"number": 7}]
+    assert stub.seen[0].target.endswith("?tree=builds%5Bnumber%2Cresult%5D")
+    found, stub = listed(Served(), limit=1, all_builds=True)
+    assert found == [{"number": 7}]
+    assert stub.seen[0].target.endswith("?tree=allBuilds%5Bnumber%2Cresult%5D%7B0%2C1%7D")
+    assert len(listed(Served(), limit=101)[0]) == 2
+    with pytest.raises(ToolchainError):
+        listed(Served(), limit=-1)
+
+
+def test_parameters_of_a_build_are_a_dictionary() -> None:
+    with Stub(answer=Served()) as stub:
+        task = Played(stub, {"build": "lastBuild"}, read_only=True).task()
+        assert job_info.build_parameters(task) == {"A": "1", "KEY": "***"}

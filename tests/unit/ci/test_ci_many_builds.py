@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Many builds in one task: started side by side, followed together, judged each by itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from tests.unit.ci.server import Played, build, created, definition
+from tests.unit.stub import Reply, Seen, Stub
+
+VERSION = definition("VERSION", "String", "0")
+
+
+@dataclass
+class Farm:
+    """A server with jobs `a`, `b`, ... that have the parameter VERSION.
+
+    A build starts with the first look at its job after the trigger, or never (`stuck` versions), is
+    over `looks` looks later, and ends with the result that `results` has for its version.
+    """
+
+    looks: int = 2
+    results: dict[str, str] = field(default_factory=dict)
+    stuck: set[str] = field(default_factory=set)
+    refused: set[str] = field(default_factory=set)
+    missing: set[str] = field(default_factory=set)
+    cancelled: set[int] = field(default_factory=set)
+    down: list[str] = field(default_factory=list)
+    odd: set[str] = field(default_factory=set)
+    builds: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    queue: list[dict[str, Any]] = field(default_factory=list)
+    items: int = 0
+
+    def __call__(self, seen: Seen) -> Reply:
+        path = urlsplit(seen.target).path.removeprefix("/base")
+        if path.startswith("/crumbIssuer/"):
+            return Reply(404)
+        if path == "/queue/api/json":
+            return Reply(body={"items": self.queue})
+        item = re.fullmatch(r"/queue/item/(\d+)/api/json", path)
+        if item is not None:
+            gone = int(item[1]) in self.cancelled
+            return Reply(body={"id": int(item[1]), "cancelled": True}) if gone else Reply(404)
+        if path.startswith("/queue/cancelItem"):
+            return Reply(204)
+        name = path.split("/")[2]
+        if seen.method == "POST":
+            return self.post(seen, name)
+        if path.endswith("/logText/progressiveText"):
+            text = f"log of {path}\n".encode()
+            return Reply(body=text, headers={"X-Text-Size": str(len(text))})
+        single = re.fullmatch(r"/job/./(\d+)/api/json", path)
+        if single is not None:
+            return Reply(body=self.of(name)[-int(single[1])])
+        return self.look(seen, name)
+
+    def post(self, seen: Seen, name: str) -> Reply:
+        if seen.path.endswith("/stop"):
+            number = int(seen.path.split("/")[-2])
+            self.of(name)[-number].update(building=False, result="ABORTED")
+            return Reply(302, headers={"Location": "."})
+        version = seen.form.get("VERSION", "0")
+        if version in self.refused:
+            return Reply(500, "no")
+        same = [entry for entry in self.queue if entry["key"] == (name, version)]
+        if same:
+            return created(same[0]["id"], status=303)
+        self.items += 1
+        self.queue.append(
+            {"id": self.items, "key": (name, version), "why": "soon", "version": version}
+        )
+        return created(self.items)
+
+    def of(self, name: str) -> list[dict[str, Any]]:
+        return self.builds.setdefault(name, [])
+
+    def look(self, seen: Seen, name: str) -> Reply:
+        if name in self.missing:
+            return Reply(404)
+        waited_for = query(seen)["tree"][0].startswith("queueItem")
+        if name in self.odd and waited_for:
+            return Reply(200, "<html>a page</html>")
+        if name in self.down and waited_for:
+            self.down.remove(name)
+            return Reply(503)
+        for each in self.of(name):
+            if each["building"]:
+                each["left"] -= 1
+                if each["left"] <= 0:
+                    result = self.results.get(each["version"], "SUCCESS")
+                    each.update(building=False, result=result)
+        self.start(name)
+        waiting = [entry for entry in self.queue if entry["key"][0] == name]
+        body: dict[str, Any] = {
+            "buildable": True,
+            "property": [{"parameterDefinitions": [VERSION]}],
+            "builds": self.of(name),
+            "nextBuildNumber": len(self.of(name)) + 1,
+            "inQueue": bool(waiting),
+        }
+        if waiting:
+            body["queueItem"] = waiting[0]
+        return Reply(body=body)
+
+    def start(self, name: str) -> None:
+        for entry in list(self.queue):
+            if entry["key"][0] == name and entry["version"] not in self.stuck:
+                self.queue.remove(entry)
+                if entry["id"] in self.cancelled:
+                    continue
+                number = len(self.of(name)) + 1
+                values = {"VERSION": entry["version"]}
+                one = build(number, None, queueId=entry["id"], values=values)
+                self.of(name).insert(0, {**one, "left": self.looks, "version": entry["version"]})
+
+
+def query(seen: Seen) -> Mapping[str, list[str]]:
+    return parse_qs(urlsplit(seen.target).query)
+
+
+def wish(job: str, version: object, **more: Any) -> dict[str, Any]:
+    """An entry of `builds` as Ansible hands it over: every option is there."""
+    options = ("list_style", "trigger", "accept", "delay")
+    given = {"job": job, "parameters": {"VERSION": version}}
+    return {**dict.fromkeys(options), **given, **more}
+
+
+def play(farm: Farm, *wishes: dict[str, Any], **options: Any) -> tuple[dict[str, Any], Played]:
+    with Stub(answer=farm) as stub:
+        read_only = options.pop("read_only", False)
+        played = Played(stub, {"job": None, "builds": list(wishes), **options}, read_only)
+        return played.run(), played
+
+
+def failed(farm: Farm, *wishes: dict[str, Any], **options: Any) -> tuple[ToolchainError, Played]:
+    with Stub(answer=farm) as stub:
+        read_only = options.pop("read_only", False)
+        played = Played(stub, {"job": None, "builds": list(wishes), **options}, read_only)
+        with pytest.raises(ToolchainError) as caught:
+            played.run()
+        return caught.value, played
+
+
+def column(values: Mapping[str, Any], name: str) -> list[Any]:
+    return [row[name] for row in values["builds"]]
+
+
+def results(values: Mapping[str, Any]) -> list[Any]:
+    return [row["build"]["result"] for row in values["builds"]]
+
+
+def test_builds_of_one_job_are_followed_with_one_request_per_look() -> None:
+    wishes = [wish("a", number) for number in range(20)]
+    values, played = play(Farm(looks=3), *wishes, console_lines=0)
+    assert results(values) == ["SUCCESS"] * 20
+    assert column(values, "ok") == [True] * 20
+    shown = [row["build"]["parameters"]["VERSION"] for row in values["builds"]]
+    assert shown == [str(number) for number in range(20)]
+    reads = [seen for seen in played.stub.seen if seen.method == "GET"]
+    # the job before, then one look per pause; the crumb is asked for once
+    assert len(played.posts) == 20
+    assert len(reads) == 1 + 1 + len(played.clock.pauses)
+
+
+def test_one_failure_does_not_hide_the_others() -> None:
+    farm = Farm(results={"2": "FAILURE"}, refused={"3"}, missing={"c"}, cancelled={4})
+    wishes = [wish("a", 1), wish("a", 2), wish("b", 3), wish("c", 4), wish("b", 5)]
+    wishes += [wish("a", 2, accept=["FAILURE"], list_style="comma"), wish("b", 6)]
+    error, played = failed(farm, *wishes, parallel=1)
+    assert error.kind == "failed"
+    assert error.message.startswith("4 of 7 builds went wrong: ")
+    values = error.result
+    assert values["changed"] is True
+    assert column(values, "ok") == [True, False, False, False, True, True, False]
+    kinds = [None if row["error"] is None else row["error"]["kind"] for row in values["builds"]]
+    assert kinds == [None, "failed", "server", "not_found", None, None, "failed"]
+    assert "ended with FAILURE" in values["builds"][1]["msg"]
+    assert "was cancelled" in values["builds"][6]["msg"]
+    assert values["builds"][1]["console"] == ["log of /job/a/2/logText/progressiveText"]
+    # the sixth is the second one, folded by the server
+    assert values["builds"][5]["joined"] is True
+    assert len(played.posts) == 6
+
+
+def test_errors_of_one_kind_have_that_kind() -> None:
+    error, played = failed(Farm(missing={"a", "b"}), wish("a", 1), wish("b", 1))
+    assert (error.kind, error.result["changed"], played.posts) == ("not_found", False, [])
+
+
+def test_check_mode_predicts_and_fails_as_the_run_would() -> None:
+    values, played = play(Farm(), wish("a", 1), wish("b", 2), read_only=True)
+    assert values["changed"] is True
+    assert column(values, "queue_id") == [None, None]
+    assert [row["build"]["parameters"] for row in values["builds"]] == [
+        {"VERSION": "1"},
+        {"VERSION": "2"},
+    ]
+    assert played.posts == []
+    error, played = failed(Farm(missing={"b"}), wish("a", 1), wish("b", 2), read_only=True)
+    assert (error.kind, error.result["changed"]) == ("not_found", True)
+    assert played.posts == []
+
+
+def test_only_what_is_not_there_is_built() -> None:
+    farm = Farm(looks=9)
+    done = {**build(1, values={"VERSION": "1"}), "version": "1"}
+    runs = {**build(2, None, values={"VERSION": "2"}), "version": "2", "left": 3}
+    farm.builds["a"] = [runs, done]
+    wishes = [wish("a", 1), wish("a", 2), wish("a", 3), wish("a", 3)]
+    values, played = play(farm, *wishes, trigger="unless_successful", read_only=True)
+    assert values["changed"] is True
+    assert [row["build"]["number"] for row in values["builds"]] == [1, 2, None, None]
+    assert column(values, "joined") == [False, True, False, True]
+    values, played = play(farm, *wishes, trigger="unless_successful")
+    assert values["changed"] is True
+    assert results(values) == ["SUCCESS"] * 4
+    assert column(values, "joined") == [False, True, False, True]
+    assert [row["build"]["number"] for row in values["builds"]] == [1, 2, 3, 3]
+    assert [post.form for post in played.posts] == [{"VERSION": "3"}]
+    values, played = play(farm, *wishes, trigger="unless_successful")
+    assert (values["changed"], results(values)) == (False, ["SUCCESS"] * 4)
+    assert played.posts == []
+
+
+def test_a_running_twin_alone_is_waited_for_in_check_mode_too() -> None:
+    farm = Farm()
+    farm.builds["a"] = [{**build(1, None, values={"VERSION": "1"}), "version": "1", "left": 4}]
+    values, _played = play(farm, wish("a", 1), trigger="unless_successful", read_only=True)
+    assert (values["changed"], results(values), column(values, "joined")) == (
+        False,
+        ["SUCCESS"],
+        [True],
+    )
+
+
+def test_without_waiting_the_queue_items_are_returned() -> None:
+    values, played = play(Farm(), wish("a", 1), wish("b", 2), wait=False, parallel=1)
+    assert column(values, "queue_id") == [1, 2]
+    assert played.clock.pauses == []
+
+
+def test_what_waits_is_told_from_what_runs() -> None:
+    farm = Farm(looks=1, stuck={"2", "3"})
+    error, played = failed(
+        farm, wish("a", 1), wish("a", 2), wish("a", 3), wait_timeout=30.0, poll_interval=10.0
+    )
+    assert error.kind == "timeout"
+    words = [row["msg"] for row in error.result["builds"]]
+    assert words[0] is None
+    assert "queue item" in words[1]
+    assert "wait_timeout (30 s) is over" in words[2]
+    assert "a #1: SUCCESS (1 of 3 done)" in played.lines
+    assert any("1 of 3 builds done, 0 running, 2 in the queue (soon)" in x for x in played.lines)
+
+
+def test_what_takes_too_long_is_stopped_where_that_is_wanted() -> None:
+    farm = Farm(looks=99, stuck={"2"})
+    error, played = failed(
+        farm, wish("a", 1), wish("a", 2), wait_timeout=10.0, stop_on_timeout=True, parallel=1
+    )
+    first, second = error.result["builds"]
+    assert first["build"]["result"] == "ABORTED"
+    assert "build #1 was stopped" in first["msg"]
+    assert "queue item 2 was cancelled" in second["msg"]
+    paths = [urlsplit(post.target).path for post in played.posts[2:]]
+    assert paths == ["/base/job/a/1/stop", "/base/queue/cancelItem"]
+
+
+def test_a_server_that_is_away_for_a_moment_is_waited_for() -> None:
+    values, played = play(Farm(down=["a", "a"]), wish("a", 1))
+    assert results(values) == ["SUCCESS"]
+    assert "the server does not answer, still waiting" in played.lines
+
+
+def test_what_no_waiting_mends_ends_the_waiting_for_that_job_alone() -> None:
+    error, _played = failed(Farm(odd={"a"}), wish("a", 1), wish("b", 1), wish("a", 2))
+    kinds = [None if row["ok"] else row["error"]["kind"] for row in error.result["builds"]]
+    assert kinds == ["protocol", None, "protocol"]
+
+
+def test_an_interrupt_says_for_each_what_goes_on() -> None:
+    with Stub(answer=Farm(looks=99)) as stub:
+        played = Played(stub, {"job": None, "builds": [wish("a", 1), wish("b", 2)]})
+
+        def interrupted(seconds: float) -> None:
+            raise KeyboardInterrupt
+
+        played.clock.sleep = interrupted  # type: ignore[method-assign]
+        with pytest.raises(ToolchainError, match="2 of 2 builds went wrong: interrupted") as caught:
+            played.run()
+    assert caught.value.result["changed"] is True
+    assert all("stays in the queue" in row["msg"] for row in caught.value.result["builds"])
+
+
+def test_a_long_row_of_other_builds_does_not_hide_ours() -> None:
+    farm = Farm(looks=2)
+    values, played = play(farm, wish("a", 1))
+    trees = [query(seen)["tree"][0] for seen in played.stub.seen if "tree=" in seen.target]
+    assert ",builds[" in trees[1]
+    assert trees[1].endswith("{0,11}")
+    assert results(values) == ["SUCCESS"]
+
+
+def test_parallel_must_be_positive() -> None:
+    error, played = failed(Farm(), wish("a", 1), parallel=0)
+    assert (error.kind, played.stub.seen) == ("invalid", [])
+
+
+def test_twins_are_compared_by_what_the_server_will_know() -> None:
+    wishes = [wish("a", "0"), wish("a", None), wish("a", 0)]
+    values, played = play(Farm(), *wishes, trigger="unless_successful", console_lines=0)
+    assert len(played.posts) == 1
+    assert column(values, "joined") == [False, True, True]

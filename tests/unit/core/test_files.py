@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Files that appear whole or not at all, and bodies that are taken until they are whole."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import requests.exceptions
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.download import download
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.files import (
+    make_folders,
+    replacing,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.wire import Answer, back_off
+from tests.unit.stub import Reply, Stub, Waits, transport_to
+
+if TYPE_CHECKING:
+    from requests import Response
+
+
+def test_a_file_takes_its_place_when_it_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"old")
+    with replacing(str(path)) as file:
+        file.write(b"new")
+        assert path.read_bytes() == b"old"
+        (temporary,) = set(tmp_path.iterdir()) - {path}
+        assert temporary.name.startswith(".")
+    assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, requests.exceptions.Timeout])
+def test_a_file_that_stays_unfinished_is_gone(tmp_path: Path, error: type[BaseException]) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"old")
+    with pytest.raises(error), replacing(str(path)) as file:  # noqa: PT012 - what is inside counts
+        file.write(b"half")
+        raise error
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o644])
+def test_permissions_are_as_wanted_whatever_the_umask(tmp_path: Path, mode: int) -> None:
+    before = os.umask(0o077)
+    try:
+        with replacing(str(tmp_path / "a"), mode) as file:
+            assert stat.S_IMODE(os.fstat(file.fileno()).st_mode) == mode
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == mode
+
+
+def test_a_new_file_is_never_open_to_others_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[int] = []
+    real = os.open
+
+    def watched(path: str, flags: int, mode: int = 0o777) -> int:
+        opened.append(mode)
+        return real(path, flags, mode)
+
+    monkeypatch.setattr(os, "open", watched)
+    with replacing(str(tmp_path / "key"), 0o600):
+        pass
+    assert opened == [0o600]
+
+
+def test_permissions_of_a_replaced_file_are_kept_but_no_special_bits(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"")
+    path.chmod(0o4751)
+    with replacing(str(path)):
+        pass
+    assert stat.S_IMODE(path.stat().st_mode) == 0o751
+
+
+def test_what_the_disk_refuses_is_said(tmp_path: Path) -> None:
+    opening = replacing(str(tmp_path / "nowhere" / "a"))
+    with pytest.raises(ToolchainError, match="nowhere/a: No such file") as caught:
+        opening.__enter__()
+    assert caught.value.kind == "failed"
+
+
+def test_a_folder_cannot_be_replaced(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    with pytest.raises(ToolchainError, match="directory"), replacing(str(tmp_path / "a")):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_missing_folders_are_made_and_named(tmp_path: Path) -> None:
+    deep = tmp_path / "a" / "b"
+    assert make_folders(str(deep)) == [str(deep), str(deep.parent)]
+    assert deep.is_dir()
+    assert make_folders(str(deep)) == []
+
+
+def test_a_folder_below_a_file_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"")
+    with pytest.raises(ToolchainError, match="making the folder") as caught:
+        make_folders(str(tmp_path / "a" / "b"))
+    assert caught.value.kind == "failed"
+
+
+# Downloads
+
+
+def accept(answer: Answer) -> None:
+    """A judge without complaints."""
+
+
+def content(response: Response) -> bytes:
+    return b"".join(response.iter_content(4))
+
+
+SHORT = Reply(body=b"whole", truncate=2)
+
+
+def test_a_body_that_breaks_off_is_taken_anew() -> None:
+    waits = Waits()
+    with Stub(SHORT, SHORT, Reply(body=b"whole")) as stub:
+        transport = transport_to(stub.url, retry_max_wait=1)
+        found = download(transport, "taking", "x", content, judge=accept, sleep=waits)
+    assert found == b"whole"
+    assert transport.accounting.retries == len(waits) == 2
+    assert transport.accounting.requests == 3
+    assert 0.25 <= waits[0] <= 0.5 <= waits[1] <= 1
+
+
+def test_a_body_that_breaks_off_too_often_is_an_error() -> None:
+    with Stub(SHORT, SHORT) as stub:
+        transport = transport_to(stub.url, retries=1)
+        with pytest.raises(ToolchainError, match="taking: the connection broke") as caught:
+            download(transport, "taking", "x", content, judge=accept, sleep=Waits())
+    assert caught.value.kind == "network"
+    assert len(stub.seen) == 2
+
+
+def test_what_breaks_before_the_body_is_repeated_by_the_transport_alone() -> None:
+    with Stub(*[Reply(cut=True)] * 3) as stub:
+        transport = transport_to(stub.url, retries=2)
+        with pytest.raises(ToolchainError):
+            download(transport, "taking", "x", content, judge=accept, sleep=Waits())
+    assert len(stub.seen) == 3
+
+
+@pytest.mark.parametrize("status", [200, 404])
+def test_every_answer_is_judged_before_it_counts(status: int) -> None:
+    def judge(answer: Answer) -> None:
+        raise answer.error("auth", f"judged {answer.status}")
+
+    with Stub(Reply(status, "text")) as stub:
+        transport = transport_to(stub.url)
+        with pytest.raises(ToolchainError, match=f"taking: judged {status}") as caught:
+            download(transport, "taking", "x", content, judge=judge, sleep=Waits())
+    assert caught.value.kind == "auth"
+    assert len(stub.seen) == 1
+
+
+def test_waits_grow_up_to_the_longest() -> None:
+    for attempt, longest in ((0, 0.5), (1, 1.0), (2, 2.0), (20, 60.0)):
+        wait = back_off(attempt, 60)
+        assert longest / 2 <= wait <= longest
+    assert back_off(5, 0) == 0

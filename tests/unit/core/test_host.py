@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a module returns for a plan, in check mode and without it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.accounting import Accounting
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
+    ToolchainError,
+    invalid,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
+
+
+class Known:
+    """An operation whose plan is known before; it fails where the plan has a failure."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan, self.applied = plan, 0
+
+    def plan(self) -> Plan:
+        return self._plan
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        self.applied += 1
+        if plan.failure is not None:
+            raise plan.failure
+        return {"done": True}
+
+
+@pytest.mark.parametrize("predict", [True, False])
+def test_what_only_the_doing_tells_is_not_predicted(*, predict: bool) -> None:
+    operation = Known(Plan({"a": 1}, {"a": 2}, "update", result={"name": "x"}))
+    values = host._values(operation, predict, True)
+    assert values["changed"] is True
+    assert values["diff"] == {"before": {"a": 1}, "after": {"a": 2}}
+    assert values.get("done", False) is not predict
+    assert operation.applied == int(not predict)
+
+
+@pytest.mark.parametrize("with_diff", [True, False])
+def test_a_reading_may_return_a_difference_that_it_has_found(*, with_diff: bool) -> None:
+    found = {"before": "<a/>", "after": "<b/>"}
+    values = host._values(Known(Plan({}, {}, result={"diff": found})), False, with_diff)
+    assert (values["changed"], values["diff"]) == (False, found)
+
+
+@pytest.mark.parametrize(
+    ("action", "predict", "applied"),
+    [("none", False, 0), ("none", True, 0), ("update", True, 0), ("update", False, 1)],
+)
+def test_what_could_not_be_planned_fails_the_task_after_the_rest_is_done(
+    action: Any, predict: bool, applied: int
+) -> None:
+    failure = invalid("one of two")
+    operation = Known(Plan({}, {"a": 2}, action, failure=failure).returning(name="x"))
+    with pytest.raises(ToolchainError) as caught:
+        host._values(operation, predict, False)
+    assert caught.value is failure
+    assert operation.applied == applied
+
+
+def test_a_part_of_a_task_is_accounted_for_in_the_whole() -> None:
+    whole = Accounting()
+    one, other = Accounting(whole=whole), Accounting(whole=whole)
+    one.add(requests=2, seconds=0.5)
+    other.add(requests=1, acknowledged=1)
+    assert (one.requests, other.requests, whole.requests) == (2, 1, 3)
+    assert (one.acknowledged, whole.acknowledged) == (0, 1)
+    assert whole.as_dict()["seconds"] == 0.5

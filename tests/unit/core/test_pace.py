@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The pauses between looks: short at first, then as long as wanted, never beyond the end."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.pace import Pace, TimeUp
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.time = 100.0
+        self.pauses: list[float] = []
+
+    def now(self) -> float:
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.time += seconds
+
+
+def pace_of(clock: Clock, timeout: float, interval: float) -> Pace:
+    return Pace(timeout, interval, now=clock.now, sleep=clock.sleep)
+
+
+def test_pauses_grow_to_the_interval_and_end_with_the_time() -> None:
+    clock = Clock()
+    pace = pace_of(clock, 6.0, 2.0)
+    for _number in range(5):
+        pace.pause("it goes on")
+    with pytest.raises(TimeUp, match=r"it goes on, and wait_timeout \(6 s\) is over"):
+        pace.pause("it goes on")
+    assert clock.pauses == pytest.approx([0.5, 0.75, 1.125, 1.6875, 1.9375])
+    assert (pace.passed, pace.left) == (6.0, 0.0)
+
+
+def test_an_end_that_is_expected_is_not_slept_through() -> None:
+    clock = Clock()
+    pace = pace_of(clock, 60.0, 10.0)
+    for expected in (None, 0.6, 0.1, -3.0):
+        pace.pause("it goes on", expected)
+    # not shorter than the first pause; an end that has passed says nothing
+    assert clock.pauses == pytest.approx([0.5, 0.6, 0.5, 1.6875])
