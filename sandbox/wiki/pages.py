@@ -64,6 +64,20 @@ class Pages:
             if not page.get("hidden", False):
                 yield page
 
+    def keep_title(self, page: Json) -> None:
+        """Note under which title a page is found; what is noted of former titles may stay."""
+        key = f"{page['space']}/{page['title'].lower()}/{page['id']}"
+        self.store.put("wiki.title", key, {"id": page["id"]})
+
+    def titled(self, space: str, title: str) -> Iterator[Json]:
+        """Pages of a title in whatever letter case (wiki 3.2), without restricted ones."""
+        for _key, noted in self.store.items("wiki.title", f"{space}/{title.lower()}/"):
+            page = self.store.get("wiki.page", noted["id"])
+            if page is None or page.get("hidden", False) or page["space"] != space:
+                continue
+            if page["title"].lower() == title.lower():
+                yield page
+
     def ancestors(self, page: Json) -> list[Json]:
         """From the top of the space down to the parent."""
         chain: list[Json] = []
@@ -96,10 +110,12 @@ class Pages:
             "version": self._new_version(data, 1),
             "created": {"when": self._now(), "by": self.user},
             "labels": [],
+            "attachments": [],
             "properties": {},
         }
         self._take_properties(page, data)
         self.store.put("wiki.page", page["id"], page)
+        self.keep_title(page)
         return page
 
     def replace(self, page_id: str, data: Json) -> Json:
@@ -152,6 +168,8 @@ class Pages:
         with self.store.transaction():
             self.store.put("wiki.version", f"{before['id']}/{number:08d}", former)
             self.store.put("wiki.page", after["id"], after)
+            if after["title"] != before["title"] or after["space"] != before["space"]:
+                self.keep_title(after)
 
     def _edited_by_another(self, page: Json) -> Json:
         """With `edits_before_put` another writer gets in between the client's read and write."""
@@ -197,10 +215,10 @@ class Pages:
             raise bad_request("Title cannot be empty")
         if len(title) > _MAX_TITLE:
             raise bad_request(f"Title cannot be longer than {_MAX_TITLE} characters")
-        for page in self.all():
-            if page["id"] == page_id or page["space"] != space or page["status"] != "current":
+        for page in self.titled(space, title):
+            if page["id"] == page_id or page["status"] != "current":
                 continue
-            if page["type"] == data["type"] and page["title"].lower() == title.lower():
+            if page["type"] == data["type"]:
                 words = "A page with this title already exists: A page already exists with the"
                 raise bad_request(f"{words} title {title} in the space with key {space}")
         return title

@@ -8,13 +8,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from sandbox.accounts import SETTINGS, Accounts, login_of
 from sandbox.context import Context
 from sandbox.service import Answer, Service, route
-from sandbox.wiki import details
+from sandbox.wiki import attachments, details
 from sandbox.wiki.errors import bad_request, json_object
 from sandbox.wiki.pages import Pages
 from sandbox.wiki.views import GET_DEFAULT, POST_DEFAULT, Views, label, listing, written_page
@@ -23,6 +23,7 @@ AsyncHandler = Callable[[Request], Awaitable[Response]]
 
 _DEFAULT_LIMIT = 25
 _MAX_LIMIT = 200
+_ATTACHMENTS_LIMIT = 50
 _CREATED = "2026-01-05T09:00:00.000Z"
 _DEFAULTS: dict[str, Any] = {
     **SETTINGS,
@@ -33,6 +34,7 @@ _DEFAULTS: dict[str, Any] = {
     "differing_space": "error",
     "edits_before_put": 0,
     "edit_body": None,
+    "downloads_refuse_tokens": False,
 }
 
 
@@ -41,7 +43,8 @@ class WikiService(Service):
     header), `rewrite_on_save` (None: as the flavour has it), `omit_ancestors_moves` and
     `empty_ancestors_moves` (a PUT without a parent moves the page to the top), `differing_space`
     (`error` or `move`), `edits_before_put` (before that many PUTs another writer saves the page,
-    with the body `edit_body`, None: the same)."""
+    with the body `edit_body`, None: the same), `downloads_refuse_tokens` (server fact, 2.3: a
+    download is no REST, so that a token may be sent to the login page there)."""
 
     name = "wiki"
     defaults = _DEFAULTS
@@ -75,8 +78,10 @@ class WikiService(Service):
             known = store.get("wiki.space", space["key"])
             number = known["id"] if known is not None else 90 + store.next_id("wiki.space")
             store.put("wiki.space", space["key"], {"id": number, **space})
-        for page in data.get("pages", []):
-            store.put("wiki.page", str(page["id"]), _seeded(page))
+        pages = Pages(self.context, None)
+        for page in map(_seeded, data.get("pages", [])):
+            store.put("wiki.page", page["id"], page)
+            pages.keep_title(page)
 
     def routes(self) -> list[Route]:
         content = "/rest/api/content"
@@ -93,6 +98,9 @@ class WikiService(Service):
             self._route(page + "/property/{key}", self.property, "GET", "PUT", "DELETE"),
             self._route(page + "/label", self.labels, "GET", "POST", "DELETE"),
             self._route(page + "/label/{name}", self.label, "DELETE"),
+            self._route(page + "/child/attachment", self.attachments, "GET", "POST"),
+            self._route(page + "/child/attachment/{attachment}/data", self.attachment, "POST"),
+            self._route("/download/attachments/{id}/{name}", self.download),
         ]
 
     def _route(
@@ -140,24 +148,18 @@ class WikiService(Service):
         """Server fact, wiki 3.4; list results expand nothing by themselves (3.1)."""
         query = request.query_params
         statuses = _statuses(request)
+        pages, space, title = self._pages(request), query.get("spaceKey"), query.get("title")
+        titled = None if space is None or title is None else pages.titled(space, title)
         found = [
             page
-            for page in self._pages(request).all()
-            if query.get("spaceKey") in (None, page["space"])
-            and query.get("title", page["title"]).lower() == page["title"].lower()
+            for page in (pages.all() if titled is None else titled)
+            if space in (None, page["space"])
+            and (title is None or title.lower() == page["title"].lower())
             and query.get("type", "page") == page["type"]
             and (page["status"] in statuses or "any" in statuses)
         ]
-        start, limit = _integer(request, "start", 0), _integer(request, "limit", _DEFAULT_LIMIT)
-        limit = min(limit, _MAX_LIMIT)
         views = self._views(request)
-        shown = [views.page(page, _expand(request)) for page in found[start : start + limit]]
-        links = {"base": views.base, "context": "/wiki"}
-        if start + limit < len(found):
-            following = {**query, "start": start + limit, "limit": limit}
-            links["next"] = f"/rest/api/content?{urlencode(following)}"
-        answer = {"results": shown, "start": start, "limit": limit, "size": len(shown)}
-        return JSONResponse({**answer, "_links": links})
+        return _part(request, views, found, lambda page: views.page(page, _expand(request)))
 
     async def create(self, request: Request) -> Response:
         """Server facts, wiki 3.2."""
@@ -219,6 +221,40 @@ class WikiService(Service):
         details.remove_label(pages, page, request.path_params["name"])
         return Response(status_code=204)
 
+    async def attachments(self, request: Request) -> Response:
+        """GET `?filename=&start=&limit=`, in parts of 50 unless asked otherwise; POST a form."""
+        pages, views = self._pages(request), self._views(request)
+        page = pages.get(request.path_params["id"])
+        if request.method == "POST":
+            form = attachments.form_of(_content_type(request), await request.body())
+            added = attachments.add(pages, page, form)
+            return JSONResponse(listing([attachments.view(views.base, page, added, version=True)]))
+        wanted, expand = request.query_params.get("filename"), _expand(request)
+        found = [each for each in page["attachments"] if wanted in (None, each["name"])]
+
+        def show(each: dict[str, Any]) -> dict[str, Any]:
+            return attachments.view(views.base, page, each, version="version" in expand)
+
+        return _part(request, views, found, show, _ATTACHMENTS_LIMIT)
+
+    async def attachment(self, request: Request) -> Response:
+        """The next version of a file."""
+        pages, views = self._pages(request), self._views(request)
+        page = pages.get(request.path_params["id"])
+        form = attachments.form_of(_content_type(request), await request.body())
+        stored = attachments.replace(pages, page, request.path_params["attachment"], form)
+        return JSONResponse(attachments.view(views.base, page, stored, version=True))
+
+    async def download(self, request: Request) -> Response:
+        """The newest bytes of a file."""
+        by_token = request.headers.get("authorization", "").startswith("Bearer ")
+        if self.settings["downloads_refuse_tokens"] and by_token:
+            return RedirectResponse(f"/{self.name}/login.action?os_destination=x", 302)
+        pages = self._pages(request)
+        page = pages.get(request.path_params["id"])
+        kind, content = attachments.content_of(pages, page, request.path_params["name"])
+        return Response(content, media_type=kind)
+
 
 def _seeded(page: dict[str, Any]) -> dict[str, Any]:
     version = {"number": page.get("version", 1), "when": _CREATED, "by": "admin"}
@@ -231,6 +267,7 @@ def _seeded(page: dict[str, Any]) -> dict[str, Any]:
         "status": "current",
         "body": "",
         "labels": [],
+        "attachments": [],
         **page,
         "id": str(page["id"]),
         "parent": None if parent is None else str(parent),
@@ -238,6 +275,29 @@ def _seeded(page: dict[str, Any]) -> dict[str, Any]:
         "created": {"when": _CREATED, "by": "admin"},
         "properties": properties,
     }
+
+
+def _content_type(request: Request) -> str:
+    return request.headers.get("content-type", "")
+
+
+def _part(
+    request: Request,
+    views: Views,
+    found: list[dict[str, Any]],
+    show: Callable[[dict[str, Any]], dict[str, Any]],
+    default: int = _DEFAULT_LIMIT,
+) -> JSONResponse:
+    """The part of a list that was asked for, with the way to the next one (wiki 3.4)."""
+    start, limit = _integer(request, "start", 0), _integer(request, "limit", default)
+    limit = min(limit, _MAX_LIMIT)
+    shown = [show(each) for each in found[start : start + limit]]
+    links = {"base": views.base, "context": "/wiki"}
+    if start + limit < len(found):
+        query = {**request.query_params, "start": start + limit, "limit": limit}
+        links["next"] = f"{request.url.path.removeprefix('/wiki')}?{urlencode(query)}"
+    answer = {"results": shown, "start": start, "limit": limit, "size": len(shown)}
+    return JSONResponse({**answer, "_links": links})
 
 
 def _expand(request: Request) -> list[str]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import requests
 
@@ -49,6 +50,23 @@ def test_two_notes_of_one_play_have_issues_of_their_own(fresh: Fresh, tmp_path: 
     first, second = published(sandbox, "First"), published(sandbox, "Second")
     assert ("REL-1<" in first, "REL-2<" in first) == (True, False)
     assert ("REL-1<" in second, "REL-2<" in second) == (False, True)
+
+
+def test_what_comes_from_issues_is_text(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    summary = "<b>R&D</b> said \"x\" ]]> 'y' &nbsp; <br> {{ 7 * 7 }} \x01"
+    issue = {"key": "REL-90", "summary": summary, "type": "Story", "status": "Done"}
+    sandbox.seed({"tracker": {"issues": [issue]}})
+    defaults = connections.module_defaults(sandbox.urls)
+    tasks = [notes("Odd", "key = REL-90"), notes("Odd", "key = REL-90")]
+    run = playbook.run(tmp_path, [playbook.play(tasks, module_defaults=defaults)])
+    assert run.code == 0, run.output
+    body = published(sandbox, "Odd")
+    table = ElementTree.fromstring(f"<x xmlns:ac='a' xmlns:ri='r'>{body}</x>")
+    cells = ["".join(cell.itertext()) for cell in table.iter("td")]
+    assert summary.removesuffix("\x01") in cells
+    pages = [event for event in run.events if event.task.endswith("Publish the page")]
+    assert [event.result["changed"] for event in pages] == [True, False]
 
 
 def test_the_lookup_takes_a_boolean_as_the_module_does(fresh: Fresh, tmp_path: Path) -> None:

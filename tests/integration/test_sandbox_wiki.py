@@ -6,6 +6,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -422,3 +423,68 @@ def test_any_text_is_stored_or_refused(text: str) -> None:
         assert re.search(r"[<&]|]]>", text)
     else:
         assert rewrite(stored, "REL") == stored
+
+
+# -- attachments ---------------------------------------------------------------------------------
+
+CHILDREN = HANDBOOK + "/child/attachment"
+
+
+def test_client_handles_attachments(client: Any, sandbox: Sandbox, tmp_path: Path) -> None:
+    client._impl.api_version = "1.0"  # the data route, which servers know
+    source = tmp_path / "plan.txt"
+    source.write_bytes(b"one\r\n--x")
+    created = client.attach_file(str(source), page_id="1002", comment="first")
+    (attachment,) = created["results"]
+    assert (attachment["title"], attachment["version"]["number"]) == ("plan.txt", 1)
+    assert attachment["extensions"]["fileSize"] == 8
+    source.write_bytes(b"two")
+    updated = client.attach_file(str(source), page_id="1002", comment="second")
+    assert (updated["id"], updated["version"]["number"]) == (attachment["id"], 2)
+
+    listed = client.get_attachments_from_content("1002", expand="version")["results"]
+    assert [each["metadata"]["comment"] for each in listed] == ["second"]
+    contents = client.download_attachments_from_page("1002", to_memory=True)
+    assert contents["plan.txt"].read() == b"two"
+    assert send(sandbox, "GET", HANDBOOK).json()["version"]["number"] == 3
+
+
+def test_attachments_that_are_refused(sandbox: Sandbox) -> None:
+    def upload(path: str, **options: Any) -> requests.Response:
+        files = {"file": ("a.txt", b"a", "text/plain")}
+        return requests.post(
+            sandbox.urls["wiki"] + path, auth=LOGIN, timeout=10, **{"files": files, **options}
+        )
+
+    assert upload(CHILDREN).text == "XSRF check failed"
+    assert upload(CHILDREN, headers=XSRF).status_code == 200
+    words = refused(upload(CHILDREN, headers=XSRF), 400)
+    assert "same file name as an existing attachment: a.txt" in words
+    refused(upload(CHILDREN + "/att99/data", headers=XSRF), 404)
+    refused(upload("/rest/api/content/4711/child/attachment", headers=XSRF), 404)
+    refused(upload(CHILDREN, headers=XSRF, files={"other": b"x"}), 400)
+    refused(upload(CHILDREN, headers=XSRF, files=None, json={}), 415)
+    long = {"comment": "c" * 256}
+    refused(upload(CHILDREN, headers=XSRF, data=long, files={"file": ("b", b"b")}), 400)
+    assert send(sandbox, "PUT", CHILDREN).status_code == 405
+
+
+def test_a_listing_of_attachments_comes_in_parts(sandbox: Sandbox) -> None:
+    for number in range(3):
+        files = {"file": (f"{number} ä.txt", b"x" * number)}
+        address = sandbox.urls["wiki"] + CHILDREN
+        requests.post(address, files=files, headers=XSRF, auth=LOGIN, timeout=10)
+    first = send(sandbox, "GET", CHILDREN, limit=2).json()
+    assert [each["title"] for each in first["results"]] == ["0 ä.txt", "1 ä.txt"]
+    assert "version" not in first["results"][0]
+    rest = send(sandbox, "GET", first["_links"]["next"]).json()
+    assert [each["extensions"]["fileSize"] for each in rest["results"]] == [2]
+    assert "next" not in rest["_links"]
+    assert send(sandbox, "GET", CHILDREN, filename="1 ä.txt").json()["size"] == 1
+    link = rest["results"][0]["_links"]["download"]
+    assert send(sandbox, "GET", link).content == b"xx"
+    sandbox.settings("wiki", downloads_refuse_tokens=True)
+    bearer = {"Authorization": "Bearer wiki-token-1234567890"}
+    address = sandbox.urls["wiki"] + link
+    answer = requests.get(address, headers=bearer, allow_redirects=False, timeout=10)
+    assert "login.action" in answer.headers["location"]

@@ -18,6 +18,7 @@ from .wire import Request
 if REQUESTS_MISSING is None:
     import requests
     import urllib3
+    from urllib3.util.ssl_match_hostname import CertificateError
 
 # Codes of OpenSSL (X509_V_ERR_...): expired, another host name, another IP address.
 _CERTIFICATE_ADVICE = {
@@ -25,6 +26,9 @@ _CERTIFICATE_ADVICE = {
     62: "check the host of url",
     64: "check the host of url",
 }
+# How the standard library begins when a proxy answers CONNECT with an error.
+_NO_TUNNEL = "Tunnel connection failed"
+_CHECK_PROXY = "check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"
 # The connection went away: no trouble with TLS itself.
 _CUT_TLS = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
 
@@ -74,12 +78,18 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 def _never_sent(error: Exception, causes: list[BaseException]) -> bool:
     connecting = (
         urllib3.exceptions.NewConnectionError,
-        urllib3.exceptions.NameResolutionError,
         ssl.SSLCertVerificationError,
+        CertificateError,
     )
     return isinstance(error, requests.ConnectTimeout) or any(
-        isinstance(cause, connecting) for cause in causes
+        isinstance(cause, connecting) or _tunnel_refusal(cause) for cause in causes
     )
+
+
+def _tunnel_refusal(cause: BaseException) -> str | None:
+    """What a proxy says that does not lead to the server; C(None) for any other trouble."""
+    text = str(cause) if isinstance(cause, OSError) else ""
+    return text if text.startswith(_NO_TUNNEL) else None
 
 
 def _reason(
@@ -89,11 +99,15 @@ def _reason(
     reason = _tls_reason(causes)
     if reason is not None:
         return "network", reason, True
-    for cause in causes:
-        if isinstance(cause, socket.gaierror):
-            return "network", "the name of the host cannot be resolved: check url", False
-        if isinstance(cause, ConnectionRefusedError):
-            return "network", "nothing accepts connections there: check host and port of url", False
+    reason = _connection_reason(causes)
+    if reason is not None and isinstance(error, requests.exceptions.ProxyError):
+        return "network", f"the proxy cannot be reached: {_CHECK_PROXY}", False
+    if reason is not None:
+        return "network", reason, False
+    refusal = next(filter(None, map(_tunnel_refusal, causes)), None)
+    if refusal is not None:
+        # a password that was refused is not tried again
+        return "network", f"the proxy refused ({refusal}): {_CHECK_PROXY}", " 407 " in refusal
     timeouts = (requests.Timeout, urllib3.exceptions.TimeoutError, TimeoutError)
     if any(isinstance(cause, timeouts) for cause in causes):
         return "timeout", f"no answer within {timeout:g} s", False
@@ -102,12 +116,24 @@ def _reason(
     return "network", f"the connection broke ({_own_words(causes[-1])})", False
 
 
+def _connection_reason(causes: list[BaseException]) -> str | None:
+    """Why there is no connection at all."""
+    for cause in causes:
+        if isinstance(cause, socket.gaierror):
+            return "the name of the host cannot be resolved: check url"
+        if isinstance(cause, ConnectionRefusedError):
+            return "nothing accepts connections there: check host and port of url"
+    return None
+
+
 def _tls_reason(causes: list[BaseException]) -> str | None:
     """What is wrong with certificate or protocol, in the words of the cause, not its wrappers."""
     for cause in causes:
         if isinstance(cause, ssl.SSLCertVerificationError):
             advice = _CERTIFICATE_ADVICE.get(cause.verify_code, "set ca_path")
             return f"the server's certificate is not trusted ({cause.verify_message}): {advice}"
+        if isinstance(cause, CertificateError):  # urllib3 before 2 compares the host itself
+            return f"the server's certificate is not trusted ({cause}): check the host of url"
     if any(isinstance(cause, _CUT_TLS) for cause in causes):
         return None
     for kind in (ssl.SSLError, requests.exceptions.SSLError):

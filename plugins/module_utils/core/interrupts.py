@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import multiprocessing
 import os
 import signal
 import threading
@@ -12,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
+
+from .progress import last_words
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -27,7 +27,7 @@ def interruptible() -> Iterator[Callable[[str], None]]:
     next item of a loop.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield _silent
+        yield last_words
         return
     caught: list[int] = []
     before = {each: signal.getsignal(each) for each in _SIGNALS}
@@ -39,50 +39,17 @@ def interruptible() -> Iterator[Callable[[str], None]]:
         caught.append(number)
         raise KeyboardInterrupt
 
-    with _last_words() as say:
-        try:
-            for each in ours:
-                signal.signal(each, interrupt)
-            yield say
-        finally:
-            for each in ours:
-                signal.signal(each, before[each])
-            if caught and _is_managed(before[signal.Signals(caught[0])]):
-                os.kill(os.getpid(), caught[0])
+    try:
+        for each in ours:
+            signal.signal(each, interrupt)
+        yield last_words
+    finally:
+        for each in ours:
+            signal.signal(each, before[each])
+        if caught and _is_managed(before[signal.Signals(caught[0])]):
+            os.kill(os.getpid(), caught[0])
 
 
 def _is_managed(handler: Any) -> bool:
     """Whether somebody else's handler stands there, not that of the system or of Python."""
     return callable(handler) and handler is not signal.default_int_handler
-
-
-def _silent(line: str) -> None:
-    pass
-
-
-@contextmanager
-def _last_words() -> Iterator[Callable[[str], None]]:
-    """A function that writes to the standard error of the process that forked this worker.
-
-    Ansible shows nothing more that a worker sends once it was interrupted, and its workers have no
-    terminal. Where there is no such process, or the system does not let us, nothing is shown.
-    """
-    parent = multiprocessing.parent_process()
-    flags = os.O_WRONLY | os.O_APPEND | os.O_NOCTTY
-    try:
-        place = None if parent is None else os.open(f"/proc/{parent.pid}/fd/2", flags)
-    except OSError:
-        place = None
-    if place is None:
-        yield _silent
-        return
-    descriptor = place
-
-    def say(line: str) -> None:
-        with contextlib.suppress(OSError):
-            os.write(descriptor, f"{line}\n".encode())
-
-    try:
-        yield say
-    finally:
-        os.close(descriptor)

@@ -5,8 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeAlias
 
-_listeners: list[Callable[[str], None]] = []
+Listener: TypeAlias = Callable[[str], None]
+
+_listeners: list[Listener] = []
+_last_listeners: list[Listener] = []
 
 
 def progress(line: str) -> None:
@@ -17,11 +21,21 @@ def progress(line: str) -> None:
         listener(line)
 
 
+def last_words(line: str) -> None:
+    """Show one line after Ctrl-C, when the display shows nothing any more."""
+    for listener in _last_listeners:
+        listener(line)
+
+
 @contextmanager
-def shown_by(listener: Callable[[str], None]) -> Iterator[None]:
-    """While the block runs, C(listener) gets each line."""
+def shown_by(listener: Listener, last: Listener | None = None) -> Iterator[None]:
+    """While the block runs, C(listener) gets each line, and C(last) the last words."""
+    last_listeners = [] if last is None else [last]
     _listeners.append(listener)
+    _last_listeners.extend(last_listeners)
     try:
         yield
     finally:
         _listeners.remove(listener)
+        for each in last_listeners:
+            _last_listeners.remove(each)

@@ -98,7 +98,7 @@ class Kept:
             auth=login,
             cookies=self.session.cookies,
         )
-        return self.session.send(
+        response = self.session.send(
             prepared,
             timeout=timeout,
             allow_redirects=False,
@@ -107,6 +107,9 @@ class Kept:
             cert=self.cert,
             proxies=dict(proxies),
         )
+        # urllib3 before 2 takes a body that breaks off for a whole one unless it is told
+        response.raw.enforce_content_length = True
+        return response
 
 
 class Proxies:

@@ -385,7 +385,7 @@ class Transport:
             "asking for a crumb",
             path,
             query=query,
-            expect=(200, 403, 404) if "xml" in path else (200, 404),
+            expect=(200, 403, 404) if "xml" in path else (200, 400, 404, 405, 406),
         )
         text = answer.text  # a login form is as wrong here as where JSON is expected
         decode = text.lstrip().startswith("{") or 'type="password"' in text.lower()

@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from typing import IO, Any, TypeAlias
 from urllib.parse import quote, urlencode, urljoin, urlsplit
@@ -73,6 +74,11 @@ class Answer:
     @property
     def text(self) -> str:
         return self.body.decode("utf-8", errors="replace")
+
+    @property
+    def date(self) -> datetime | None:
+        """The server's clock when it answered; C(None) where it does not tell."""
+        return http_date(self.headers.get("Date"))
 
     def json(self) -> Any:
         """The decoded body; C(protocol) where it is not JSON, C(auth) where it is a login form."""
@@ -164,10 +170,17 @@ def retry_after(value: str | None) -> float | None:
         return None
     if value.strip().isdecimal():
         return float(value)
+    until = http_date(value)
+    return None if until is None else max(0.0, until.timestamp() - time.time())
+
+
+def http_date(value: str | None) -> datetime | None:
+    """The time of a header such as C(Date), in UTC; C(None) where it is none."""
     try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+        found = parsedate_to_datetime(value or "")
     except (TypeError, ValueError):
         return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=timezone.utc)
 
 
 def back_off(attempt: int, longest: float) -> float:

@@ -1,24 +1,41 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pages of the wiki as it gives and takes them (written interface, 2.3 and 4.3)."""
+"""Pages of the wiki as it gives and takes them (written interface, 2.3 and 4.3).
+
+What only real servers know (looking up a title, creating, labels, attachments) follows the server
+facts, wiki 3.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core import errors
 from ..core.seraph import require_login
 from ..core.task import Task
 from ..core.wire import Answer, path, unreadable
 
-_CONTENT = "rest/api/content"
+if TYPE_CHECKING:
+    import requests
+
+CONTENT = "rest/api/content"
 #: Server fact: neither body nor ancestors come unless they are asked for.
 _EXPAND = "body.storage,version,space,ancestors"
+_LABELS = "metadata.labels"
+#: Server fact: the most entries in one part of a listing.
+_LIMIT = 200
+_MOST_ENTRIES = 100_000
 _REFUSED = "wiki.expand refused"
 _SUCCESSOR = "its successor is api/v2/pages, which this module does not speak"
+_NO_LOOK_UP = (
+    "this server has no look-up by title (the written interface of the wiki knows none):"
+    " give page_id"
+)
+_NO_LISTING = "the written interface of the wiki knows neither labels nor attachments"
 _JAVA_PACKAGE = re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z]\w*(?:Exception|Error)\b)")
 
 
@@ -27,6 +44,7 @@ class Page:
     """A page; C(body) is C(None) where the server does not send it, C(parent) an id.
 
     C(shows_parent): the server says where the page stands (C(parent) C(None): at the top).
+    C(labels): C(None) where they were not asked for, or are not all shown.
     """
 
     id: str
@@ -39,6 +57,7 @@ class Page:
     body: str | None = None
     parent: str | None = None
     shows_parent: bool = False
+    labels: tuple[str, ...] | None = None
 
     def shown(self) -> dict[str, Any]:
         """The C(page) return value."""
@@ -69,53 +88,62 @@ def _details(data: Any) -> Iterator[str]:
 
 
 class Wiki:
-    """Requests to the wiki."""
+    """Requests to the wiki.
 
-    def __init__(self, task: Task) -> None:
-        self._transport = task.transport(describe=describe)
+    :param labels: whether pages are read with their labels
+    :param connections: most connections at once
+    """
+
+    def __init__(self, task: Task, *, labels: bool = False, connections: int = 10) -> None:
+        self._transport = task.transport(describe=describe, connections=connections)
         self._base = task.connection.url
         # The written interface knows no query: a server may refuse it, which is asked only once.
-        self._expand = None if self._transport.memory.get(_REFUSED) else _EXPAND
+        expand = f"{_EXPAND},{_LABELS}" if labels else _EXPAND
+        self._expand = None if self._transport.memory.get(_REFUSED) else expand
 
     def get(self, what: str, page_id: str, space: str | None) -> Page | None:
         """A page by id; C(None) where it is missing or not visible (the server does not tell).
 
         C(space) here and below: the key of its space, where the server does not show it.
         """
-        answer = self._read(what, f"{_CONTENT}/{path(page_id)}", {}, (200, 404))
+        answer = self._read(what, place_of(page_id), {}, (200, 404))
         return None if answer.status == 404 else self._page(answer, answer.json(), space)
 
     def require(self, what: str, page_id: str, space: str | None) -> Page:
         """A page by id; C(not_found) where it is missing or not visible."""
-        answer = self._read(what, f"{_CONTENT}/{path(page_id)}", {}, (200,))
+        answer = self._read(what, place_of(page_id), {}, (200,))
         return self._page(answer, answer.json(), space)
 
     def find(self, what: str, space: str, title: str) -> Page | None:
-        """A page by its title, which the server trims and compares without regard to case."""
+        """A page by its title, which the server trims and compares without regard to case.
+
+        C(not_found) where the server has no such look-up: the written interface knows none.
+        """
         query = {"spaceKey": space, "title": title, "type": "page"}
-        answer = self._read(what, _CONTENT, query, (200,))
-        decoded = answer.json()
-        results = decoded.get("results") if isinstance(decoded, Mapping) else None
-        if not isinstance(results, list):
-            raise unreadable(answer, "a list of pages")
-        pages = [one for one in results if _has_title(one, title)]
+        try:
+            answer = self._read(what, CONTENT, query, (200,))
+        except errors.ToolchainError as error:
+            if error.kind == "not_found" and error.status == 404:
+                error.with_words(_NO_LOOK_UP)
+            raise
+        pages = [one for one in _results(answer, "a list of pages") if _has_title(one, title)]
         pages.sort(key=lambda one: one["title"] != title)
         if not pages:
             return None
-        page_id = _member(pages[0], "id")
-        if page_id is not None and _member(pages[0], "body", "storage", "value") is None:
+        page_id = member(pages[0], "id")
+        if page_id is not None and member(pages[0], "body", "storage", "value") is None:
             # Some servers expand nothing in the results of a look-up.
             return self.get(what, str(page_id), space)
         return self._page(answer, pages[0], space)
 
     def create(self, what: str, content: Mapping[str, Any]) -> Answer:
-        return self._write(what, "POST", _CONTENT, content)
+        return self._write(what, "POST", CONTENT, content)
 
     def replace(self, what: str, page_id: str, content: Mapping[str, Any]) -> Answer:
-        return self._write(what, "PUT", f"{_CONTENT}/{path(page_id)}", content)
+        return self._write(what, "PUT", place_of(page_id), content)
 
     def trash(self, what: str, page_id: str) -> Answer:
-        return self._send(what, "DELETE", f"{_CONTENT}/{path(page_id)}", (200, 202, 204))
+        return self.send(what, "DELETE", place_of(page_id), (200, 202, 204))
 
     def written(self, answer: Answer, space: str | None) -> Page | None:
         """The page in the answer to a write; C(None) where it shows none (no shape is written)."""
@@ -124,38 +152,73 @@ class Wiki:
         except errors.ToolchainError:
             return None
 
+    # -- what hangs on a page ------------------------------------------------------------------
+
+    def listing(self, what: str, place: str, **query: str) -> list[Any]:
+        """All entries of a listing, part after part."""
+        found: list[Any] = []
+        while True:
+            part = {**query, "start": len(found), "limit": _LIMIT}
+            try:
+                answer = self._ask(what, place, part, (200,))
+            except errors.ToolchainError as error:
+                if error.kind == "not_found" and error.status == 404:
+                    error.with_words(_NO_LISTING)
+                raise
+            entries = _results(answer, "a list")
+            found += entries
+            if not entries or member(answer.json(), "_links", "next") is None:
+                return found
+            if len(found) > _MOST_ENTRIES:
+                raise answer.error("protocol", f"the list does not end after {len(found)} entries")
+
+    def send(
+        self, what: str, method: str, place: str, expect: tuple[int, ...], **parts: Any
+    ) -> Answer:
+        """A write, with the header against forgery; C(parts) as the transport takes them."""
+        own = {"Accept": "application/json", "X-Atlassian-Token": "no-check"}
+        headers = {**own, **parts.pop("headers", {})}
+        return self._transport.write(
+            what, method, place, headers=headers, expect=expect, judge=self._require_taken, **parts
+        )
+
+    def download(self, what: str, place: str) -> AbstractContextManager[requests.Response]:
+        """A content that is taken piece by piece. The server may hand on to another host, which
+        gets no credentials then (contract, 1.4).
+        """
+        return self._transport.stream(what, place, foreign_hosts=True)
+
+    # -- how requests are made -----------------------------------------------------------------
+
     def _read(
         self, what: str, place: str, query: Mapping[str, str], expect: tuple[int, ...]
     ) -> Answer:
         """Ask with C(expand), and once without it where the server refuses that with 400."""
-        headers = {"Accept": "application/json"}
         while True:
             expansion = {} if self._expand is None else {"expand": self._expand}
-            answer = self._transport.read(
-                what,
-                place,
-                query={**query, **expansion},
-                headers=headers,
-                expect=(*expect, 400) if expansion else expect,
-                judge=self._require_login,
-            )
+            expected = (*expect, 400) if expansion else expect
+            answer = self._ask(what, place, {**query, **expansion}, expected)
             if answer.status == 400:
                 self._expand = None
                 continue
             self._transport.memory[_REFUSED] = self._expand is None
             return answer
 
+    def _ask(
+        self, what: str, place: str, query: Mapping[str, Any], expect: tuple[int, ...]
+    ) -> Answer:
+        return self._transport.read(
+            what,
+            place,
+            query=query,
+            headers={"Accept": "application/json"},
+            expect=expect,
+            judge=self._require_login,
+        )
+
     def _write(self, what: str, method: str, place: str, content: Mapping[str, Any]) -> Answer:
         query = {} if self._expand is None else {"expand": self._expand}
-        return self._send(what, method, place, (200, 201), query=query, json=content)
-
-    def _send(
-        self, what: str, method: str, place: str, expect: tuple[int, ...], **parts: Any
-    ) -> Answer:
-        headers = {"Accept": "application/json", "X-Atlassian-Token": "no-check"}
-        return self._transport.write(
-            what, method, place, headers=headers, expect=expect, judge=self._require_taken, **parts
-        )
+        return self.send(what, method, place, (200, 201), query=query, json=content)
 
     def _require_login(self, answer: Answer) -> None:
         require_login(answer, self._transport.connection.has_credentials)
@@ -170,48 +233,76 @@ class Wiki:
         if answer.status < 300 and refusal.kind == "auth":
             raise refusal
 
+    # -- how answers are read ------------------------------------------------------------------
+
     def _page(self, answer: Answer, content: Any, space: str | None) -> Page:
         """A page from the server's object; C(protocol) where it has no id, title or version."""
-        version = _number(_member(content, "version", "number"))
-        page_id, title = _member(content, "id"), _member(content, "title")
+        version = number(member(content, "version", "number"))
+        page_id, title = member(content, "id"), member(content, "title")
         if page_id is None or not isinstance(title, str) or version is None:
             raise unreadable(answer, "a page with id, title and version")
-        ancestors = _member(content, "ancestors")
+        ancestors = member(content, "ancestors")
         shows_parent = isinstance(ancestors, list)
-        parent = _member(ancestors[-1], "id") if shows_parent and ancestors else None
-        body = _member(content, "body", "storage", "value")
+        parent = member(ancestors[-1], "id") if shows_parent and ancestors else None
+        body = member(content, "body", "storage", "value")
         return Page(
             id=str(page_id),
             title=title,
-            space=_member(content, "space", "key") or space,
+            space=member(content, "space", "key") or space,
             version=version,
             url=self._url(str(page_id), content),
-            status=_member(content, "status") or "current",
-            type=_member(content, "type") or "page",
+            status=member(content, "status") or "current",
+            type=member(content, "type") or "page",
             body=body if isinstance(body, str) else None,
             parent=None if parent is None else str(parent),
             shows_parent=shows_parent,
+            labels=_labels(member(content, "metadata", "labels")),
         )
 
     def _url(self, page_id: str, content: Any) -> str:
-        base, page = _member(content, "_links", "base"), _member(content, "_links", "webui")
+        base, page = member(content, "_links", "base"), member(content, "_links", "webui")
         if isinstance(page, str):
             return f"{(base or self._base).rstrip('/')}{page}"
         return f"{self._base}/pages/viewpage.action?pageId={page_id}"
 
 
-def _member(value: Any, *names: str) -> Any:
+def place_of(page_id: str, *below: str) -> str:
+    """The path of a page, or of what hangs on it."""
+    return "/".join((CONTENT, path(page_id, *below)))
+
+
+def member(value: Any, *names: str) -> Any:
+    """C(value[a][b]), or C(None) where a step is missing."""
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
 
 
-def _number(value: Any) -> int | None:
+def number(value: Any) -> int | None:
     """A number that a server may have written as text."""
     return int(value) if str(value).isdecimal() else None
 
 
+def label_names(entries: Iterable[Any]) -> tuple[str, ...]:
+    """Labels that everybody sees; those of a person or of a team have another prefix."""
+    found = [member(one, "name") for one in entries if member(one, "prefix") in (None, "global")]
+    return tuple(sorted(name for name in found if isinstance(name, str)))
+
+
+def _labels(listing: Any) -> tuple[str, ...] | None:
+    """The labels in a page; C(None) where it shows none, or not all of them."""
+    results, following = member(listing, "results"), member(listing, "_links", "next")
+    return label_names(results) if isinstance(results, list) and following is None else None
+
+
+def _results(answer: Answer, wanted: str) -> list[Any]:
+    results = member(answer.json(), "results")
+    if not isinstance(results, list):
+        raise unreadable(answer, wanted)
+    return results
+
+
 def _has_title(content: Any, title: str) -> bool:
-    found = _member(content, "title")
-    is_page = _member(content, "type") in (None, "page")
+    found = member(content, "title")
+    is_page = member(content, "type") in (None, "page")
     return is_page and isinstance(found, str) and found.strip().lower() == title.lower()

@@ -3,36 +3,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from ..core.errors import ToolchainError, invalid
 from ..core.plan import Change, Plan, unchanged, without_none
 from ..core.task import Task
+from .attachments import Attachments
+from .canonical import MARKER
 from .client import Page, Wiki
-from .compare import compare, readable
+from .compare import Verdict, compare, readable
+from .labels import Labels
+from .parts import Part
 from .storage import Malformed, parse
 from .target import Target, target_of
 from .writing import Writer
 
-_MARKER = "ac:inline-comment-marker"
+#: What makes a new version of a page.
+_OF_THE_PAGE = frozenset({"body", "title", "parent_id"})
 _NO_BODY = "(the server does not send the body)\n"
 
 
 class PageOperation:
-    """A page as it is wanted, found by id, or by space and title."""
+    """A page as it is wanted, found by id, or by space and title.
 
-    def __init__(self, task: Task) -> None:
+    C(connections): most connections at once, of all pages of a task together.
+    """
+
+    def __init__(self, task: Task, *, connections: int = 10) -> None:
         params = task.params
-        if params["page_id"] is None and (params["space"] is None or params["title"] is None):
-            raise invalid("give page_id, or space and title, so that the page can be found")
+        require_address(params)
         self._task, self._params = task, params
         self._removes = params["state"] == "absent"
         self._target = Target(None, None, None) if self._removes else target_of(params)
         self._title = None if params["title"] is None else params["title"].strip()
-        self._wiki = Wiki(task)
+        with_labels = not self._removes and params["labels"] is not None
+        self._wiki = Wiki(task, labels=with_labels, connections=connections)
+        self._parts = [] if self._removes else parts_of(self._wiki, params)
         self._page: Page | None = None
+        self._body = self._target.body or ""
 
     # -- deciding ------------------------------------------------------------------------------
 
@@ -41,32 +51,34 @@ class PageOperation:
         if page is not None:
             self._check(page)
         elif self._params["expected_version"] is not None:
-            raise ToolchainError(
-                "conflict", f"{self._named()} does not exist, so it has no version"
-            )
+            raise ToolchainError("conflict", f"{self.named()} does not exist, so it has no version")
         if self._removes:
             return self._removal(page)
-        return self._creation() if page is None else self._update(page)
+        plan = self._creation() if page is None else self._update(page)
+        return plan.returning(**self._results())
 
-    def _named(self) -> str:
-        if self._params["page_id"] is not None:
-            return f"the page {self._params['page_id']}"
-        return f"the page '{self._title}' in the space {self._params['space']}"
+    @property
+    def page(self) -> Page | None:
+        """The page that was found by C(plan)."""
+        return self._page
+
+    def named(self) -> str:
+        """The page in messages."""
+        return named(self._params)
 
     def _read(self) -> Page | None:
-        page_id = self._params["page_id"]
+        page_id, space = self._params["page_id"], self._params["space"]
         if page_id is None:
-            return self._find(self._params["space"], self._title or "")
+            return self._wiki.find(f"looking for {self.named()}", space, self._title or "")
         read = self._wiki.get if self._removes else self._wiki.require
-        return read(f"reading {self._named()}", page_id, self._params["space"])
+        return read(f"reading {self.named()}", page_id, space)
 
-    def _find(self, space: str, title: str) -> Page | None:
-        try:
-            return self._wiki.find(f"looking for {self._named()}", space, title)
-        except ToolchainError as error:
-            if error.kind == "not_found":
-                error.with_words("if this server has no look-up by title, give page_id")
-            raise
+    def _hanging(self, page: Page | None) -> list[Change]:
+        """What has to be done about what hangs on the page."""
+        return [change for part in self._parts if (change := part.plan(page)) is not None]
+
+    def _results(self) -> dict[str, Any]:
+        return {name: value for part in self._parts for name, value in part.result().items()}
 
     def _check(self, page: Page) -> None:
         """C(conflict) for a page that is not the one that was meant."""
@@ -81,27 +93,26 @@ class PageOperation:
         elif expected is not None and page.version != expected:
             problem = f"has version {page.version}, not {expected}"
         if problem is not None:
-            raise ToolchainError("conflict", f"{self._named()} {problem}")
+            raise ToolchainError("conflict", f"{self.named()} {problem}")
 
     def _removal(self, page: Page | None) -> Plan:
         if page is None or page.status == "trashed":
             return unchanged({"page": None, "ignored_differences": []}, "")
-        before = self._text(page, readable(page.body or "", "", page.space)[0])
+        before = self._text(page, readable(page.body or "", "", page.space)[0], after=False)
         result = {"page": page.shown(), "ignored_differences": []}
         return Plan(before, "", "delete", (Change("state", "present", "absent"),), result)
 
     def _creation(self) -> Plan:
-        target = self._target
+        target, space = self._target, self._params["space"]
         if target.body is None or target.heading is not None:
             raise ToolchainError(
                 "not_found",
-                f"{self._named()} does not exist; body or src without section can create it",
+                f"{self.named()} does not exist; body or src without section can create it",
             )
-        space = self._params["space"]
+        changes = (Change("body", None, target.body), *self._hanging(None))
         page = Page("", target.title or "", space, 1, "", parent=target.parent)
-        after = self._text(page, readable(target.body, target.body, space)[1])
+        after = self._text(page, readable("", target.body, space)[1], after=True)
         shown = {**page.shown(), "id": None, "url": None}
-        changes = (Change("body", None, target.body),)
         return Plan("", after, "create", changes, {"page": shown, "ignored_differences": []})
 
     def _update(self, page: Page) -> Plan:
@@ -109,37 +120,59 @@ class PageOperation:
         verdict = target.judge(page)
         changes = []
         if not verdict.same:
+            self._keep_comments(page, target.body_on(page, verdict))
             changes.append(Change("body", page.body, target.body))
         if target.renames(page):
             changes.append(Change("title", page.title, target.title))
         if target.moves(page):
             changes.append(Change("parent_id", page.parent, target.parent))
-        result = {"page": page.shown(), "ignored_differences": list(verdict.ignored)}
+        wanted = self._wanted(page, verdict) if changes else page
+        changes += self._hanging(page)
+        result = {"page": wanted.shown(), "ignored_differences": list(verdict.ignored)}
         if not changes:
-            return unchanged(result, self._text(page, self._readable(page, page)))
-        wanted = replace(
-            page,
-            title=target.title_on(page),
-            body=target.body_on(page),
-            version=page.version + 1,
-            parent=target.parent or page.parent,
-        )
-        result["page"] = wanted.shown()
-        self._warn_of_comments(page, wanted)
-        before = self._text(page, self._readable(page, wanted))
-        after = self._text(wanted, self._readable(page, wanted, after=True))
-        return Plan(before, after, "update", tuple(changes), result)
-
-    def _readable(self, page: Page, wanted: Page, *, after: bool = False) -> str:
-        if page.body is None and not after:
-            return _NO_BODY
+            return unchanged(result, self._text(page, page.body or "", after=True))
         bodies = page.body or "", wanted.body or ""
-        return readable(*bodies, page.space, exact=self._target.exact)[int(after)]
+        before, after = readable(*bodies, page.space, exact=target.exact)
+        return Plan(
+            self._text(page, _NO_BODY if page.body is None else before, after=False),
+            self._text(wanted, after, after=True),
+            "update",
+            tuple(changes),
+            result,
+        )
 
-    def _text(self, page: Page, body: str) -> str:
+    def _wanted(self, page: Page, verdict: Verdict) -> Page:
+        """The page as it is to be saved."""
+        self._body = self._target.body_on(page, verdict)
+        return replace(
+            page,
+            title=self._target.title_on(page),
+            body=self._body,
+            version=page.version + 1,
+            parent=self._target.parent or page.parent,
+        )
+
+    def _text(self, page: Page, body: str, *, after: bool) -> str:
         """What the diff shows: what is managed beside the body stands above it."""
         parent = "" if self._params["parent_id"] is None else f"parent: {page.parent or '-'}\n"
-        return f"title: {page.title}\n{parent}\n{body}"
+        hanging = "".join(part.text(after=after) for part in self._parts)
+        return f"title: {page.title}\n{parent}{hanging}\n{body}"
+
+    def _keep_comments(self, page: Page, body: str) -> None:
+        """C(conflict) for a new body on which inline comments of readers lose their place: they
+        hang on marks in the text, which make no version.
+        """
+        lost = len(_comments(page.body or "") - _comments(body))
+        if lost == 0:
+            return
+        said = f"{lost} inline comment{'s' if lost > 1 else ''} of readers"
+        if not self._params["allow_orphaned_comments"]:
+            raise ToolchainError(
+                "conflict",
+                f"{self.named()}: with this body {said} would lose the place in the text; keep"
+                " their marks in the body, or set allow_orphaned_comments",
+            )
+        self._task.warn(f"{self.named()}: {said} lose the place in the text")
 
     # -- doing ---------------------------------------------------------------------------------
 
@@ -148,20 +181,26 @@ class PageOperation:
         if plan.action == "delete" and page is not None:
             self._trash(page)
             return {}
-        writer = Writer(
-            self._wiki,
-            self._target,
-            note=self._note(),
-            retry=self._params["on_conflict"] == "retry"
-            and self._params["expected_version"] is None,
-        )
+        saved = page
+        if saved is None or _saves(plan.changes):
+            saved = self._save(page)
+        try:
+            for part in self._parts:
+                part.apply(saved)
+        except ToolchainError as error:
+            error.result.setdefault("page", saved.shown())
+            raise
+        return {"page": saved.shown()}
+
+    def _save(self, page: Page | None) -> Page:
+        retry = self._params["on_conflict"] == "retry" and self._params["expected_version"] is None
+        writer = Writer(self._wiki, self._target, note=self._note(), retry=retry)
         if page is None:
             saved = writer.create(self._params["space"])
-            self._verify(saved, None)
         else:
-            saved = writer.update(page)
-            self._verify(saved, page)
-        return {"page": saved.shown()}
+            saved = writer.update(page, self._body)
+        self._verify(saved, page)
+        return saved
 
     def _note(self) -> dict[str, Any]:
         note = without_none({"message": self._params["version_comment"]})
@@ -169,49 +208,71 @@ class PageOperation:
 
     def _trash(self, page: Page) -> None:
         """Move the page to the trash; where the answer got lost, look whether it is gone."""
-        what = f"moving {self._named()} to the trash"
+        what = f"moving {self.named()} to the trash"
         try:
             self._wiki.trash(what, page.id)
         except ToolchainError as error:
             if error.status != 404 and not error.unanswered and error.kind != "server":
                 raise
-            now = self._wiki.get(f"reading {self._named()} after a failure", page.id, page.space)
+            now = self._wiki.get(f"reading {self.named()} after a failure", page.id, page.space)
             if now is not None and now.status == "current":
                 raise
 
     def _verify(self, saved: Page, before: Page | None) -> None:
         """Compare what the server shows after a save with what was wanted."""
-        target = self._target
-        known, wanted = saved.shows_parent, target.parent
-        if wanted is None and before is not None:
-            known, wanted = known and before.shows_parent, before.parent
+        known, wanted = saved.shows_parent, self._target.parent
+        if wanted is None:
+            # A new page stands where the server puts it; one that was there stays where it was.
+            known = known and before is not None and before.shows_parent
+            wanted = None if before is None else before.parent
         if known and saved.parent != wanted:
             raise ToolchainError(
                 "failed",
-                f"{self._named()} was saved, but the server moved it below"
+                f"{self.named()} was saved, but the server moved it below"
                 f" {saved.parent or 'the top of the space'} instead of leaving it below"
                 f" {wanted or 'the top of the space'}: set parent_id",
                 result={"changed": True, "page": saved.shown()},
             )
-        body = target.body if before is None else target.body_on(before)
-        shown = saved.body is not None and body is not None
-        if shown and not compare(saved.body or "", body or "", saved.space).same:
+        if saved.body is not None and not compare(saved.body, self._body, saved.space).same:
             self._task.warn(
-                f"{self._named()}: the server stored another body than it was sent; something that"
+                f"{self.named()}: the server stored another body than it was sent; something that"
                 " it does not know may be lost, and the next run will differ again"
             )
 
-    def _warn_of_comments(self, page: Page, wanted: Page) -> None:
-        """Readers' comments hang on marks in the text, which a new body does not have."""
-        count = _comments(page.body or "") - _comments(wanted.body or "")
-        if count > 0:
-            self._task.warn(
-                f"{self._named()}: {count} inline comments of readers lose their place in the text"
-            )
+
+def require_address(params: Mapping[str, Any]) -> None:
+    """C(invalid) where a page cannot be found by what is given."""
+    if params["page_id"] is None and (params["space"] is None or params["title"] is None):
+        raise invalid("give page_id, or space and title, so that the page can be found")
 
 
-def _comments(body: str) -> int:
+def named(params: Mapping[str, Any]) -> str:
+    """A page in messages, as the options name it."""
+    if params["page_id"] is not None:
+        return f"the page {params['page_id']}"
+    return f"the page '{params['title'].strip()}' in the space {params['space']}"
+
+
+def parts_of(wiki: Wiki, params: Mapping[str, Any]) -> list[Part]:
+    """What hangs on a page and is managed. Raises C(invalid)."""
+    parts: list[Part] = []
+    if params["labels"] is not None:
+        parts.append(Labels(wiki, params["labels"]))
+    if params["attachments"] is not None:
+        parts.append(Attachments(wiki, params["attachments"]))
+    return parts
+
+
+def _saves(changes: Iterable[Change]) -> bool:
+    return any(change.field in _OF_THE_PAGE for change in changes)
+
+
+def _comments(body: str) -> set[str]:
+    """The inline comments that have a place in a body; one may have several."""
+    if MARKER not in body:
+        return set()
     try:
-        return sum(element.name == _MARKER for element in parse(body).walk())
+        marks = [element for element in parse(body).walk() if element.name == MARKER]
     except Malformed:
-        return 0
+        return set()
+    return {mark.attributes.get("ac:ref", "") for mark in marks}

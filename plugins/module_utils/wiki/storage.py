@@ -9,6 +9,7 @@ import html.entities
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, TypeAlias
 from xml.parsers import expat
 
@@ -62,9 +63,11 @@ class Element:
 
     def walk(self) -> Iterator[Element]:
         """This element and all below it, in the order of the document."""
-        yield self
-        for child in self.elements:
-            yield from child.walk()
+        todo = [self]
+        while todo:
+            element = todo.pop()
+            yield element
+            todo.extend(reversed(element.elements))
 
 
 class Malformed(ValueError):
@@ -76,10 +79,13 @@ class Malformed(ValueError):
         self.line, self.column = line, column
 
 
+@lru_cache(maxsize=16)
 def parse(source: str) -> Element:
     """The tree of a body, below a nameless root; raises :class:`Malformed`.
 
     Entities of HTML are known, the prefixes C(ac:), C(ri:) and any other need no declaration.
+    The newest trees are kept, since a task looks at the same bodies several times: do not change
+    them.
     """
     try:
         return _Parser(source).root

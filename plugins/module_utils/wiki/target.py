@@ -40,15 +40,18 @@ class Target:
         there = page.body if self.heading is None else section.find(page.body, self.heading).content
         return Verdict(there == self.body) if self.exact else compare(there, self.body, page.space)
 
-    def body_on(self, page: Page) -> str:
-        """The body to save: what is there already is not replaced by another spelling of it."""
+    def body_on(self, page: Page, verdict: Verdict | None = None) -> str:
+        """The body to save: what is there already is not replaced by another spelling of it.
+
+        :param verdict: that of C(judge), where it is known
+        """
         if page.body is None and (self.body is None or self.heading is not None):
             raise ToolchainError(
                 "protocol",
                 f"the server does not send the body of the page '{page.title}': without it neither"
                 " a section nor title or parent alone can be changed",
             )
-        if self.body is None or self.judge(page).same:
+        if self.body is None or (self.judge(page) if verdict is None else verdict).same:
             return page.body or ""
         if self.heading is None:
             return self.body

@@ -64,11 +64,11 @@ class Writer:
             raise ToolchainError("protocol", f"{what}: the server took it, but has no such page")
         return found
 
-    def update(self, page: Page) -> Page:
-        """Save the page as the next version; gives it as it is afterwards."""
+    def update(self, page: Page, body: str) -> Page:
+        """Save the page with C(body) as the next version; gives it as it is afterwards."""
         for attempt in range(_TRIES):
             try:
-                return self._save(page)
+                return self._save(page, body)
             except ToolchainError as error:
                 self._in_doubt |= error.unanswered or error.kind == "server"
                 now = self._after(error, page)
@@ -78,21 +78,25 @@ class Writer:
                     raise _explained(error) from None
                 if now.version == page.version:
                     sleep(_FIRST_WAIT * 2.0**attempt)
-                page = now
+                page, body = now, self._target.body_on(now)
         raise AssertionError("the last try returns or raises")
 
-    def _save(self, page: Page) -> Page:
+    def _save(self, page: Page, body: str) -> Page:
         title, version = self._target.title_on(page), page.version + 1
         content = {
             "id": page.id,
-            **_content(title, page.space, self._target.body_on(page), self._target.parent),
+            **_content(title, page.space, body, self._target.parent),
             "version": {"number": version, **self._note},
         }
         answer = self._wiki.replace(_updating(page), page.id, content)
         saved = self._wiki.written(answer, page.space)
-        if saved is not None and saved.id == page.id:
-            return saved
-        return replace(page, title=title, version=version, shows_parent=False, body=None)
+        if saved is None or saved.id != page.id:
+            saved = replace(page, title=title, version=version, shows_parent=False, body=None)
+        if page.shows_parent and not saved.shows_parent:
+            # The parent is compared after every save: servers differ in what a save does to it.
+            what = f"reading the page '{title}' ({page.id}) after saving it"
+            return self._wiki.require(what, page.id, page.space)
+        return saved
 
     def _after(self, error: ToolchainError, page: Page) -> Page:
         """The page as it is after a failed save; raises where there is nothing to go on with."""
@@ -105,6 +109,9 @@ class Writer:
         now = self._wiki.get(what, page.id, page.space)
         if now is None or now.status != "current":
             raise _like(error, "conflict", "the page has been removed meanwhile") from None
+        if now.space != page.space:
+            said = f"the page has been moved to the space {now.space} meanwhile"
+            raise _like(error, "conflict", said) from None
         if now.version == page.version:
             self._require_transient(error, now)
         elif not self._is_done(page, now):

@@ -23,6 +23,12 @@ import multiprocessing, os, signal, sys, threading, time
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.interrupts import (
     interruptible,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import shown_by
+
+stderr = os.dup(2)
+
+def heard(line):
+    os.write(stderr, f"{line}\\n".encode())
 
 def work(ready, number):
     os.setsid()
@@ -32,7 +38,7 @@ def work(ready, number):
     ended = lambda signum, frame: os._exit(7)
     signal.signal(signal.SIGINT, ended)
     signal.signal(signal.SIGTERM, ended)
-    with interruptible() as say:
+    with shown_by(print, last=heard), interruptible() as say:
         try:
             ready.set()
             signal.pause()

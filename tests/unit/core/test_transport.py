@@ -760,6 +760,13 @@ def test_the_xml_form_serves_where_the_json_form_does_not(xml: list[Reply], aske
     assert stub.seen[-1].headers.get(expected[0]) == expected[1]
 
 
+@pytest.mark.parametrize("status", [400, 405, 406])
+def test_a_json_form_that_is_refused_is_none(status: int) -> None:
+    with Stub(Reply(status), Reply(body="Jenkins-Crumb:abc"), Reply(201)) as stub:
+        transport_to(stub.url, crumbs=True).write("starting", "POST", "build")
+    assert stub.seen[-1].headers["Jenkins-Crumb"] == "abc"
+
+
 def test_no_crumb_that_can_be_understood() -> None:
     page = Reply(body="<html>:=</html>")
     with Stub(page, page, page) as stub:

@@ -106,6 +106,22 @@ def test_login_pages_are_known_by_their_address(url: str, is_login: bool) -> Non
 
 
 @pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({}, None),
+        ({"Date": ""}, None),
+        ({"Date": "yesterday"}, None),
+        ({"Date": "Tue, 14 Nov 2023 22:13:20 GMT"}, NOW),
+        ({"Date": "Tue, 14 Nov 2023 23:13:20 +0100"}, NOW),
+        ({"Date": "Tue, 14 Nov 2023 22:13:20 -0000"}, NOW),
+    ],
+)
+def test_the_clock_of_the_server(headers: dict[str, str], expected: float | None) -> None:
+    date = wire.Answer(200, headers, b"", REQUEST, REQUEST.url).date
+    assert (None if date is None else date.timestamp()) == expected
+
+
+@pytest.mark.parametrize(
     ("value", "expected"),
     [
         (None, None),

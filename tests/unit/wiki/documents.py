@@ -76,8 +76,16 @@ _STATUS = st.builds(
     lambda parameters: ("ac:structured-macro", {"ac:name": "status"}, parameters),
     _parameters(["colour", "title"]),
 )
+_IMAGE: st.SearchStrategy[Tree] = st.builds(
+    lambda attributes, source: ("ac:image", attributes, [source]),
+    st.sampled_from([{}, {"ac:width": "10"}, {"ac:alt": "R&D", "ac:align": "center"}]),
+    _element(
+        "ri:attachment", _NOTHING, st.sampled_from([{"ri:filename": "a.png"}, {"ri:filename": "ä"}])
+    )
+    | _element("ri:url", _NOTHING, st.just({"ri:value": "https://x.example/?a=1&b=2"})),
+)
 _INLINE = st.recursive(
-    _TEXT | _element("br", _NOTHING) | _LINK | _STATUS,
+    _TEXT | _element("br", _NOTHING) | _LINK | _STATUS | _IMAGE,
     lambda inner: st.one_of(
         *(_element(name, st.lists(inner, max_size=3), _ATTRIBUTES) for name in ("b", "em", "a"))
     ),
@@ -138,14 +146,25 @@ _SIMPLE = st.one_of(
     _element("pre", st.lists(_CODE.filter(bool), max_size=1)),
     _CODE_MACRO,
 )
+_NESTED: st.SearchStrategy[Tree] = st.recursive(_SIMPLE, _blocks, max_leaves=5)
+_CELL = _element("ac:layout-cell", st.lists(_NESTED, max_size=2))
+_SECTION = _element(
+    "ac:layout-section",
+    st.lists(_CELL, min_size=1, max_size=2),
+    st.sampled_from([{"ac:type": "single"}, {"ac:type": "two_equal"}]),
+)
+_LAYOUT = _element("ac:layout", st.lists(_SECTION, min_size=1, max_size=2))
 #: Bodies of pages, as lists of blocks.
-BODIES = st.lists(st.recursive(_SIMPLE, _blocks, max_leaves=5), min_size=1, max_size=4)
+BODIES = st.lists(_NESTED, min_size=1, max_size=4) | st.lists(_LAYOUT, min_size=1, max_size=1)
 
 
 # -- writing -------------------------------------------------------------------------------------
 
-_FLOWS = ("", "ac:rich-text-body")
-_STRUCTURES = ("ul", "table", "tbody", "tr", "ac:task-list", "ac:task", "ac:structured-macro")
+_FLOWS = ("", "ac:rich-text-body", "ac:layout-cell")
+_STRUCTURES = (
+    *("ul", "table", "tbody", "tr", "ac:task-list", "ac:task", "ac:structured-macro"),
+    *("ac:layout", "ac:layout-section", "ac:image"),
+)
 _PLAIN = ("ac:plain-text-body", "ac:plain-text-link-body")
 
 
@@ -238,7 +257,7 @@ def _rewritten(node: Any, chance: random.Random) -> Any:
     if name in _BLOCKS or name == "ac:structured-macro":
         key = chance.choice(["local-id", "ac:local-id", "data-layout"])
         attributes[key] = str(chance.random())
-    if name == "ri:page":
+    if name in ("ri:page", "ri:attachment"):
         attributes["ri:version-at-save"] = str(chance.randrange(9))
     if name == "ac:task":
         children.insert(1, ("ac:task-uuid", {}, [str(chance.random())]))
@@ -307,3 +326,30 @@ def _tag_edit(node: Tree, chance: random.Random) -> Tree:
     if key in attributes and chance.random() < 0.4 and not left_to_the_server:
         return (name, {k: v for k, v in attributes.items() if k != key}, children)
     return (name, {**attributes, key: f"{attributes.get(key, '')}y"}, children)
+
+
+def as_seen(nodes: list[Any]) -> list[Any]:
+    """What an edit has to change: text put together, parameters by name, empty text left out,
+    and blanks at the edges of what holds blocks.
+    """
+    seen: list[Any] = []
+    for node in nodes:
+        if isinstance(node, str):
+            if seen and isinstance(seen[-1], str):
+                seen[-1] += node
+            else:
+                seen.append(node)
+            continue
+        name, attributes, children = node
+        inner = as_seen(children)
+        if name in ("td", "th", "li", "ac:task-body"):
+            inner = [one for at, one in enumerate(inner) if not _blank_edge(inner, at)]
+        if name == "ac:structured-macro":
+            inner.sort(key=lambda one: (one[0] != "ac:parameter", one[1].get("ac:name", "")))
+        seen.append((name, attributes, inner))
+    return seen
+
+
+def _blank_edge(nodes: list[Any], at: int) -> bool:
+    one = nodes[at]
+    return at in (0, len(nodes) - 1) and isinstance(one, str) and not one.strip(" \t\r\n")

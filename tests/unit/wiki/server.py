@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from email.parser import BytesParser
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -23,6 +24,8 @@ def page(body: str = "<p>old</p>", **fields: Any) -> dict[str, Any]:
         "version": 3,
         "status": "current",
         "body": body,
+        "labels": [],
+        "files": {},
         **fields,
     }
 
@@ -42,6 +45,8 @@ class Wiki:
             {"body.storage", "version", "space", "ancestors"}
         )
         self.finds = True
+        self.shows_labels = True
+        self.saved: Callable[[str], str] = str  # what a save makes of a body
         self.written: list[dict[str, Any]] = []
 
     def __call__(self, seen: Seen) -> Reply:
@@ -51,13 +56,20 @@ class Wiki:
         if seen.method != "GET":
             assert seen.headers["X-Atlassian-Token"] == "no-check"
         name = seen.path.removeprefix(CONTENT).strip("/")
-        if seen.method == "POST":
+        if seen.path.startswith("/base/download/"):
+            return self._download(seen)
+        if seen.method == "POST" and name == "":
             return self._after(self._create(json.loads(seen.body)), query)
         if name == "":
             return self._find(query)
+        name, _slash, below = name.partition("/")
         one = self.pages.get(name)
         if one is None or one["status"] != "current":
             return Reply(404, {"statusCode": 404, "message": f"No content found with id: {name}"})
+        if below:
+            hanging = self._labels if below == "label" else self._files
+            answer = hanging(one, seen, query)
+            return self._after_hanging(seen, answer)
         if seen.method == "DELETE":
             one["status"] = "trashed"
             return self._after(None, query)
@@ -86,7 +98,7 @@ class Wiki:
         self.written.append(content)
         parents = [one["id"] for one in content.get("ancestors", [])]
         one = page(
-            content["body"]["storage"]["value"],
+            self.saved(content["body"]["storage"]["value"]),
             id=str(100 + len(self.pages)),
             title=content["title"],
             space=content["space"]["key"],
@@ -113,7 +125,7 @@ class Wiki:
         self.edit(
             one["id"],
             title=content["title"],
-            body=content["body"]["storage"]["value"],
+            body=self.saved(content["body"]["storage"]["value"]),
             parent=parents[-1] if parents else one["parent"],
         )
 
@@ -121,6 +133,61 @@ class Wiki:
         """Carry out the newest PUT, whatever is answered to it."""
         content = self.written[-1]
         self._store(self.pages[content["id"]], content)
+
+    # -- what hangs on a page ----------------------------------------------------------------------
+
+    def _after_hanging(self, seen: Seen, answer: Reply) -> Reply:
+        if seen.method != "GET" and self.lost > 0:
+            self.lost -= 1
+            return Reply(cut=True)
+        return answer
+
+    def _labels(self, one: dict[str, Any], seen: Seen, query: dict[str, str]) -> Reply:
+        if seen.method == "POST":
+            one["labels"] += [entry["name"] for entry in json.loads(seen.body)]
+        if seen.method == "DELETE":
+            one["labels"].remove(query["name"])
+            return Reply(204)
+        return Reply(body={"results": [{"prefix": "global", "name": n} for n in one["labels"]]})
+
+    def _files(self, one: dict[str, Any], seen: Seen, query: dict[str, str]) -> Reply:
+        """Files by name, each (version, content, comment), listed one at a time."""
+        if seen.method == "GET":
+            names = sorted(one["files"])
+            start = int(query["start"])
+            shown = [self._file(one, name) for name in names[start : start + 1]]
+            links = {"next": "/x"} if len(names) > start + 1 else {}
+            return Reply(body={"results": shown, "_links": links})
+        message = BytesParser().parsebytes(
+            f"Content-Type: {seen.headers['Content-Type']}\r\n\r\n".encode() + seen.body
+        )
+        parts = {
+            part.get_param("name", header="content-disposition"): part
+            for part in message.walk()
+            if not part.is_multipart()
+        }
+        name = str(parts["file"].get_filename())
+        content = parts["file"].get_payload(decode=True)
+        version = one["files"].get(name, (0,))[0] + 1
+        is_new = seen.path.endswith("/attachment")
+        assert is_new is (version == 1)
+        one["files"][name] = (version, content, parts["comment"].get_payload())
+        entry = self._file(one, name)
+        return Reply(body={"results": [entry]} if is_new else entry)
+
+    def _file(self, one: dict[str, Any], name: str) -> dict[str, Any]:
+        version, content, comment = one["files"][name]
+        return {
+            "id": f"att-{name}",
+            "title": name,
+            "version": {"number": version},
+            "extensions": {"fileSize": len(content), "comment": comment},
+            "_links": {"download": f"/download/attachments/{one['id']}/{name}?version={version}"},
+        }
+
+    def _download(self, seen: Seen) -> Reply:
+        _base, _download, _attachments, page_id, name = seen.path.strip("/").split("/")
+        return Reply(body=self.pages[page_id]["files"][name][1])
 
     def _after(self, one: dict[str, Any] | None, query: dict[str, str]) -> Reply:
         if self.lost > 0:
@@ -141,6 +208,10 @@ class Wiki:
         }
         if "body.storage" in shown or self.expands is None:
             content["body"] = {"storage": {"value": one["body"], "representation": "storage"}}
+        if "metadata.labels" in asked and self.shows_labels and self.expands is not None:
+            labels = [{"prefix": "global", "name": name} for name in one["labels"]]
+            labels.append({"prefix": "my", "name": "favourite"})
+            content["metadata"] = {"labels": {"results": labels, "_links": {}}}
         if "ancestors" in shown:
             content["ancestors"] = [] if one["parent"] is None else [{"id": one["parent"]}]
         return content

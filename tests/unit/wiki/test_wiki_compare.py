@@ -16,7 +16,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.compare im
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.storage import parse
 from sandbox.wiki.rewrite import rewrite
-from tests.unit.wiki.documents import BODIES, SPACE, Writer, edited, plain, saved
+from tests.unit.wiki.documents import BODIES, SPACE, Writer, as_seen, edited, plain, saved
 
 CHANCES = st.integers(0, 2**32).map(random.Random)
 
@@ -42,39 +42,12 @@ def test_what_the_sandbox_rewrites_is_no_difference(
 @given(BODIES, CHANCES)
 def test_every_edit_is_a_difference(blocks: list[Any], chance: random.Random) -> None:
     changed = edited(blocks, chance)
-    assume(_seen(changed) != _seen(blocks))
+    assume(as_seen(changed) != as_seen(blocks))
     current, wanted = saved(blocks, chance), Writer(chance).body(changed)
     assert not compare(current, wanted, SPACE).same, (current, wanted)
     assert not compare(rewrite(plain(blocks), SPACE), wanted, SPACE).same
     before, after = readable(current, wanted, SPACE)
     assert before != after
-
-
-def _seen(nodes: list[Any]) -> list[Any]:
-    """What an edit has to change: text put together, parameters by name, empty text left out,
-    and blanks at the edges of what holds blocks.
-    """
-    seen: list[Any] = []
-    for node in nodes:
-        if isinstance(node, str):
-            if seen and isinstance(seen[-1], str):
-                seen[-1] += node
-            else:
-                seen.append(node)
-            continue
-        name, attributes, children = node
-        inner = _seen(children)
-        if name in ("td", "th", "li", "ac:task-body"):
-            inner = [one for at, one in enumerate(inner) if not _blank_edge(inner, at)]
-        if name == "ac:structured-macro":
-            inner.sort(key=lambda one: (one[0] != "ac:parameter", one[1].get("ac:name", "")))
-        seen.append((name, attributes, inner))
-    return seen
-
-
-def _blank_edge(nodes: list[Any], at: int) -> bool:
-    one = nodes[at]
-    return at in (0, len(nodes) - 1) and isinstance(one, str) and not one.strip(" \t\r\n")
 
 
 @pytest.mark.parametrize(

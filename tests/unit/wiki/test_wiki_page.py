@@ -4,76 +4,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import writing
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.page import PageOperation
-from tests.unit.stub import Reply, Stub, Waits, connection_to
-from tests.unit.wiki.server import Wiki, page
+from tests.unit.stub import Reply, Stub, Waits
+from tests.unit.wiki.running import Run, methods
+from tests.unit.wiki.server import Wiki
 
-PARAMS: dict[str, Any] = {
-    **dict.fromkeys(("page_id", "space", "title", "parent_id", "body", "src", "section")),
-    "compare": "normalized",
-    "on_conflict": "fail",
-    "expected_version": None,
-    "version_comment": None,
-    "minor_edit": False,
-    "state": "present",
-}
 LOCK = Reply(409, {"message": "org.x.OptimisticLockException: Row was updated"})
-
-
-class Run:
-    """One task on a wiki: C(plan), then C(apply) unless nothing changes."""
-
-    def __init__(self, stub: Stub, *, read_only: bool = False, **params: Any) -> None:
-        self.warnings: list[str] = []
-        login = {"username": "reporter", "password": Secret("reporter-password")}
-        connection = connection_to(stub.url, "wiki", **login)
-        self.task = Task({**PARAMS, **params}, connection, self.warnings.append, read_only)
-
-    def __call__(self) -> tuple[Plan, dict[str, Any]]:
-        operation = PageOperation(self.task)
-        plan = operation.plan()
-        result = dict(plan.result)
-        if plan.changed and not self.task.read_only:
-            result |= operation.apply(plan)
-        return plan, result
-
-    def fails(self) -> ToolchainError:
-        with pytest.raises(ToolchainError) as caught:
-            self()
-        return caught.value
-
-
-@pytest.fixture
-def wiki() -> Wiki:
-    return Wiki(page(), page(id="8", title="Other", parent=None))
-
-
-@pytest.fixture
-def stub(wiki: Wiki) -> Iterator[Stub]:
-    with Stub(answer=wiki) as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
-    found = Waits()
-    monkeypatch.setattr(writing, "sleep", found)
-    return found
-
-
-def methods(stub: Stub) -> list[str]:
-    return [seen.method for seen in stub.seen]
 
 
 def test_an_unchanged_page_takes_one_request(stub: Stub, wiki: Wiki) -> None:
@@ -559,6 +499,18 @@ def test_a_page_that_went_away_is_not_brought_back(stub: Stub, wiki: Wiki) -> No
     assert "removed meanwhile" in error.message
 
 
+def test_a_page_that_moved_to_another_space_is_not_brought_back(stub: Stub, wiki: Wiki) -> None:
+    def moved(wiki: Wiki) -> Reply:
+        wiki.pages["7"]["space"] = "OPS"
+        return LOCK
+
+    wiki.puts = [moved]
+    error = Run(stub, page_id="7", body="<p>new</p>", on_conflict="retry").fails()
+    assert error.kind == "conflict"
+    assert "moved to the space OPS" in error.message
+    assert methods(stub).count("PUT") == 1
+
+
 def test_a_page_that_may_only_be_read_is_explained(stub: Stub, wiki: Wiki) -> None:
     wiki.puts = [lambda wiki: Reply(404, {"message": "No content found"})]
     error = Run(stub, page_id="7", body="<p>new</p>").fails()
@@ -578,6 +530,21 @@ def test_a_page_that_the_server_moved_is_a_failure(stub: Stub, wiki: Wiki) -> No
     assert "below 1" in error.message
 
 
+def test_the_parent_is_compared_where_the_answer_to_a_save_does_not_show_it(
+    stub: Stub, wiki: Wiki
+) -> None:
+    def silent(wiki: Wiki) -> Reply:
+        wiki.store_last()
+        wiki.pages["7"]["parent"] = None
+        return Reply(body={"id": "7", "title": "Notes", "version": {"number": 4}})
+
+    wiki.puts = [silent]
+    error = Run(stub, page_id="7", body="<p>new</p>").fails()
+    assert error.kind == "failed"
+    assert "the server moved it below the top of the space" in error.message
+    assert methods(stub) == ["GET", "PUT", "GET"]
+
+
 def test_a_body_that_the_server_changed_beyond_its_habits_is_told(stub: Stub, wiki: Wiki) -> None:
     def robbed(wiki: Wiki) -> None:
         content = wiki.written[-1]["body"]["storage"]
@@ -590,13 +557,42 @@ def test_a_body_that_the_server_changed_beyond_its_habits_is_told(stub: Stub, wi
     assert "another body" in run.warnings[0]
 
 
-def test_readers_comments_that_lose_their_place_are_told(stub: Stub, wiki: Wiki) -> None:
-    mark = '<ac:inline-comment-marker ac:ref="1">old</ac:inline-comment-marker>'
-    wiki.pages["7"]["body"] = f"<p>{mark}</p>"
-    assert not Run(stub, page_id="7", body="<p>old</p>")()[0].changed
-    run = Run(stub, page_id="7", body="<p>new</p>", read_only=True)
-    run()
-    assert ["1 inline comments" in line for line in run.warnings] == [True]
+MARK = '<ac:inline-comment-marker ac:ref="{}">{}</ac:inline-comment-marker>'
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_readers_comments_do_not_lose_their_place(
+    stub: Stub, wiki: Wiki, *, read_only: bool
+) -> None:
+    marks = MARK.format("1", "a") + MARK.format("1", "b") + MARK.format("2", "c")
+    wiki.pages["7"]["body"] = f"<p>{marks}</p>"
+    assert not Run(stub, page_id="7", body="<p>abc</p>")()[0].changed
+    error = Run(stub, page_id="7", body="<p>new</p>", read_only=read_only).fails()
+    assert error.kind == "conflict"
+    assert "2 inline comments" in error.message
+    assert "allow_orphaned_comments" in error.message
+    assert wiki.written == []
+    run = Run(
+        stub, page_id="7", body="<p>new</p>", read_only=read_only, allow_orphaned_comments=True
+    )
+    assert run()[0].changed
+    assert ["2 inline comments" in line for line in run.warnings] == [True]
+
+
+def test_comments_whose_marks_are_in_the_new_body_stay(stub: Stub, wiki: Wiki) -> None:
+    wiki.pages["7"]["body"] = f"<p>{MARK.format('1', 'a')}</p>"
+    run = Run(stub, page_id="7", body=f"<p>{MARK.format('1', 'a')} and more</p>")
+    assert run()[0].changed
+    assert run.warnings == []
+
+
+def test_comments_outside_of_the_section_and_beside_a_rename_stay(stub: Stub, wiki: Wiki) -> None:
+    body = f"<h2>A</h2><p>a</p><h2>B</h2><p>{MARK.format('1', 'b')}</p>"
+    wiki.pages["7"]["body"] = body
+    assert Run(stub, page_id="7", section="A", body="<p>new</p>")()[0].changed
+    assert Run(stub, page_id="7", title="Renamed")()[0].changed
+    assert MARK.format("1", "b") in wiki.pages["7"]["body"]
+    assert Run(stub, page_id="7", section="B", body="<p>c</p>").fails().kind == "conflict"
 
 
 def test_one_section_is_managed_and_the_rest_left_alone(stub: Stub, wiki: Wiki) -> None:

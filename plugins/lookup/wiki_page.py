@@ -1,0 +1,67 @@
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: wiki_page
+short_description: Pages of the wiki with their bodies
+version_added: 0.1.0
+description:
+  - Returns pages with their bodies in storage format, as the server keeps them.
+  - A page that is missing, in the trash, a draft, or not visible to the login is an error.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.wiki_plugin
+  - delivery.toolchain.wiki_address
+options:
+  _terms:
+    description: Ids of pages; with O(space), titles of pages in it. Not needed with O(page_id) or O(title).
+    type: list
+    elements: str
+seealso:
+  - module: delivery.toolchain.wiki_page
+  - module: delivery.toolchain.wiki_page_info
+"""
+
+EXAMPLES = r"""
+- name: Show a page by its id
+  ansible.builtin.debug:
+    msg: "{{ lookup('delivery.toolchain.wiki_page', '1002').body }}"
+
+- name: Show a page by its title
+  ansible.builtin.debug:
+    msg: "{{ lookup('delivery.toolchain.wiki_page', space='REL', title='Handbook').url }}"
+
+- name: Show the versions of two pages by their titles
+  ansible.builtin.debug:
+    msg: "{{ query('delivery.toolchain.wiki_page', 'Handbook', 'Release notes', space='REL') | map(attribute='version') }}"
+"""
+
+RETURN = r"""
+_list:
+  description: The pages, each with C(id), C(title), C(space), C(version), C(url), C(parent_id) and C(body).
+  type: list
+  elements: dict
+"""
+
+from typing import Any
+
+from ansible.plugins.lookup import LookupBase
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import info
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
+
+
+class LookupModule(LookupBase):
+    def run(
+        self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
+    ) -> list[dict[str, Any]]:
+        self.set_options(var_options=variables, direct=kwargs)
+        named = {name: self.get_option(name) for name in ("page_id", "space", "title")}
+        by = "page_id" if named["space"] is None else "title"
+        pages = [{**named, by: str(term)} for term in terms]
+        if not terms or named["page_id"] is not None or named["title"] is not None:
+            pages.append(named)
+        return [lookups.ask("wiki", self.get_option, page, info.page) for page in pages]

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The files of a page (server facts, wiki 3; routes C(child/attachment) and C(.../data)).
+
+No server shows a digest. What this module uploads carries one in its comment, together with the
+version that the upload made: a file that others replaced has another version, and its digest does
+not count. Where no digest counts, a file of the same size is downloaded and compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.errors import ToolchainError, invalid
+from ..core.plan import Change
+from .client import Page, Wiki, member, number, place_of
+from .multipart import Form
+
+_BLOCK = 1024 * 1024
+#: Characters. Servers keep 255 of a comment; the mark takes up to 90.
+_LONGEST_COMMENT = 160
+_MARK = re.compile(r"\(sha256 ([0-9a-f]{64}), version ([0-9]+)\)$")
+_UNSAFE = re.compile(r'[/\\"\x00-\x1f\x7f]')
+#: Kinds of errors that mean "this login cannot download it", not "the server is in trouble".
+_CANNOT_TELL = frozenset({"auth", "permission", "not_found", "protocol", "rejected"})
+
+
+@dataclass(frozen=True)
+class File:
+    """A local file: C(name) on the page, C(size) in bytes."""
+
+    src: str
+    name: str
+    comment: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A file as the server shows it; what it does not show is C(None)."""
+
+    id: str
+    size: int | None
+    version: int | None
+    comment: str
+    link: str | None
+
+    @property
+    def sha256(self) -> str | None:
+        """The digest that stands in the comment of this version."""
+        found = _MARK.search(self.comment)
+        return found[1] if found is not None and number(found[2]) == self.version else None
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is to be done about one file: C(uploaded), C(updated) or C(unchanged)."""
+
+    file: File
+    stored: Stored | None
+    action: str
+
+    def line(self, *, after: bool) -> str:
+        """For a diff; empty where there is no such file."""
+        file, stored = self.file, self.stored
+        if after or self.action == "unchanged":
+            return f"attachment: {file.name}, {file.size} bytes, sha256 {file.sha256}\n"
+        if stored is None:
+            return ""
+        return f"attachment: {file.name}, {stored.size} bytes, sha256 {stored.sha256 or '?'}\n"
+
+
+class Attachments:
+    """Files that shall be on a page; others are left alone."""
+
+    def __init__(self, wiki: Wiki, wanted: Iterable[Mapping[str, Any]]) -> None:
+        self._wiki = wiki
+        self._files = files_of(wanted)
+        self._steps: list[Step] = []
+
+    def plan(self, page: Page | None) -> Change | None:
+        stored = {} if page is None or self._files == [] else self._listing(page)
+        self._steps = [self._step(file, stored.get(file.name)) for file in self._files]
+        differing = [step.file.name for step in self._steps if step.action != "unchanged"]
+        return Change("attachments", None, differing) if differing else None
+
+    def text(self, *, after: bool) -> str:
+        return "".join(step.line(after=after) for step in self._steps)
+
+    def result(self) -> Mapping[str, Any]:
+        return {
+            "attachments": [
+                {
+                    "name": step.file.name,
+                    "size": step.file.size,
+                    "sha256": step.file.sha256,
+                    "action": step.action,
+                }
+                for step in self._steps
+            ]
+        }
+
+    def apply(self, page: Page) -> None:
+        for step in self._steps:
+            if step.action != "unchanged":
+                self._upload(page, step)
+
+    def _listing(self, page: Page) -> dict[str, Stored]:
+        what = f"listing the attachments of the page '{page.title}' ({page.id})"
+        place = place_of(page.id, "child", "attachment")
+        entries = self._wiki.listing(what, place, expand="version")
+        return {
+            entry["title"]: stored_of(entry)
+            for entry in entries
+            if isinstance(member(entry, "title"), str) and member(entry, "id") is not None
+        }
+
+    def _step(self, file: File, stored: Stored | None) -> Step:
+        if stored is None:
+            return Step(file, None, "uploaded")
+        return Step(file, stored, "unchanged" if self._same(file, stored) else "updated")
+
+    def _same(self, file: File, stored: Stored) -> bool:
+        if stored.size is not None and stored.size != file.size:
+            return False
+        if stored.sha256 is not None:
+            return stored.sha256 == file.sha256
+        return stored.link is not None and self._digest(file, stored.link) == file.sha256
+
+    def _digest(self, file: File, link: str) -> str | None:
+        """Of what the server holds; C(None) where it cannot be downloaded with this login."""
+        digest = hashlib.sha256()
+        try:
+            with self._wiki.download(f"downloading the attachment '{file.name}'", link) as response:
+                for block in response.iter_content(_BLOCK):
+                    digest.update(block)
+        except ToolchainError as error:
+            if error.kind not in _CANNOT_TELL:
+                raise
+            return None
+        return digest.hexdigest()
+
+    def _upload(self, page: Page, step: Step) -> None:
+        """Send a file once; where the answer got lost, the listing tells whether it arrived.
+
+        Server fact: a name that is in use is refused with 400, its next version has a route of its
+        own (C(PUT) on the listing is known to the cloud alone).
+        """
+        file, stored = step.file, step.stored
+        below = () if stored is None else (stored.id, "data")
+        version = 1 if stored is None else (stored.version or 0) + 1
+        mark = f"(sha256 {file.sha256}, version {version})"
+        fields = {"comment": f"{file.comment} {mark}".lstrip(), "minorEdit": "true"}
+        form = Form(fields, "file", file.name, file.src, file.size)
+        what = f"uploading the attachment '{file.name}' to the page '{page.title}' ({page.id})"
+        try:
+            answer = self._wiki.send(
+                what,
+                "POST",
+                place_of(page.id, "child", "attachment", *below),
+                (200, 201),
+                headers={"Content-Type": form.content_type},
+                open_body=form.open,
+                size=form.size,
+            )
+        except ToolchainError as error:
+            arrived = self._listing(page).get(file.name) if error.unanswered else None
+            if arrived is None or not self._same(file, arrived):
+                raise
+            return
+        size = _size_in(answer.body)
+        if size is not None and size != file.size:
+            said = f"the server stored {size} bytes, and {file.size} were sent"
+            raise answer.error("failed", said)
+
+
+def stored_of(entry: Mapping[str, Any]) -> Stored:
+    """An entry of the listing: newer servers show comment and size in C(extensions) alone."""
+    comment = member(entry, "extensions", "comment") or member(entry, "metadata", "comment")
+    link = member(entry, "_links", "download")
+    return Stored(
+        str(entry["id"]),
+        number(member(entry, "extensions", "fileSize")),
+        number(member(entry, "version", "number")),
+        comment if isinstance(comment, str) else "",
+        link if isinstance(link, str) else None,
+    )
+
+
+def files_of(wanted: Iterable[Mapping[str, Any]]) -> list[File]:
+    """The local files, each read once for its digest. Raises C(invalid): a file that cannot be
+    read, a name that is unsafe or is there twice, a comment that leaves no room for the digest.
+    """
+    found: dict[str, File] = {}
+    for entry in wanted:
+        file = _file(entry["src"], entry["name"], entry["comment"] or "")
+        if file.name in found:
+            raise invalid(f"attachments: two files would have the name '{file.name}'")
+        found[file.name] = file
+    return list(found.values())
+
+
+def _file(src: str, given: str | None, comment: str) -> File:
+    name = os.path.basename(src) if given is None else given
+    if name in ("", ".", "..") or _UNSAFE.search(name) or name != name.strip():
+        raise invalid(f"attachments: '{name}' is not a file name that a page can have")
+    if len(comment) > _LONGEST_COMMENT:
+        raise invalid(
+            f"attachments: the comment of '{name}' has {len(comment)} characters; with the digest"
+            f" that is added, servers keep at most {_LONGEST_COMMENT}"
+        )
+    digest, size = hashlib.sha256(), 0
+    try:
+        with open(src, "rb") as stream:
+            while block := stream.read(_BLOCK):
+                digest.update(block)
+                size += len(block)
+    except OSError as error:
+        raise invalid(f"attachments: '{src}' cannot be read: {error.strerror}") from None
+    return File(src, name, comment.strip(), size, digest.hexdigest())
+
+
+def _size_in(body: bytes) -> int | None:
+    """Bytes that an upload was answered with: a list for a new file, one object for a version."""
+    try:
+        decoded = json.loads(body)
+    except ValueError:
+        return None
+    results = member(decoded, "results")
+    shown = results[0] if isinstance(results, list) and results else decoded
+    return number(member(shown, "extensions", "fileSize"))

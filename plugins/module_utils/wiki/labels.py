@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The labels of a page (server facts, wiki 3.2: C(metadata.labels), and the route C(label))."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..core.errors import ToolchainError, invalid
+from ..core.plan import Change
+from .client import Page, Wiki, label_names, place_of
+
+
+class Labels:
+    """The labels that a page shall have, and no others; labels of persons and teams are not seen.
+
+    Raises C(invalid) for what cannot be a label. The server writes labels in lower case.
+    """
+
+    def __init__(self, wiki: Wiki, wanted: Iterable[str]) -> None:
+        self._wiki = wiki
+        self._wanted = tuple(sorted({_label(name) for name in wanted}))
+        self._current: tuple[str, ...] = ()
+
+    def plan(self, page: Page | None) -> Change | None:
+        self._current = () if page is None else self._of(page)
+        if self._current == self._wanted:
+            return None
+        return Change("labels", list(self._current), list(self._wanted))
+
+    def text(self, *, after: bool) -> str:
+        return f"labels: {', '.join(self._wanted if after else self._current) or '-'}\n"
+
+    def result(self) -> Mapping[str, Any]:
+        return {"labels": list(self._wanted)}
+
+    def apply(self, page: Page) -> None:
+        missing = [name for name in self._wanted if name not in self._current]
+        surplus = [name for name in self._current if name not in self._wanted]
+        if missing:
+            what = f"adding the labels {', '.join(missing)} to the page '{page.title}' ({page.id})"
+            added = [{"prefix": "global", "name": name} for name in missing]
+            self._write(page, what, "POST", missing, True, json=added)
+        for name in surplus:
+            what = f"taking the label {name} from the page '{page.title}' ({page.id})"
+            self._write(page, what, "DELETE", [name], False, query={"name": name})
+
+    def _of(self, page: Page) -> tuple[str, ...]:
+        """Those that came with the page; otherwise they are asked for."""
+        return self._read(page) if page.labels is None else page.labels
+
+    def _read(self, page: Page) -> tuple[str, ...]:
+        what = f"reading the labels of the page '{page.title}' ({page.id})"
+        return label_names(self._wiki.listing(what, place_of(page.id, "label")))
+
+    def _write(
+        self, page: Page, what: str, method: str, names: list[str], there: bool, **parts: Any
+    ) -> None:
+        """Send a write; where its answer got lost, the labels tell whether it was carried out."""
+        try:
+            self._wiki.send(what, method, place_of(page.id, "label"), (200, 204), **parts)
+        except ToolchainError as error:
+            if not error.unanswered:
+                raise
+            now = self._read(page)
+            if any((name in now) is not there for name in names):
+                raise
+
+
+def _label(name: str) -> str:
+    if name == "" or name.split() != [name]:
+        raise invalid(f"labels: '{name}' is empty or has a blank in it, which no label may have")
+    return name.lower()

@@ -1,0 +1,115 @@
+#!/usr/bin/python
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: wiki_page_info
+short_description: Read a page of the wiki
+version_added: 0.1.0
+description:
+  - Reads a page with its body in storage format, as the server keeps it.
+  - A page that is missing, in the trash, a draft, or not visible to the login is an error of the kind C(not_found).
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.wiki
+  - delivery.toolchain.attributes.info
+  - delivery.toolchain.attributes.wiki
+  - delivery.toolchain.wiki_address
+options: {}
+seealso:
+  - module: delivery.toolchain.wiki_page
+  - plugin: delivery.toolchain.wiki_page
+    plugin_type: lookup
+"""
+
+EXAMPLES = r"""
+- name: Read a page by its id
+  delivery.toolchain.wiki_page_info:
+    page_id: "1002"
+  register: handbook
+
+- name: Read a page by its title
+  delivery.toolchain.wiki_page_info:
+    space: REL
+    title: Handbook
+"""
+
+RETURN = r"""
+page:
+  description: The page.
+  returned: success
+  type: dict
+  contains:
+    id:
+      description: Its id.
+      type: str
+      returned: success
+      sample: "1002"
+    title:
+      description: Its title.
+      type: str
+      returned: success
+      sample: Handbook
+    space:
+      description: The key of its space.
+      type: str
+      returned: success
+      sample: REL
+    version:
+      description: Its version.
+      type: int
+      returned: success
+      sample: 3
+    url:
+      description: Its address for a browser.
+      type: str
+      returned: success
+      sample: https://wiki.example/display/REL/Handbook
+    parent_id:
+      description: The id of the page above; null at the top of the space, and where the server does not show it.
+      type: str
+      returned: success
+      sample: "1001"
+    body:
+      description: Its body in storage format.
+      type: str
+      returned: success
+      sample: <h1>Before a release</h1>
+http:
+  description: What the task cost, as requests, writes, retries, bytes_sent, bytes_received and seconds.
+  returned: always
+  type: dict
+  sample: {"requests": 1, "writes": 0, "retries": 0, "bytes_sent": 0, "bytes_received": 2040, "seconds": 0.011}
+error:
+  description: What went wrong, as kind, status, method, url and detail.
+  returned: failure
+  type: dict
+  sample:
+    kind: not_found
+    status: 404
+    method: GET
+    url: https://wiki.example/rest/api/content/4711
+    detail: "NotFoundException: No content found with id: ContentId{id=4711}"
+"""
+
+from typing import Any
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import info
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "page_id": {"type": "str"},
+    "space": {"type": "str"},
+    "title": {"type": "str"},
+}
+
+
+def main() -> None:
+    host.run("wiki", OPTIONS, info.operation, required_one_of=[["page_id", "space"]])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A hundred pages, unchanged and changed: one task with `pages` against `atlassian-python-api`.
+
+The library is used as its users do: a script that calls `update_page` for page after page. The
+server is the sandbox with a delay of 20 ms an answer, as over a network; it stores bodies as they
+are sent, because the library would write every page again otherwise. The promises are broken where
+the library is not at least three times as slow, or where a page takes more than one request
+unchanged and two changed.
+
+Without any delay the times are shown, too, and nothing is promised: there both wait for the one
+process of the sandbox, and what a comparison and a diff cost, which the library does not make,
+shows.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.options import resolve
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import pages
+from ansible_collections.delivery.toolchain.plugins.modules.wiki_page import DEFAULTS, OPTIONS, PAGE
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook
+from tools import tree
+
+PAGES = 100
+ROUNDS = 3
+DELAY = 20  # milliseconds an answer
+PROMISED_RATIO = 3.0
+TASK, CLIENT, PEER = "wiki_page, one task", "our client alone", "atlassian-python-api"
+_PEER = """
+import json, sys, time
+import requests
+from atlassian import Confluence
+
+given = json.load(sys.stdin)
+session = requests.Session()
+session.headers["X-Atlassian-Token"] = "no-check"
+wiki = Confluence(given["url"], token=given["token"], cloud=False, session=session)
+started = time.monotonic()
+for page in given["pages"]:
+    wiki.update_page(page["page_id"], page["title"], page["body"])
+print(time.monotonic() - started)
+"""
+
+Entries = list[dict[str, str]]
+#: Seconds by way and state.
+Times = dict[tuple[str, str], list[float]]
+
+
+def _entries(words: str) -> Entries:
+    """Pages of 3 KB each: a table, a list and a macro."""
+    rows = "".join(f"<tr><td>REL-{row}</td><td>{words} {row}</td></tr>" for row in range(60))
+    body = (
+        f"<h1>Release</h1><p>What is new &amp; {words}.</p><table><tbody>{rows}</tbody></table>"
+        '<ac:structured-macro ac:name="code" ac:schema-version="1"><ac:plain-text-body>'
+        "<![CDATA[make release]]></ac:plain-text-body></ac:structured-macro>"
+    )
+    return [
+        {"page_id": str(5000 + number), "title": f"Page {number}", "body": body}
+        for number in range(PAGES)
+    ]
+
+
+def _peer(sandbox: Sandbox, entries: Entries) -> float:
+    """Seconds that the calls took, without the start of the interpreter and the imports."""
+    login = connections.LOGINS["wiki"]
+    given = {"url": sandbox.urls["wiki"], **login, "pages": entries}
+    done = subprocess.run(
+        [sys.executable, "-c", _PEER],
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise SystemExit(f"{PEER} failed:\n{done.stderr[-3000:]}")
+    return float(done.stdout)
+
+
+def _client(sandbox: Sandbox, entries: Entries) -> float:
+    settings = {"timeout": 30.0, "retries": 0, "retry_max_wait": 0.0}
+    login = connections.connection("wiki", sandbox.urls["wiki"], **settings)
+    connection = resolve("wiki", login.get, environ={})
+    listed = [{**dict.fromkeys(PAGE), **entry} for entry in entries]
+    params = {**dict.fromkeys(OPTIONS), **DEFAULTS, "pages": listed, "parallel": 4}
+    started = time.monotonic()
+    operation = pages.operation(Task(params, connection, print, read_only=False))
+    plan = operation.plan()
+    if plan.changed:
+        operation.apply(plan)
+    return time.monotonic() - started
+
+
+def _task(sandbox: Sandbox, collections: Path, entries: Entries) -> float:
+    """Wall time of the task, all that Ansible does around the module included."""
+    task = playbook.task("wiki_page", {"pages": entries}, TASK)
+    defaults = connections.module_defaults(sandbox.urls)
+    with tempfile.TemporaryDirectory(prefix="toolchain-bench-") as folder:
+        run = playbook.run(
+            Path(folder),
+            [playbook.play([task], module_defaults=defaults)],
+            collections=collections,
+        )
+    event = run.event(TASK)
+    if event.status != "ok":
+        raise SystemExit(f"{TASK} failed:\n{run.output[-3000:]}")
+    return event.seconds
+
+
+def _rounds(sandbox: Sandbox, collections: Path) -> tuple[Times, dict[tuple[str, str], int]]:
+    """Seconds of each way in both states, and how many requests it took."""
+    ways: dict[str, Callable[[Entries], float]] = {
+        TASK: lambda entries: _task(sandbox, collections, entries),
+        CLIENT: lambda entries: _client(sandbox, entries),
+        PEER: lambda entries: _peer(sandbox, entries),
+    }
+    times: Times = defaultdict(list)
+    requests: dict[tuple[str, str], int] = {}
+    for number in range(ROUNDS):
+        print(f"round {number + 1} of {ROUNDS} ...", file=sys.stderr, flush=True)
+        for way, work in ways.items():
+            entries = _entries(f"in round {number} by {way}")
+            for state in ("changed", "unchanged"):
+                mark = sandbox.mark()
+                times[way, state].append(work(entries))
+                seen = sandbox.requests("wiki", since=mark)
+                requests[way, state] = len(seen)
+                writes = sum(bool(each["write"]) for each in seen)
+                if writes != (PAGES if state == "changed" else 0):
+                    raise SystemExit(f"{way} wrote {writes} times where pages were {state}")
+    return times, requests
+
+
+def _kept(times: Times, requests: dict[tuple[str, str], int], promised: float) -> bool:
+    """Print the table; whether one task is so many times faster, with as few requests."""
+    medians = {key: statistics.median(seconds) for key, seconds in times.items()}
+    print(f"{'way':<24}{'pages':<11}{'seconds':>9}{'ms/page':>9}{'requests':>10}{'ratio':>8}")
+    for (way, state), seconds in medians.items():
+        ratio = medians[PEER, state] / seconds
+        print(
+            f"{way:<24}{state:<11}{seconds:>9.2f}{1000 * seconds / PAGES:>9.1f}"
+            f"{requests[way, state]:>10}{ratio:>7.1f}x"
+        )
+    fast = all(
+        medians[PEER, state] / medians[TASK, state] >= promised
+        for state in ("changed", "unchanged")
+    )
+    few = all(
+        requests[way, state] == PAGES * each
+        for way in (TASK, CLIENT)
+        for state, each in (("changed", 2), ("unchanged", 1))
+    )
+    if promised > 0:
+        print(f"one task at least {promised:g} times faster: {'yes' if fast else 'NO'}")
+    print(f"one request a page unchanged, two changed: {'yes' if few else 'NO'}")
+    return fast and few
+
+
+def _seed() -> dict[str, Any]:
+    empty = [{**entry, "id": entry["page_id"], "space": "REL"} for entry in _entries("at first")]
+    return {"wiki": {"pages": empty}}
+
+
+def run() -> bool:
+    """Run the benchmark; whether the promises are kept."""
+    kept = True
+    with (
+        tempfile.TemporaryDirectory(prefix="toolchain-bench-") as folder,
+        Sandbox.start(flavour="real") as sandbox,
+    ):
+        tree.link_tree(Path(folder))
+        sandbox.seed(_seed())
+        for delay, promised in ((0, 0.0), (DELAY, PROMISED_RATIO)):
+            sandbox.settings("wiki", delay_ms=delay, rewrite_on_save=False)
+            times, requests = _rounds(sandbox, Path(folder))
+            print(f"\n{PAGES} pages, {delay} ms an answer, median of {ROUNDS} rounds\n")
+            kept = _kept(times, requests, promised) and kept
+    return kept

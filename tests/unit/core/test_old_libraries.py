@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What urllib3 before 2 does otherwise, played on the one that is installed: `requests` takes both.
+
+It lacks newer names of errors, takes a body that breaks off for a whole one, and compares the host
+of a certificate itself.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import pytest
+import requests
+import urllib3
+from urllib3.util.ssl_match_hostname import CertificateError
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from tests.unit.stub import Reply, Stub, transport_to
+
+
+@pytest.fixture(autouse=True)
+def old_urllib3(monkeypatch: pytest.MonkeyPatch) -> None:
+    send = requests.Session.send
+
+    def send_as_before(self: requests.Session, *args: Any, **kwargs: Any) -> requests.Response:
+        response = send(self, *args, **kwargs)
+        response.raw.enforce_content_length = False
+        return response
+
+    monkeypatch.setattr(requests.Session, "send", send_as_before)
+    monkeypatch.delattr(urllib3.exceptions, "NameResolutionError")
+
+
+def test_nobody_there() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(ToolchainError) as caught:
+        transport_to(f"http://127.0.0.1:{port}", retries=0).write("creating 'x'", "POST", "x")
+    assert (caught.value.kind, caught.value.unanswered) == ("network", False)
+    assert "nothing accepts connections there" in caught.value.message
+
+
+def test_a_body_that_breaks_off_is_an_error() -> None:
+    with Stub(Reply(body=b"x" * 100, truncate=10)) as stub:
+        with pytest.raises(ToolchainError) as caught:
+            transport_to(stub.url).write("creating 'x'", "POST", "x")
+    assert (caught.value.kind, caught.value.unanswered) == ("network", True)
+
+
+def test_a_stream_that_breaks_off_is_an_error() -> None:
+    with Stub(Reply(body=b"x" * 100, truncate=10)) as stub:
+        transport = transport_to(stub.url)
+        with (
+            pytest.raises(ToolchainError) as caught,
+            transport.stream("downloading 'x'", "x") as response,
+        ):
+            list(response.iter_content(1000))
+    assert caught.value.kind == "network"
+
+
+def test_a_certificate_of_another_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    def send(self: requests.Session, *args: Any, **kwargs: Any) -> requests.Response:
+        raise requests.exceptions.SSLError(CertificateError("hostname 'a' doesn't match 'b'"))
+
+    monkeypatch.setattr(requests.Session, "send", send)
+    with pytest.raises(ToolchainError) as caught:
+        transport_to("https://a.invalid").write("creating 'x'", "POST", "x")
+    assert (caught.value.kind, caught.value.unanswered) == ("network", False)
+    assert "hostname 'a' doesn't match 'b'): check the host of url" in caught.value.message

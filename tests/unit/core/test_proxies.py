@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Proxies that the environment names: taken and left as the library `requests` does it."""
+
+from __future__ import annotations
+
+import base64
+import io
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from socketserver import StreamRequestHandler, ThreadingTCPServer
+
+import pytest
+import trustme
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.transport import Transport
+from tests.unit.stub import Reply, Stub, transport_to
+
+OK = Reply(body=b"ok")
+#: A host that no name server knows: only a proxy gets there.
+AWAY = "http://server.invalid/base"
+
+
+def through(proxy: str, *, user: str = "") -> str:
+    """The address of a stub as a proxy has it."""
+    host = proxy.removeprefix("http://").partition("/")[0]
+    return f"http://{user}{host}"
+
+
+def upload(transport: Transport, size: int) -> int:
+    """Send a body from a file; the bytes that the task counts as sent."""
+    parts = {"open_body": lambda: io.BytesIO(b"x" * size), "size": size}
+    transport.write("deploying 'x'", "PUT", "x", **parts)
+    return transport.accounting.bytes_sent
+
+
+@pytest.mark.parametrize("variable", ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"])
+def test_a_plain_server_is_asked_through_the_proxy(
+    monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    with Stub(OK, OK) as proxy:
+        monkeypatch.setenv(variable, through(proxy.url))
+        transport = transport_to(AWAY)
+        assert transport.read("reading", "x").text == "ok"
+        assert upload(transport, 3_000_000) == 3_000_000
+    assert [(seen.method, seen.target) for seen in proxy.seen] == [
+        ("GET", f"{AWAY}/x"),
+        ("PUT", f"{AWAY}/x"),
+    ]
+    assert len(proxy.seen[1].body) == 3_000_000
+    assert proxy.connections == 1
+    assert {seen.headers["Host"] for seen in proxy.seen} == {"server.invalid"}
+
+
+def test_the_proxy_gets_its_own_credential(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Stub(OK) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", through(proxy.url, user="me:s3cret@"))
+        transport_to(AWAY).read("reading", "x")
+    basic = base64.b64encode(b"me:s3cret").decode()
+    assert proxy.seen[0].headers["Proxy-Authorization"] == f"Basic {basic}"
+    assert "Authorization" not in proxy.seen[0].headers
+
+
+@pytest.mark.parametrize("value", ["127.0.0.1", "localhost,127.0.0.0/8", "*", "localhost:{port}"])
+def test_a_server_may_be_left_out(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    with Stub(OK) as server, Stub() as proxy:
+        port = server.url.rpartition(":")[2].partition("/")[0]
+        monkeypatch.setenv("HTTP_PROXY", through(proxy.url))
+        monkeypatch.setenv("NO_PROXY", value.format(port=port))
+        host = "localhost" if ":" in value else "127.0.0.1"
+        url = server.url.replace("127.0.0.1", host)
+        assert transport_to(url).read("reading", "x").text == "ok"
+    assert proxy.seen == []
+
+
+def test_another_port_that_is_left_out_is_another_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Stub(OK) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", through(proxy.url))
+        monkeypatch.setenv("NO_PROXY", "server.invalid:8081")
+        transport_to(AWAY).read("reading", "x")
+    assert len(proxy.seen) == 1
+
+
+def test_a_proxy_that_is_not_there_is_named_without_its_password(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with Stub() as closed:
+        address = through(closed.url, user="me:s3cret@")
+    monkeypatch.setenv("HTTP_PROXY", address)
+    with pytest.raises(ToolchainError) as caught:
+        transport_to(AWAY, retries=0).read("reading 'x'", "x")
+    assert caught.value.kind == "network"
+    assert "proxy" in caught.value.message
+    assert "s3cret" not in f"{caught.value.message} {caught.value.as_dict()}"
+
+
+# --- TLS
+
+
+class _Tunnels(ThreadingTCPServer):
+    """A proxy that knows `CONNECT` alone and leads every tunnel to one port; remembers the
+    requests.
+    """
+
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, port: int, refusal: bytes = b"") -> None:
+        self.port, self.refusal, self.asked = port, refusal, list[str]()
+        super().__init__(("127.0.0.1", 0), _Tunnel)
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.server_address[1]}"
+
+
+class _Tunnel(StreamRequestHandler):
+    server: _Tunnels
+
+    def handle(self) -> None:
+        lines = list(iter(lambda: self.rfile.readline().strip().decode(), ""))
+        self.server.asked.append(lines[0])
+        if self.server.refusal:
+            self.wfile.write(self.server.refusal)
+            return
+        with socket.create_connection(("127.0.0.1", self.server.port)) as there:
+            self.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            back = threading.Thread(target=_pour, args=(there, self.connection), daemon=True)
+            back.start()
+            _pour(self.connection, there)
+            back.join(30)
+
+
+def _pour(source: socket.socket, target: socket.socket) -> None:
+    try:
+        while data := source.recv(65536):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+    except OSError:
+        return  # the other side went away first
+
+
+@pytest.fixture
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture
+def secure(authority: trustme.CA) -> Iterator[Stub]:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("server.invalid").configure_cert(context)
+    with Stub(answer=lambda seen: OK, tls=context) as stub:
+        yield stub
+
+
+@pytest.fixture
+def tunnels(secure: Stub, monkeypatch: pytest.MonkeyPatch) -> Iterator[_Tunnels]:
+    """A proxy before the server, named in the environment."""
+    with _Tunnels(int(secure.url.rpartition(":")[2].partition("/")[0])) as proxy:
+        thread = threading.Thread(target=proxy.serve_forever, args=(0.01,))
+        thread.start()
+        monkeypatch.setenv("HTTPS_PROXY", f"http://me:s3cret@{proxy.address}")
+        yield proxy
+        proxy.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("how", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "ca_path"])
+def test_a_tunnel_ends_at_a_server_that_is_checked(
+    authority: trustme.CA,
+    secure: Stub,
+    tunnels: _Tunnels,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    how: str,
+) -> None:
+    bundle = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(str(bundle))
+    settings = {"ca_path": str(bundle)} if how == "ca_path" else {}
+    if not settings:
+        monkeypatch.setenv(how, str(bundle))
+    transport = transport_to("https://server.invalid/base", **settings)
+    assert transport.read("reading", "x").text == "ok"
+    assert upload(transport, 3_000_000) == 3_000_000
+    assert [line.split()[:2] for line in tunnels.asked] == [["CONNECT", "server.invalid:443"]]
+    assert [(seen.method, seen.target) for seen in secure.seen] == [
+        ("GET", "/base/x"),
+        ("PUT", "/base/x"),
+    ]
+    assert not any("Proxy-Authorization" in seen.headers for seen in secure.seen)
+
+
+def test_a_tunnel_to_a_server_that_nobody_vouches_for(secure: Stub, tunnels: _Tunnels) -> None:
+    with pytest.raises(ToolchainError) as caught:
+        transport_to("https://server.invalid/base").write("creating 'x'", "POST", "x")
+    assert caught.value.kind == "network"
+    assert "certificate is not trusted" in caught.value.message
+    assert secure.seen == []
+
+
+def test_a_proxy_that_refuses_is_named_without_its_password(tunnels: _Tunnels) -> None:
+    tunnels.refusal = b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n"
+    with pytest.raises(ToolchainError) as caught:
+        transport_to("https://server.invalid/base", retries=0).write("creating 'x'", "POST", "x")
+    assert caught.value.kind == "network"
+    assert not caught.value.unanswered
+    assert "407" in caught.value.message
+    assert "s3cret" not in f"{caught.value.message} {caught.value.as_dict()}"

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One task of `wiki_page` on a stub of a wiki."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import pages
+from ansible_collections.delivery.toolchain.plugins.modules.wiki_page import OPTIONS
+from tests.unit.stub import Stub, connection_to
+
+PARAMS: dict[str, Any] = {name: option.get("default") for name, option in OPTIONS.items()}
+ENTRY: dict[str, Any] = dict.fromkeys(OPTIONS["pages"]["options"])
+FILE: dict[str, Any] = {"name": None, "comment": None}
+
+
+class Run:
+    """One task on a wiki: C(plan), then C(apply) unless nothing changes."""
+
+    def __init__(self, stub: Stub, *, read_only: bool = False, **params: Any) -> None:
+        self.warnings: list[str] = []
+        login = {"username": "reporter", "password": Secret("reporter-password")}
+        connection = connection_to(stub.url, "wiki", settings={"retries": 0}, **login)
+        self.task = Task({**PARAMS, **params}, connection, self.warnings.append, read_only)
+
+    def __call__(self) -> tuple[Plan, dict[str, Any]]:
+        operation = pages.operation(self.task)
+        plan = operation.plan()
+        result = dict(plan.result)
+        if plan.changed and not self.task.read_only:
+            result |= operation.apply(plan)
+        elif plan.failure is not None:
+            raise plan.failure
+        return plan, result
+
+    def fails(self) -> ToolchainError:
+        with pytest.raises(ToolchainError) as caught:
+            self()
+        return caught.value
+
+
+def methods(stub: Stub) -> list[str]:
+    return [seen.method for seen in stub.seen]

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Many pages in one task, and pages that are read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import info
+from tests.unit.stub import Reply, Stub, connection_to
+from tests.unit.wiki.running import ENTRY, Run, methods
+from tests.unit.wiki.server import Wiki, page
+
+
+def entries(*given: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{**ENTRY, **entry} for entry in given]
+
+
+THREE = entries(
+    {"page_id": "7", "body": "<p>new</p>"},
+    {"page_id": "8", "body": "<p>old</p>"},
+    {"title": "New", "body": "<p>1</p>", "labels": []},
+)
+
+
+def test_each_page_is_brought_into_its_state(stub: Stub, wiki: Wiki) -> None:
+    options: dict[str, Any] = {"space": "REL", "labels": ["a"], "pages": THREE}
+    wiki.pages["7"]["labels"] = ["a"]
+    checked, predicted = Run(stub, read_only=True, **options)()
+    assert set(methods(stub)) == {"GET"}
+    plan, result = Run(stub, **options)()
+    assert (checked.before, checked.after) == (plan.before, plan.after)
+    assert [(each["ok"], each["changed"], each["error"]) for each in result["pages"]] == [
+        (True, True, None)
+    ] * 3
+    assert [each["changed"] for each in predicted["pages"]] == [True, True, True]
+    assert [each["page"]["id"] for each in result["pages"]] == ["7", "8", "102"]
+    assert [each["page"]["version"] for each in result["pages"]] == [4, 3, 1]
+    assert [wiki.pages[name]["labels"] for name in ("7", "8", "102")] == [["a"], ["a"], []]
+    again, result = Run(stub, **options)()
+    assert not again.changed
+    assert [each["changed"] for each in result["pages"]] == [False] * 3
+
+
+def test_unchanged_pages_take_a_request_each_and_changed_ones_two(stub: Stub) -> None:
+    run = Run(stub, pages=THREE[:2])
+    run()
+    assert sorted(methods(stub)) == ["GET", "GET", "PUT"]
+    assert run.task.accounting.as_dict()["requests"] == 3
+    assert run.task.accounting.writes == 1
+
+
+def test_the_diff_names_the_pages_that_differ(stub: Stub, wiki: Wiki) -> None:
+    old, new = (
+        "".join(f"<p>{line}</p>" for line in ("a", "b", word, "d", "e")) for word in ("c", "C")
+    )
+    wiki.pages["7"]["body"] = old
+    plan, _result = Run(stub, space="REL", pages=entries({"page_id": "7", "body": new}, THREE[2]))()
+    assert plan.before == "the page 7\n...\n<p>b</p>\n<p>c</p>\n<p>d</p>\n...\n"
+    assert plan.after == (
+        "the page 7\n...\n<p>b</p>\n<p>C</p>\n<p>d</p>\n...\n"
+        "the page 'New' in the space REL\ntitle: New\nlabels: -\n\n<p>1</p>\n"
+    )
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_page_that_fails_does_not_stop_the_others(
+    stub: Stub, wiki: Wiki, *, read_only: bool
+) -> None:
+    wiki.pages["9"] = page(id="9", title="Third")
+    listed = entries(
+        {"page_id": "99", "body": "<p>x</p>"},
+        {"page_id": "7", "body": "<p>new</p>"},
+        {"page_id": "8", "body": "<p>new</p>", "expected_version": 1},
+        {"page_id": "9", "body": "<p>old</p>"},
+    )
+    run = Run(stub, pages=listed, read_only=read_only)
+    error = run.fails()
+    assert error.kind == "not_found"
+    assert error.message.startswith("2 of 4 pages failed: ")
+    assert "the page 8 has version 3, not 1" in error.message
+    assert [each["ok"] for each in error.result["pages"]] == [False, True, False, True]
+    assert [each["changed"] for each in error.result["pages"]] == [False, True, False, False]
+    assert error.result["pages"][2]["error"]["kind"] == "conflict"
+    assert error.result["changed"] is True
+    assert wiki.pages["7"]["body"] == ("<p>old</p>" if read_only else "<p>new</p>")
+
+
+def test_a_write_that_fails_does_not_stop_the_others(stub: Stub, wiki: Wiki) -> None:
+    def answer(seen: Any) -> Reply:
+        forbidden = seen.method == "PUT" and seen.path.endswith("/7")
+        return Reply(403, {"message": "No"}) if forbidden else wiki(seen)
+
+    stub.answer = answer
+    listed = entries(*({"page_id": name, "body": "<p>new</p>"} for name in ("7", "8")))
+    error = Run(stub, pages=listed).fails()
+    assert (error.kind, error.status) == ("permission", 403)
+    assert [each["changed"] for each in error.result["pages"]] == [False, True]
+    assert wiki.pages["8"]["body"] == "<p>new</p>"
+
+
+@pytest.mark.parametrize(("reply", "kind"), [(Reply(401), "auth"), (Reply(cut=True), "network")])
+def test_a_server_that_answers_nobody_is_asked_once(reply: Reply, kind: str) -> None:
+    with Stub(answer=lambda seen: reply) as stub:
+        error = Run(stub, pages=THREE[:2]).fails()
+    assert error.kind == kind
+    assert error.message.startswith("2 of 2 pages failed")
+    assert "the page 8 was not tried" in error.result["pages"][1]["msg"]
+    assert [each["error"]["kind"] for each in error.result["pages"]] == [kind, kind]
+    assert methods(stub) == ["GET"]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ([{"body": ""}], "pages[0]: give page_id"),
+        ([{"page_id": "7", "body": "<p>"}, {"page_id": "8", "body": "a & b"}], "pages[1]: body"),
+        ([{"page_id": "7"}, {"page_id": "7"}], "pages[1]: the page 7 is pages[0], too"),
+        (
+            [{"space": "REL", "title": "a"}, {"space": "rel", "title": " A"}],
+            "pages[1]: the page 'A' in the space rel is pages[0], too",
+        ),
+    ],
+)
+def test_entries_that_make_no_sense_are_all_named_before_any_request(
+    stub: Stub, given: list[dict[str, Any]], words: str
+) -> None:
+    error = Run(stub, pages=entries(*given)).fails()
+    assert error.kind == "invalid"
+    assert words in error.message
+    assert Run(stub, pages=THREE, parallel=0).fails().kind == "invalid"
+    assert stub.seen == []
+
+
+def test_one_page_in_two_entries_is_refused(stub: Stub, wiki: Wiki) -> None:
+    by_id = {"page_id": "7", "body": "<p>new</p>"}
+    by_title = {"space": "REL", "title": "notes", "body": "<p>other</p>"}
+    error = Run(stub, pages=entries(by_id, by_title)).fails()
+    assert error.kind == "invalid"
+    assert "is the page 7, too" in error.message
+    assert wiki.pages["7"]["body"] == "<p>new</p>"
+
+
+def test_warnings_come_in_the_order_of_the_pages(stub: Stub, wiki: Wiki) -> None:
+    for name in ("7", "8"):
+        mark = '<ac:inline-comment-marker ac:ref="1">x</ac:inline-comment-marker>'
+        wiki.pages[name]["body"] = f"<p>{mark}</p>"
+    run = Run(stub, pages=THREE[:2], allow_orphaned_comments=True)
+    run()
+    assert [line[:10] for line in run.warnings] == ["the page 7", "the page 8"]
+
+
+def test_no_pages_are_nothing_to_do(stub: Stub) -> None:
+    plan, result = Run(stub, pages=[])()
+    assert (plan.changed, result) == (False, {"pages": []})
+    assert stub.seen == []
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def read(stub: Stub, **params: Any) -> dict[str, Any]:
+    given = {**dict.fromkeys(("page_id", "space", "title")), **params}
+    task = Task(given, connection_to(stub.url, "wiki"), lambda text: None, read_only=True)
+    plan = info.operation(task).plan()
+    assert not plan.changed
+    shown = plan.result["page"]
+    assert isinstance(shown, dict)
+    return shown
+
+
+def test_a_page_is_read_with_its_body_in_one_request(stub: Stub, wiki: Wiki) -> None:
+    expected = {
+        "id": "7",
+        "title": "Notes",
+        "space": "REL",
+        "version": 3,
+        "url": f"{stub.url}/pages/viewpage.action?pageId=7",
+        "parent_id": "1",
+        "body": "<p>old</p>",
+    }
+    assert read(stub, page_id="7") == expected
+    assert read(stub, space="REL", title=" notes") == expected
+    assert methods(stub) == ["GET", "GET"]
+
+
+@pytest.mark.parametrize(
+    ("params", "kind", "words"),
+    [
+        ({"page_id": "99"}, "not_found", "No content found"),
+        ({"space": "REL", "title": "None"}, "not_found", "does not exist, or is not visible"),
+        ({"space": "REL"}, "invalid", "give page_id"),
+    ],
+)
+def test_a_page_that_cannot_be_read(
+    stub: Stub, params: dict[str, Any], kind: str, words: str
+) -> None:
+    with pytest.raises(ToolchainError) as caught:
+        read(stub, **params)
+    assert caught.value.kind == kind
+    assert words in caught.value.message
+
+
+def test_what_a_server_cannot_do_is_said(stub: Stub, wiki: Wiki) -> None:
+    wiki.finds = False
+    with pytest.raises(ToolchainError, match=r"no look-up by title .* give page_id"):
+        read(stub, space="REL", title="Notes")
+    wiki.expands = frozenset({"version"})
+    with pytest.raises(ToolchainError, match="does not send the body"):
+        read(stub, page_id="7")
+    wiki.pages["7"]["status"] = "trashed"
+    shown = {"id": "7", "title": "x", "version": {"number": 1}, "status": "trashed"}
+    shown["body"] = {"storage": {"value": ""}}
+    stub.answer = lambda seen: Reply(body=shown)
+    with pytest.raises(ToolchainError, match="not visible"):
+        read(stub, page_id="7")

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Labels and attachments: what is sent, and what is left alone."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import attachments
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.multipart import Form
+from tests.unit.stub import Reply, Stub
+from tests.unit.wiki.running import FILE, Run, methods
+from tests.unit.wiki.server import Wiki
+
+CONTENT = b"one\r\n\x00--two"
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "plan.txt"
+    path.write_bytes(CONTENT)
+    return path
+
+
+def file(path: Path, **fields: Any) -> list[dict[str, Any]]:
+    return [{**FILE, "src": str(path), **fields}]
+
+
+# -- labels ----------------------------------------------------------------------------------------
+
+
+def test_labels_that_are_there_cost_no_request_more(stub: Stub, wiki: Wiki) -> None:
+    wiki.pages["7"]["labels"] = ["b", "a"]
+    plan, result = Run(stub, page_id="7", body="<p>old</p>", labels=["A", "b", "a"])()
+    assert not plan.changed
+    assert result["labels"] == ["a", "b"]
+    assert methods(stub) == ["GET"]
+    assert "metadata.labels" in stub.seen[0].target.replace("%2C", ",")
+    assert Run(stub, page_id="7", body="<p>old</p>")()[1].get("labels") is None
+    assert "metadata.labels" not in stub.seen[1].target
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_labels_become_exactly_those(stub: Stub, wiki: Wiki, *, shown: bool) -> None:
+    wiki.shows_labels = shown
+    wiki.pages["7"]["labels"] = ["keep", "old"]
+    options: dict[str, Any] = {"page_id": "7", "labels": ["keep", "New", "more"]}
+    checked, predicted = Run(stub, read_only=True, **options)()
+    plan, result = Run(stub, **options)()
+    assert (checked.before, checked.after) == (plan.before, plan.after)
+    assert predicted == result
+    assert "labels: keep, old\n" in plan.before
+    assert "labels: keep, more, new\n" in plan.after
+    assert wiki.pages["7"]["labels"] == ["keep", "more", "new"]
+    assert result["page"]["version"] == 3
+    assert methods(stub)[-2:] == ["POST", "DELETE"]
+    assert "PUT" not in methods(stub)
+    assert not Run(stub, **options)()[0].changed
+
+
+def test_no_label_is_an_empty_list(stub: Stub, wiki: Wiki) -> None:
+    wiki.pages["7"]["labels"] = ["a"]
+    plan, _result = Run(stub, page_id="7", labels=[])()
+    assert wiki.pages["7"]["labels"] == []
+    assert "labels: -\n" in plan.after
+
+
+def test_a_new_page_gets_its_labels(stub: Stub, wiki: Wiki) -> None:
+    plan, result = Run(stub, space="REL", title="New", body="<p>1</p>", labels=["a"])()
+    assert plan.action == "create"
+    assert wiki.pages[result["page"]["id"]]["labels"] == ["a"]
+    assert methods(stub) == ["GET", "POST", "POST"]
+
+
+def test_a_label_whose_answer_got_lost_is_looked_up(stub: Stub, wiki: Wiki) -> None:
+    wiki.lost = 1
+    Run(stub, page_id="7", labels=["a"])()
+    assert methods(stub) == ["GET", "POST", "GET"]
+    stub.answer = lambda seen: wiki(seen) if seen.method == "GET" else Reply(cut=True)
+    error = Run(stub, page_id="7", labels=[]).fails()
+    assert error.kind == "network"
+    assert "taking the label a" in error.message
+    assert methods(stub).count("DELETE") == 1
+
+
+@pytest.mark.parametrize("label", ["", "two words", " x", "tab\tbed"])
+def test_what_cannot_be_a_label_is_refused(stub: Stub, label: str) -> None:
+    assert Run(stub, page_id="7", labels=[label]).fails().kind == "invalid"
+    assert stub.seen == []
+
+
+def test_a_page_that_was_saved_before_its_labels_failed_is_told(stub: Stub, wiki: Wiki) -> None:
+    no = Reply(403, {"message": "No"})
+    stub.answer = lambda seen: no if seen.method == "POST" else wiki(seen)
+    run = Run(stub, page_id="7", body="<p>new</p>", labels=["a"])
+    error = run.fails()
+    assert error.kind == "permission"
+    assert error.result["page"]["version"] == 4
+    assert run.task.failure(error)["changed"] is True
+
+
+def test_a_server_without_labels_and_attachments_is_explained(
+    stub: Stub, wiki: Wiki, source: Path
+) -> None:
+    wiki.shows_labels = False
+    known = ("/content/7", "/content")
+    stub.answer = lambda seen: wiki(seen) if seen.path.endswith(known) else Reply(404, "Not Found")
+    wanted: list[dict[str, Any]] = [{"labels": ["a"]}, {"attachments": file(source)}]
+    for options in wanted:
+        error = Run(stub, page_id="7", body="<p>new</p>", **options).fails()
+        assert error.kind == "not_found"
+        assert "knows neither labels nor attachments" in error.message
+    assert set(methods(stub)) == {"GET"}
+
+
+# -- attachments -----------------------------------------------------------------------------------
+
+
+def test_a_file_is_uploaded_once(stub: Stub, wiki: Wiki, source: Path) -> None:
+    options: dict[str, Any] = {"page_id": "7", "attachments": file(source, comment="Steps")}
+    checked, predicted = Run(stub, read_only=True, **options)()
+    plan, result = Run(stub, **options)()
+    assert (checked.before, checked.after) == (plan.before, plan.after)
+    assert predicted == result
+    digest = hashlib.sha256(CONTENT).hexdigest()
+    assert result["attachments"] == [
+        {"name": "plan.txt", "size": len(CONTENT), "sha256": digest, "action": "uploaded"}
+    ]
+    comment = f"Steps (sha256 {digest}, version 1)"
+    assert wiki.pages["7"]["files"] == {"plan.txt": (1, CONTENT, comment)}
+    assert stub.seen[-1].headers["Content-Length"] == str(len(stub.seen[-1].body))
+    seen = len(stub.seen)
+    again, result = Run(stub, **options)()
+    assert not again.changed
+    assert again.before == again.after
+    assert result["attachments"][0]["action"] == "unchanged"
+    assert [each.method for each in stub.seen[seen:]] == ["GET", "GET"]
+
+
+def test_another_content_is_a_new_version_of_the_file(stub: Stub, wiki: Wiki, source: Path) -> None:
+    options: dict[str, Any] = {"page_id": "7", "attachments": file(source, name="x.txt")}
+    Run(stub, **options)()
+    source.write_bytes(CONTENT.swapcase())
+    plan, result = Run(stub, **options)()
+    assert result["attachments"][0]["action"] == "updated"
+    assert result["page"]["version"] == 3
+    assert plan.before != plan.after
+    assert wiki.pages["7"]["files"]["x.txt"][:2] == (2, CONTENT.swapcase())
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        (CONTENT, "by hand", "unchanged", 1),
+        (CONTENT.swapcase(), "by hand", "updated", 1),
+        (CONTENT + b"x", "by hand", "updated", 0),
+        # another content behind the digest of an earlier version
+        (CONTENT.swapcase(), "(sha256 {digest}, version 1)", "updated", 1),
+        (CONTENT, "(sha256 {digest}, version 2)", "unchanged", 0),
+    ],
+)
+def test_a_digest_counts_for_the_version_that_it_was_made_for(
+    stub: Stub, wiki: Wiki, source: Path, case: tuple[bytes, str, str, int]
+) -> None:
+    stored, comment, action, downloads = case
+    comment = comment.format(digest=hashlib.sha256(CONTENT).hexdigest())
+    wiki.pages["7"]["files"] = {"a": (1, b"a", ""), "plan.txt": (2, stored, comment)}
+    plan, result = Run(stub, page_id="7", attachments=file(source))()
+    assert result["attachments"][0]["action"] == action
+    assert plan.changed is (action != "unchanged")
+    assert (plan.before == plan.after) is not plan.changed
+    assert len([each for each in stub.seen if "/download/" in each.path]) == downloads
+    assert wiki.pages["7"]["files"]["a"] == (1, b"a", "")
+    assert wiki.pages["7"]["files"]["plan.txt"][1] == CONTENT
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [Reply(302, headers={"Location": "/login.action"}), Reply(404), Reply(403)],
+)
+def test_a_file_that_cannot_be_downloaded_is_uploaded(
+    stub: Stub, wiki: Wiki, source: Path, reply: Reply
+) -> None:
+    wiki.pages["7"]["files"] = {"plan.txt": (1, CONTENT, "by hand")}
+    stub.answer = lambda seen: reply if "/download/" in seen.path else wiki(seen)
+    assert Run(stub, page_id="7", attachments=file(source))()[0].changed
+    assert not Run(stub, page_id="7", attachments=file(source))()[0].changed
+
+
+def test_a_server_in_trouble_is_not_taken_for_another_content(
+    stub: Stub, wiki: Wiki, source: Path
+) -> None:
+    wiki.pages["7"]["files"] = {"plan.txt": (1, CONTENT, "by hand")}
+    stub.answer = lambda seen: Reply(500) if "/download/" in seen.path else wiki(seen)
+    assert Run(stub, page_id="7", attachments=file(source)).fails().kind == "server"
+
+
+def test_an_upload_whose_answer_got_lost_is_looked_up(stub: Stub, wiki: Wiki, source: Path) -> None:
+    wiki.lost = 1
+    Run(stub, page_id="7", attachments=file(source))()
+    assert wiki.pages["7"]["files"]["plan.txt"][0] == 1
+    assert methods(stub) == ["GET", "GET", "POST", "GET"]
+    source.write_bytes(b"other")
+    stub.answer = lambda seen: wiki(seen) if seen.method == "GET" else Reply(cut=True)
+    assert Run(stub, page_id="7", attachments=file(source)).fails().kind == "network"
+    assert methods(stub).count("POST") == 2
+
+
+def test_an_upload_that_arrived_in_part_is_a_failure(stub: Stub, wiki: Wiki, source: Path) -> None:
+    short = Reply(body={"results": [{"id": "att1", "extensions": {"fileSize": 3}}]})
+    stub.answer = lambda seen: short if seen.method == "POST" else wiki(seen)
+    error = Run(stub, page_id="7", attachments=file(source)).fails()
+    assert error.kind == "failed"
+    assert f"stored 3 bytes, and {len(CONTENT)} were sent" in error.message
+
+
+def test_a_new_page_gets_its_files_and_no_listing(stub: Stub, wiki: Wiki, source: Path) -> None:
+    options: dict[str, Any] = {"space": "REL", "title": "New", "body": "<p>1</p>"}
+    _plan, result = Run(stub, attachments=file(source), **options)()
+    assert "plan.txt" in wiki.pages[result["page"]["id"]]["files"]
+    assert methods(stub) == ["GET", "POST", "POST"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"name": "../x"}, "not a file name"),
+        ({"name": "a\\b"}, "not a file name"),
+        ({"name": ".."}, "not a file name"),
+        ({"name": "a\nb"}, "not a file name"),
+        ({"name": 'a "b"'}, "not a file name"),
+        ({"name": " a"}, "not a file name"),
+        ({"comment": "c" * 161}, "161 characters"),
+        ({"src": "/nowhere/x"}, "cannot be read"),
+        ({"src": "/"}, "not a file name"),
+        ({"src": "/tmp"}, "cannot be read"),
+    ],
+)
+def test_attachments_that_make_no_sense_are_refused(
+    stub: Stub, source: Path, fields: dict[str, Any], words: str
+) -> None:
+    error = Run(stub, page_id="7", attachments=file(source, **fields)).fails()
+    assert error.kind == "invalid"
+    assert words in error.message
+    twice = [*file(source), *file(source)]
+    assert "two files" in Run(stub, page_id="7", attachments=twice).fails().message
+    assert stub.seen == []
+
+
+def test_a_page_that_is_removed_needs_no_files(stub: Stub, wiki: Wiki) -> None:
+    gone = [{**FILE, "src": "/nowhere/x"}]
+    Run(stub, page_id="7", state="absent", attachments=gone, labels=["a b"])()
+    assert wiki.pages["7"]["status"] == "trashed"
+
+
+def test_a_form_is_read_from_disk_in_pieces(tmp_path: Path) -> None:
+    source = tmp_path / "big"
+    source.write_bytes(b"0123456789" * 1000)
+    form = Form({"comment": "ä"}, "file", "ä.png", str(source), 5000, boundary="b0")
+    with form.open() as stream:
+        pieces = iter(lambda: stream.read(17), b"")
+        body = b"".join(pieces)
+    assert len(body) == form.size
+    assert body.startswith(
+        b'--b0\r\nContent-Disposition: form-data; name="comment"\r\n\r\n\xc3\xa4\r\n'
+        b'--b0\r\nContent-Disposition: form-data; name="file"; filename="\xc3\xa4.png"\r\n'
+        b"Content-Type: image/png\r\n\r\n0123456789"
+    )
+    assert body.endswith(b"9\r\n--b0--\r\n")
+    assert form.content_type == "multipart/form-data; boundary=b0"
+
+
+@pytest.mark.parametrize("body", [b"", b"OK", b"{}", b'{"results": []}', b"[1]"])
+def test_an_upload_may_be_answered_with_anything(body: bytes) -> None:
+    assert attachments._size_in(body) is None
