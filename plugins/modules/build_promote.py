@@ -67,8 +67,9 @@ options:
   fail_fast:
     description:
       - Whether the server stops at the first file that it cannot copy or move.
-      - Without it V(true) in the dialect V(jfrog). In the dialect V(generic) the server is not told unless the task says so.
+      - In the dialect V(generic) the server is told of V(false) only.
     type: bool
+    default: true
   force:
     description: Promote even where the newest promotion is the same.
     type: bool
@@ -173,7 +174,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "dependencies": {"type": "bool", "default": False},
     "scopes": {"type": "list", "elements": "str"},
     "properties": {"type": "dict"},
-    "fail_fast": {"type": "bool"},
+    "fail_fast": {"type": "bool", "default": True},
     "force": {"type": "bool", "default": False},
     "gate": {"type": "bool", "default": False},
 }

@@ -103,19 +103,21 @@ EXAMPLES = r"""
 
 RETURN = r"""
 job:
-  description: The job, with the server's own names of fields.
-  returned: when O(build) is not given
+  description: The job, with the server's own names of fields; null with O(build).
+  returned: success
   type: dict
   sample: {"name": "toolchain", "fullName": "delivery/toolchain", "color": "blue", "buildable": true}
 builds:
-  description: Its builds, newest first, with the server's own names of fields; those that O(tree) names, where it names builds.
-  returned: when O(build) is not given
+  description:
+    - Its builds, newest first, with the server's own names of fields; those that O(tree) names, where it names builds.
+    - Null with O(build).
+  returned: success
   type: list
   elements: dict
   sample: [{"number": 7, "result": "SUCCESS", "duration": 72400, "timestamp": 1772357400000, "queueId": 14}]
 build:
-  description: The build, with the server's own names of fields.
-  returned: when O(build) is given
+  description: The build, with the server's own names of fields; null without O(build).
+  returned: success
   type: dict
   sample: {"number": 7, "result": "SUCCESS", "building": false, "duration": 72400}
 parameters:
@@ -124,13 +126,13 @@ parameters:
   type: dict
   sample: {"VERSION": "1.2.0", "PUBLISH": true}
 value:
-  description: The text of the element that O(xpath) selects.
-  returned: when O(xpath) is given
+  description: The text of the element that O(xpath) selects; null without.
+  returned: success
   type: str
   sample: 1.2.0
 config_xml:
-  description: The configuration of the job as the server gives it; Ansible masks secrets in it.
-  returned: when O(config) is true
+  description: The configuration of the job as the server gives it, null without O(config); Ansible masks secrets in it.
+  returned: success
   type: str
 config_drift:
   description: Whether the configuration of the server differs from O(expected_config).

@@ -65,7 +65,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 version:
-  description: The release that the server names; after a restart that was waited for, the one that came up.
+  description:
+    - The release that the server names; after a restart that was waited for, the one that came up. Null where it names none.
   returned: success
   type: str
   sample: 2.479.3

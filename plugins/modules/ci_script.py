@@ -55,6 +55,7 @@ options:
   arguments:
     description:
       - What the scripts find as C(args), with the types of JSON. It is handed over as data, so that nothing needs to be quoted.
+      - Values whose names say that they are secret (C(password), C(api_token)) are masked in all output.
     type: dict
   changed_when_output:
     description:

@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
 
+ROOT = Path(__file__).resolve().parents[2]
+ENFORCING = "Bring the code analysis server into the desired state"
 KINDS = (
     "roles",
     "groups",
@@ -28,6 +33,15 @@ GATE = {
 }
 
 
+def exporting(file: Path) -> list[dict[str, Any]]:
+    """The tasks of the documentation that read a configuration and write it to a file."""
+    text = (ROOT / "docs" / "analysis.md").read_text(encoding="utf-8")
+    (block,) = (each for each in re.findall(r"```yaml\n(.*?)```", text, re.S) if "export:" in each)
+    reading, writing = yaml.safe_load(block)
+    writing["ansible.builtin.copy"]["dest"] = str(file)
+    return [{**reading, "name": "export"}, writing]
+
+
 @pytest.fixture(scope="module", params=["real", "written"])
 def played(
     request: pytest.FixtureRequest,
@@ -35,19 +49,23 @@ def played(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> playbook.Run:
     """The tasks of all tests in one playbook, against each flavour of the server."""
-    sandbox = fresh(request.param)
+    sandbox, folder = fresh(request.param), tmp_path_factory.mktemp("analysis")
     lists = {kind: f"{{{{ exported.config.{kind} }}}}" for kind in KINDS}
     taken = {**lists, "purge": [kind for kind in KINDS if kind != "defect_types"]}
     tasks = [
-        playbook.task("analysis_info", {"export": True}, "export", register="exported"),
+        *exporting(folder / "analysis.yml"),
         playbook.task("analysis_config", taken, "take over", diff=True),
         playbook.task("analysis_issue_info", GATE, "gate"),
         playbook.task("analysis_issue_info", {**GATE, "build": "build_9"}, "no build"),
         playbook.task("analysis_issue_info", {**GATE, "limit": 1}, "cut"),
     ]
-    play = playbook.play(tasks, module_defaults=connections.module_defaults(sandbox.urls))
-    folder = tmp_path_factory.mktemp("analysis")
-    return playbook.run(Path(folder), [play], controls={"localhost": sandbox.control})
+    defaults = connections.module_defaults(sandbox.urls)
+    role = {"vars_files": ["analysis.yml"], "roles": ["delivery.toolchain.analysis_config"]}
+    plays = [
+        playbook.play(tasks, module_defaults=defaults),
+        playbook.play([], module_defaults=defaults, **role),
+    ]
+    return playbook.run(folder, plays, controls={"localhost": sandbox.control})
 
 
 def test_what_was_exported_is_found_unchanged(played: playbook.Run) -> None:
@@ -59,6 +77,13 @@ def test_what_was_exported_is_found_unchanged(played: playbook.Run) -> None:
     assert taken.result["changed"] is False, taken.result["plan"]
     assert taken.result["plan"] == []
     assert taken.writes == []
+
+
+def test_the_file_of_an_export_is_what_the_role_takes(played: playbook.Run) -> None:
+    taken = played.event("delivery.toolchain.analysis_config : " + ENFORCING)
+    assert taken.status == "ok", taken.result.get("msg")
+    assert taken.result["changed"] is False, taken.result["plan"]
+    assert taken.result["counts"]["unchanged"] > 0
 
 
 def test_a_gate_fails_its_task_and_says_why(played: playbook.Run) -> None:

@@ -27,6 +27,20 @@ PLUGINS_AND_JAVA = [
 ]
 
 
+def test_a_release_that_the_table_does_not_know_needs_the_versions(
+    fresh: Fresh, tmp_path: Path
+) -> None:
+    sandbox = fresh("real")
+    sandbox.settings("ci", java="17", version="2.479.3.1")
+    role = {"ansible.builtin.import_role": {"name": "delivery.toolchain.ci_baseline"}}
+    defaults = connections.module_defaults(sandbox.urls)
+    for variables, code in (({}, 2), ({"ci_baseline_java_versions": ["17"]}, 0)):
+        play = playbook.play([{**role, "vars": variables}], module_defaults=defaults)
+        run = playbook.run(tmp_path, [play])
+        assert run.code == code, run.output
+        assert ("2.479.3.1' is not a release" in run.output) is (code != 0)
+
+
 @pytest.mark.parametrize("check", [False, True])
 def test_drift_is_named_as_a_whole(fresh: Fresh, tmp_path: Path, check: bool) -> None:
     sandbox = fresh("real")

@@ -20,6 +20,7 @@ import yaml
 
 from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
+from tests.unit.stub import Reply, Seen, Stub
 
 Fresh = Callable[[str], Sandbox]
 
@@ -426,3 +427,37 @@ def test_results_of_a_module_are_found_under_their_name(queried: playbook.Run, w
 def test_no_log_hides_results(queried: playbook.Run, way: bool) -> None:
     assert SHOWN in json.dumps(queried.event(f"query {way}").result)
     assert SHOWN not in json.dumps(queried.event(f"hidden {way}").result)
+
+
+def test_a_large_result_is_masked_in_both_ways_alike(tmp_path: Path) -> None:
+    token = "tracker-token-1234567890"
+    issues = [
+        {"id": str(number), "key": f"REL-{number}", "fields": {"summary": f"Summary {number}"}}
+        for number in range(300)
+    ]
+    told = [*issues, {"id": "300", "key": "REL-300", "fields": {"summary": f"Leaked: {token}"}}]
+    pages = {"/base/clean": issues, "/base/leaked": told}
+
+    def answer(seen: Seen) -> Reply:
+        page = pages[seen.path.removesuffix("/rest/api/2/search")]
+        return Reply(body={"startAt": 0, "total": len(page), "issues": page})
+
+    with Stub(answer=answer) as stub:
+        tasks = [
+            playbook.task(
+                "jql_search",
+                {"jql": "project = REL", "url": f"{stub.url}/{name}", "token": token},
+                f"{name} {way}",
+                vars={"toolchain_in_process": way},
+            )
+            for name in ("clean", "leaked")
+            for way in (True, False)
+        ]
+        ran = playbook.run(tmp_path, [playbook.play(tasks)])
+    for name in ("clean", "leaked"):
+        here, there = (_plain(ran.event(f"{name} {way}").result) for way in (True, False))
+        assert here == there
+        assert list(here) == list(there)
+    assert ran.event("clean True").result["issues"] == issues
+    assert ran.event("leaked True").result["issues"][-1]["fields"]["summary"] == "Leaked: ********"
+    assert not ran.shows([token])

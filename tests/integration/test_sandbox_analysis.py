@@ -306,3 +306,195 @@ def test_reads_are_no_writes(sandbox: Sandbox, api: Api) -> None:
     logged = sandbox.requests("analysis", since=mark)
     assert [entry["write"] for entry in logged] == [False, False, True]
     assert all(LTOKEN not in json.dumps(entry) for entry in logged)
+
+
+def test_a_group_of_issues_is_one_record_unless_grouping_is_off(sandbox: Sandbox, api: Api) -> None:
+    shown = {"status": "Fix", "severity": "Error", "severityCode": 2, "state": "New", "code": "X"}
+    issues = [{"id": each, "title": "t", "owner": "bob", "group": 1, **shown} for each in (1, 2, 3)]
+    sandbox.seed({"analysis": {"projects": [{"name": "grouped", "issues": issues}]}})
+    [record] = api.read("search", project="grouped")
+    assert (record["id"], record["issueIds"]) == (1, [1, 2, 3])
+    apart = api.read("search", project="grouped", query="grouping:off state:New")
+    assert [each["issueIds"] for each in apart] == [[1], [2], [3]]
+    sandbox.settings("analysis", flavour="written")
+    assert len(api.read("search", project="grouped")) == 3
+
+
+def test_a_search_is_for_one_build_and_may_have_another_meaning(sandbox: Sandbox, api: Api) -> None:
+    assert api.refused("search", project="toolchain", query="build:a build:b")[0] == 400
+    assert len(api.read("search", project="toolchain", query="build:build_1")) == 2
+    assert len(api.read("search", project="toolchain", query="build:any")) == 3
+    sandbox.settings("analysis", build_search="exact")
+    assert len(api.read("search", project="toolchain", query="build:build_1")) == 1
+    assert api.read("search", project="toolchain", query="build:build_9") == []
+
+
+def test_a_search_has_a_limit_of_its_own(sandbox: Sandbox, api: Api) -> None:
+    sandbox.settings("analysis", search_limit=2)
+    records = api.read("search", project="toolchain", summary="true")
+    assert (len(records), records[-1]["summary"]["total"]) == (3, 3)
+    assert len(api.read("search", project="toolchain", limit="3")) == 3
+    sandbox.settings("analysis", search_summary=False)
+    assert len(api.read("search", project="toolchain", summary="true")) == 2
+    assert len(api.read("search", project="toolchain", query="severity:1-3")) == 2
+
+
+def test_the_status_of_issues_and_their_history(sandbox: Sandbox, api: Api) -> None:
+    form = {"project": "toolchain", "ids": "101,102"}
+    api.change("update_status", **form, status="fix", comment="look", owner="bob")
+    api.change("update_status", **form, status="Ignore")
+    [details] = api.read("issue_details", project="toolchain", id="102")
+    assert (details["id"], details["status"], details["owner"]) == ("102", "Ignore", "bob")
+    first, second = details["history"]
+    assert first["date"] < second["date"]
+    assert [first["comment"], second["comment"]] == ["look", ""]
+    assert (first["status"], first["userid"]) == ("Fix", "analyst")
+    assert [
+        issue["status"] for issue in api.read("search", project="toolchain", query="owner:bob")
+    ] == ["Ignore", "Ignore", "Fix"]
+    assert api.refused("update_status", **form, status="Nonsense")[0] == 400
+    assert api.refused("update_status", project="toolchain", ids="101,9")[0] == 404
+    assert api.read("issue_details", project="toolchain", id="9") == []
+    sandbox.settings("analysis", flavour="written")
+    assert api.refused("issue_details", project="toolchain", id="9")[0] == 404
+    assert Api(sandbox, *READER).refused("update_status", **form, status="Fix")[0] == 403
+
+
+def test_reports(sandbox: Sandbox, api: Api) -> None:
+    form = {"project": "toolchain", "x": "State", "y": "Severity"}
+    answer = api.post("report", **form, build="build_10", filterQuery="code:ABV.GENERAL")
+    assert answer.text.startswith("{\n")
+    assert answer.json() == {
+        "rows": [{"id": -1, "name": "Critical"}],
+        "columns": [{"id": -1, "name": "Existing"}],
+        "data": [[1]],
+        "warnings": [],
+    }
+    assert api.refused("report", project="toolchain", build="build_9")[0] == 404
+    assert api.refused("report", project="toolchain", x="Colour")[0] == 400
+    [churns] = [api.post("fchurns", project="toolchain", component="/src/ui").json()]
+    assert (len(churns["columns"]), churns["data"]) == (3, [[0, 11, 0]])
+    assert api.refused("fchurns", component="/src/ui")[0] == 400
+    metrics = api.read("metrics", project="toolchain", query="file:core")
+    assert [metric["metricValue"] for metric in metrics] == [120, 7]
+    [lines, _complexity] = api.read("metrics", project="toolchain", aggregate="true")
+    assert lines == {"tag": "LOC_FILE", "sum": 200, "min": 80, "max": 120, "entries": 2}
+    sandbox.settings("analysis", flavour="written")
+    assert api.refused("report", **form, filterQuery="x")[0] == 400
+    [whole] = api.read("report", **form)
+    assert whole["data"] == [[1, 0, 1], [0, 1, 0]]
+    assert api.read("fchurns", component="/src/ui")[0]["rows"] == [{"id": -1, "name": "/src/ui"}]
+
+
+def test_the_server_and_its_projects(api: Api) -> None:
+    assert [each["count"] for each in api.read("license_count", feature="kwadmin10")] == [5]
+    assert len(api.read("license_count")) == 2
+    assert api.read("task_status")[0]["status"] == "Completed"
+    assert api.read("taxonomies", project="toolchain") == [
+        {"name": "C and C++", "is_custom": False}
+    ]
+    [configuration] = api.read("project_configuration", project="toolchain", build="build_1")
+    assert (configuration["build"], configuration["numberOfFiles"]) == ("build_1", "3")
+    assert all(isinstance(value, str) for value in configuration.values())
+    [newest] = api.read("project_configuration", project="toolchain")
+    assert newest["build"] == "build_10"
+
+
+def test_views_are_created_changed_and_deleted(sandbox: Sandbox, api: Api) -> None:
+    form = {"project": "toolchain", "name": "mine"}
+
+    def view() -> dict[str, Any]:
+        [found] = [
+            each for each in api.read("views", project="toolchain") if each["name"] == "mine"
+        ]
+        return found
+
+    assert api.refused("create_view", **form)[1] == "Missing required parameter: query"
+    api.change("create_view", **form, query="state:New", tags="a,b", is_public="true")
+    assert (view()["query"], view()["tags"], view()["is_public"]) == ("state:New", ["a", "b"], True)
+    assert api.refused("create_view", **form, query="x")[0] == 400
+    api.change("update_view", **form, query="state:Fixed", tags="")
+    assert "tags" not in view()
+    assert view()["query"] == "state:Fixed"
+    assert api.refused("update_view", project="toolchain", name="*default*", tags="a")[0] == 403
+    api.change("update_view", **form, new_name="yours")
+    assert api.refused("delete_view", **form)[0] == 404
+    sandbox.settings("analysis", flavour="written")
+    form["name"] = "yours"
+    assert api.refused("update_view", **form, query="x")[1] == "Unknown parameter: query"
+    assert api.refused("create_view", **form, query="x", tags="a")[1] == "Unknown parameter: tags"
+    api.change("update_view", **form, tags="a")
+    api.change("delete_view", **form)
+    assert len(api.read("views", project="toolchain")) == 3
+
+
+def test_builds_are_renamed_and_deleted(sandbox: Sandbox, api: Api) -> None:
+    form = {"name": "build_1", "new_name": "first"}
+    assert api.refused("update_build", **form)[1] == "Missing required parameter: project"
+    api.change("update_build", project="toolchain", **form, keepit="false")
+    api.change("delete_build", project="toolchain", name="build_2")
+    builds = {build["name"]: build for build in api.read("builds", project="toolchain")}
+    assert set(builds) == {"build_10", "first"}
+    assert builds["first"]["keepit"] is False
+    clash = {"name": "first", "new_name": "build_10"}
+    assert api.refused("update_build", project="toolchain", **clash)[0] == 400
+    assert api.refused("delete_build", project="toolchain", name="build_2")[0] == 404
+    sandbox.settings("analysis", flavour="written")
+    assert api.refused("update_build", project="toolchain", **clash)[0] == 400
+    api.change("update_build", name="first", new_name="build_1")
+    assert {each["name"] for each in api.read("builds", project="toolchain")} == {
+        "build_1",
+        "build_10",
+    }
+
+
+def test_defect_types_are_switched(either: Api) -> None:
+    form = {"project": "toolchain", "code": "ABV.GENERAL"}
+    either.change("update_defect_type", **form, enabled="false")
+    [switched] = [
+        each
+        for each in either.read("defect_types", project="toolchain")
+        if each["code"] == "ABV.GENERAL"
+    ]
+    assert switched["enabled"] is False
+    unknown = {**form, "code": "NONE", "enabled": "true"}
+    assert either.refused("update_defect_type", **unknown)[0] == 404
+
+
+def test_a_renamed_project_keeps_its_id_and_a_deleted_one_takes_all_along(either: Api) -> None:
+    either.change("update_project", name="toolchain", new_name="tools")
+    projects = {each["name"]: each["id"] for each in either.read("projects")}
+    assert projects == {"legacy": "legacy_2019", "tools": "toolchain"}
+    assert len(either.read("builds", project="tools")) == 3
+    assert either.refused("update_project", name="tools", new_name="legacy")[0] == 400
+    either.change("delete_project", name="tools")
+    assert either.refused("builds", project="tools")[0] == 404
+    [role] = either.read("role_assignments", search="+Developer")[:1]
+    assert role["assignments"] == []
+
+
+def test_imports_go_on_in_the_background(sandbox: Sandbox, either: Api) -> None:
+    sandbox.settings("analysis", import_ms=60_000)
+    source = {
+        "sourceURL": "https://old-analysis.example.com:8080/",
+        "sourceAdmin": "admin",
+        "sourcePassword": "source-password-1234567890",
+    }
+    either.change("import_project", project="imported", **source)
+    either.change("import_project", project="imported", **{**source, "sourcePassword": "x"})
+    either.change("import_project", project="nowhere", **source)
+    either.change("import_server_configuration", **{**source, "sourceURL": "https://x"})
+    running = either.read("import_status")
+    assert [each["status"] for each in running] == ["Running"] * 4
+    assert all(each["progress"] < 100 for each in running)
+    assert either.refused("builds", project="imported")[0] == 404
+    sandbox.settings("analysis", import_ms=0)
+    assert [each["status"] for each in either.read("import_status")] == [
+        "Completed",
+        "Failed",
+        "Failed",
+        "Failed",
+    ]
+    assert [each["name"] for each in either.read("builds", project="imported")] == ["nightly"]
+    assert either.refused("import_project", project="imported", **source)[0] == 400
+    assert either.refused("import_project", project="firmware")[0] == 400

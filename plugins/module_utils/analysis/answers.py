@@ -84,7 +84,7 @@ def _decoded(text: bytes) -> Any:
     """The JSON value of C(text), C(None) where it is none (a bare C(null) is no record either)."""
     try:
         return json.loads(text.decode("utf-8-sig"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 
@@ -92,6 +92,21 @@ def _object(value: Any) -> Record:
     if not isinstance(value, dict):
         raise Unreadable("a line of the answer is not a JSON object")
     return value
+
+
+def one(what: str, found: list[Record]) -> Record:
+    """The only record of an answer that has one; C(protocol) for none and for several."""
+    if len(found) != 1:
+        raise ToolchainError(
+            "protocol", f"{what}: the server answered with {len(found)} records instead of one"
+        )
+    return found[0]
+
+
+def warnings(record: Record) -> list[str]:
+    """What the server warns of in a summary or a report: a list, or one text."""
+    said = record.get("warnings") or []
+    return [str(each) for each in (said if isinstance(said, list) else [said])]
 
 
 def entries(record: Record, member: str) -> list[Record]:

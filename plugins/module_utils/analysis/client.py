@@ -150,7 +150,10 @@ class Client:
                 if error.status != 400:
                     raise
                 words = error.detail or ""
-            records = self._exchange(what, call, with_optional=False)
+            try:
+                records = self._exchange(what, call, with_optional=False)
+            except ToolchainError as error:
+                raise _also(error, call, words) from None
             self.refusals[call.action] = words
             return records
         return self._exchange(what, call, with_optional=False)
@@ -233,6 +236,15 @@ class Client:
         if answer.status in (404, 405):
             error.message += f" ({error.url}): no code analysis server answers there, check url"
         return error
+
+
+def _also(error: ToolchainError, call: Call, words: str) -> ToolchainError:
+    """The refusal of a call without its optional parameters, and of that with them where that
+    said something else.
+    """
+    if error.status != 400 or words in ("", error.detail):
+        return error
+    return error.with_words(f"with {', '.join(call.optional)} it answered: {words}")
 
 
 def _noted(lines: Iterable[bytes], seen: list[bytes]) -> Iterator[bytes]:

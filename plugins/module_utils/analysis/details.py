@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from ..core.errors import ToolchainError
 from ..core.pool import bounded
@@ -47,18 +46,21 @@ def _of_project(error: ToolchainError) -> bool:
     return (error.detail or "").lower().startswith("project")
 
 
-def newest_comment(record: Record) -> Any:
+def newest_comment(record: Record) -> str | None:
     """The newest comment of an issue, an empty text where it has none; C(None) where the server
-    does not show its history.
+    shows neither its history nor its comment.
 
     Server fact: each change is an entry C(date) (epoch ms), C(userid), C(status), C(comment); a
-    change without a comment has an empty one.
+    change without a comment has an empty one. In which order they come is not documented: it
+    counts only for changes of the same moment.
     """
     if "history" not in record:
-        return None
+        shown = record.get("comment")
+        return None if shown is None else str(shown)
     commented = [each for each in entries(record, "history") if each.get("comment")]
-    newest = max(commented, key=_date, default={"comment": ""})
-    return newest["comment"]
+    oldest_first = commented == sorted(commented, key=_date)
+    newest = max(reversed(commented) if oldest_first else commented, key=_date, default=None)
+    return "" if newest is None else str(newest["comment"])
 
 
 def _date(entry: Record) -> int:

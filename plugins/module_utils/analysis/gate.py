@@ -108,8 +108,8 @@ def line(offender: Mapping[str, Any]) -> str:
 
 def _values(issue: Mapping[str, Any], name: str) -> list[str]:
     """What a member of an issue may be called; a severity by its name and by its number."""
-    shown = [str(issue[name]).lower()] if name in issue else []
-    if name == "severity" and "severityCode" in issue:
+    shown = [str(issue[name]).lower()] if issue.get(name) is not None else []
+    if name == "severity" and issue.get("severityCode") is not None:
         number = str(issue["severityCode"])
         default = [word for word, code in _SEVERITIES.items() if code == number]
         return [*shown, number, *default]

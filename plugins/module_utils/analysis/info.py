@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core.errors import ToolchainError, invalid
+from ..core.errors import invalid
 from ..core.plan import Reading
 from ..core.pool import bounded
 from ..core.task import Task
-from . import export
+from . import answers, export
 from .answers import Record
 from .client import Call, Client
 from .kinds import LIMIT
@@ -90,10 +90,10 @@ def _projects(given: Any) -> list[str] | None:
     """The names in C(project), which may be one of them, or a list."""
     if given is None:
         return None
-    names = [str(each) for each in (given if isinstance(given, list) else [given])]
-    if not names or "" in names:
+    names = given if isinstance(given, list) else [given]
+    if not names or not all(isinstance(each, (str, int)) and each != "" for each in names):
         raise invalid("project must be a name or a list of names, and none of them empty")
-    return names
+    return [str(each) for each in names]
 
 
 def _gather(
@@ -105,18 +105,13 @@ def _gather(
     call = part.call(options)
     records = client.ask(what, call)
     if part.one:
-        return _one(what, name, records)
+        record = answers.one(what, records)
+        return _with_full(record) if name == "version" else record
     if len(records) == call.parameters.get("limit"):
         task.warn(f"{what}: the list is as long as its limit ({len(records)}) and may be cut")
     return records
 
 
-def _one(what: str, name: str, records: list[Record]) -> Record:
-    if len(records) != 1:
-        raise ToolchainError(
-            "protocol", f"{what}: the server answered with {len(records)} records instead of one"
-        )
-    if name != "version":
-        return records[0]
-    parts = (records[0].get(part) for part in ("majorVersion", "minorVersion"))
-    return {**records[0], "full": ".".join(str(part) for part in parts if part not in (None, ""))}
+def _with_full(version: Record) -> Record:
+    parts = (version.get(part) for part in ("majorVersion", "minorVersion"))
+    return {**version, "full": ".".join(str(part) for part in parts if part not in (None, ""))}

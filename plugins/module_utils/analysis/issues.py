@@ -47,7 +47,10 @@ class Issue:
 
 
 def _issue(number: int, record: Record, comment: str | None) -> Issue:
-    return Issue(number, record.get("code"), record.get("status"), record.get("owner"), comment)
+    code, status, owner = (
+        None if record.get(name) is None else str(record[name]) for name in ("code", *_FIELDS)
+    )
+    return Issue(number, code, status, owner, comment)
 
 
 class IssueOperation:

@@ -6,42 +6,56 @@ Actions: C(modules), C(create_module), C(update_module), C(delete_module).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..core.errors import ToolchainError, invalid
+from ..core.errors import invalid
 from ..core.plan import Comparison, Plan, unordered
 from ..core.task import Task
 from .answers import Record, flag, texts
 from .client import Call
-from .resource import Resource, ResourceOperation, State, require_names
+from .resource import (
+    STATE,
+    Objects,
+    Reference,
+    Renameable,
+    State,
+    require_names,
+    target_name,
+)
+from .steps import ResourceOperation
+
+#: The options of C(analysis_module) without the connection.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "project": {"type": "str", "required": True},
+    "name": {"type": "str", "required": True},
+    "new_name": {"type": "str"},
+    "allow_all": {"type": "bool"},
+    "paths": {"type": "list", "elements": "str"},
+    "state": STATE,
+}
 
 
 @dataclass(frozen=True)
-class Module(Resource):
-    """A module by project and name; C(name) is the old one where it is renamed."""
+class Module(Renameable):
+    """A module by project and name."""
 
     noun: ClassVar[str] = "module"
     comparisons: ClassVar[Mapping[str, Comparison]] = {"paths": unordered}
 
     project: str
-    name: str
 
     @property
     def listing(self) -> Call:
         return Call("modules", {"project": self.project})
 
-    def select(self, records: Sequence[Record]) -> State | None:
-        by_name = {record.get("name"): record for record in records}
-        target = self.name if self.desired is None else self.desired["name"]
-        if target != self.name and target in by_name and self.name in by_name:
-            raise ToolchainError(
-                "conflict",
-                f"renaming {self.title} to '{target}': there is a module of that name already",
-            )
-        found = by_name.get(self.name) or by_name.get(target)
-        return None if found is None else state_of(self.project, found)
+    @property
+    def needs(self) -> frozenset[Reference]:
+        return frozenset({("projects", self.project)})
+
+    def objects(self, records: Sequence[Record]) -> Objects:
+        return objects(records, self.project)
 
     def call(self, plan: Plan) -> Call:
         if plan.action == "delete":
@@ -67,23 +81,25 @@ class ModuleOperation(ResourceOperation):
 
 def wanted(options: Mapping[str, Any]) -> Module:
     """The module that the options of C(analysis_module) ask for."""
-    require_names(options, "project", "name", "new_name")
-    project, name, new_name = options["project"], options["name"], options.get("new_name")
+    require_names(options, "project")
+    project, name = options["project"], options["name"]
     title = f"the module '{name}' of the project '{project}'"
-    if options.get("state") == "absent":
-        if new_name is not None:
-            raise invalid(f"{title}: new_name contradicts the state absent")
-        return Module(title, None, project, name)
     desired = {
         "project": project,
-        "name": name if new_name is None else new_name,
+        "name": target_name(options, title),
         "allow_all": options.get("allow_all"),
         "paths": options.get("paths"),
     }
-    return Module(title, desired, project, name)
+    absent = options.get("state") == "absent"
+    return Module(title, None if absent else desired, name, project)
 
 
-def state_of(project: str, record: Record) -> dict[str, Any]:
+def objects(records: Sequence[Record], project: str) -> dict[Hashable, State]:
+    """The modules of a project by their names."""
+    return {record["name"]: _state_of(project, record) for record in records if "name" in record}
+
+
+def _state_of(project: str, record: Record) -> dict[str, Any]:
     """A module in the words of the options; some servers do not show C(allowAll) (server fact)."""
     state: dict[str, Any] = {"project": project, "name": record["name"]}
     if "allowAll" in record:

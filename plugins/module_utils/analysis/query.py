@@ -72,16 +72,21 @@ def require_one_build(text: str) -> None:
 
 def names_build(value: str, builds: Sequence[Mapping[str, Any]]) -> bool:
     """Whether a value of C(build) stands for one of the builds, or for all of them."""
-    text = _unquoted(value.removeprefix("+")).casefold()
+    text = build_name(value).casefold()
     names = [str(each.get("name")).casefold() for each in builds]
     if value.startswith("+"):
         return text in names
     numbers = [str(each.get("id")) for each in builds]
-    return text in _ANY_BUILD or text in numbers or any(text in name for name in names)
+    if text in _ANY_BUILD or text in numbers:
+        return True
+    pattern = re.compile(".*".join(map(re.escape, text.split("*"))))
+    return any(pattern.search(name) for name in names)
 
 
-def _unquoted(value: str) -> str:
-    return value[1:-1] if len(value) > 1 and value[0] == value[-1] in "'\"" else value
+def build_name(value: str) -> str:
+    """The name, or the part of one, that a value of C(build) stands for."""
+    text = value.removeprefix("+")
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] in "'\"" else text
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:

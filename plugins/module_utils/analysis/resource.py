@@ -1,26 +1,32 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What all objects of the server have in common: read, compare, write what differs, read back."""
+"""What all objects of the server have in common: how they are found, compared and written."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from ..core.errors import ToolchainError, invalid
 from ..core.plan import Change, Comparison, Plan, plan
-from ..core.task import Task
 from .answers import Record
 from .client import Call, Client
 
-State = Mapping[str, Any]
-_DOING = {"create": "creating", "update": "updating", "delete": "deleting"}
+#: An object in the words of the options; C(readonly) marks what is built in.
+State: TypeAlias = Mapping[str, Any]
+#: Objects of a kind by what tells them apart: a name, or more than one where that is not enough.
+Objects: TypeAlias = Mapping[Hashable, State]
+#: An object that others cannot do without: kind, as the option of C(analysis_config), and name.
+Reference: TypeAlias = tuple[str, str]
+
+DOING = {"create": "creating", "update": "updating", "delete": "deleting"}
+STATE: dict[str, Any] = {"type": "str", "choices": ["present", "absent"], "default": "present"}
 
 
 @dataclass(frozen=True)
 class Resource(ABC):
-    """One object as it is wanted. It knows the server's words for it and sends nothing itself.
+    """One object as it is wanted. It knows the server's words for it.
 
     :param title: the object in messages, as C(the role 'x')
     :param desired: the wanted fields in the words of the options, C(None) for "absent";
@@ -36,19 +42,83 @@ class Resource(ABC):
 
     @property
     @abstractmethod
+    def key(self) -> Hashable:
+        """By what it is found among :meth:`objects`."""
+
+    @property
+    @abstractmethod
     def listing(self) -> Call:
-        """The read whose records hold the object, if it is there."""
+        """The smallest read whose records hold the object, if it is there."""
 
     @abstractmethod
-    def select(self, records: Sequence[Record]) -> State | None:
-        """The object among the records, in the words of the options.
-
-        Fields that the server does not show are left out; C(readonly) marks what is built in.
-        """
+    def objects(self, records: Sequence[Record]) -> Objects:
+        """The objects that the records are. Fields that the server does not show are left out."""
 
     @abstractmethod
     def call(self, plan: Plan) -> Call:
         """The write that a plan stands for; C(invalid) where the options are not enough for it."""
+
+    @property
+    def needs(self) -> frozenset[Reference]:
+        """The objects that it refers to."""
+        return frozenset()
+
+    def find(self, objects: Objects) -> State | None:
+        """The object, if it is among these."""
+        return objects.get(self.key)
+
+    def write(self, client: Client, what: str, plan: Plan) -> None:
+        """Send what a plan stands for."""
+        client.ask(what, self.call(plan))
+
+    def left(self, current: State | None) -> Plan:
+        """What is still to be done after a write."""
+        return compare(self, current)
+
+    def again(self, done: Plan, left: Plan) -> tuple[Plan, ...]:
+        """Further writes where the last one (C(done)) was accepted and left something (C(left)).
+
+        None where another try would be of no use.
+        """
+        return ()
+
+
+@dataclass(frozen=True)
+class Renameable(Resource):
+    """An object that may get another name; C(name) is the old one."""
+
+    name: str
+
+    @property
+    def key(self) -> Hashable:
+        return self.name
+
+    @property
+    def target(self) -> str:
+        """The name that it is to have."""
+        return self.name if self.desired is None else str(self.desired["name"])
+
+    def find(self, objects: Objects) -> State | None:
+        """The object under its old name, or under the new one where it has it already."""
+        old, new = objects.get(self.name), objects.get(self.target)
+        if self.target != self.name and old is not None and new is not None:
+            raise ToolchainError(
+                "conflict",
+                f"renaming {self.title} to '{self.target}': there is a {self.noun} of that name"
+                " already",
+            )
+        return old or new
+
+
+def target_name(options: Mapping[str, Any], title: str) -> str:
+    """The name that an object is to have; C(invalid) for a new name of what is to be absent."""
+    require_names(options, "name", "new_name")
+    name, new_name = options["name"], options.get("new_name")
+    if new_name is None:
+        return str(name)
+    if options.get("state") == "absent":
+        raise invalid(f"{title}: new_name contradicts the state absent")
+    return str(new_name)
 
 
 def require_names(options: Mapping[str, Any], *names: str) -> None:
@@ -86,87 +156,13 @@ def hidden(resource: Resource, current: State | None) -> dict[str, Any]:
     }
 
 
-def refuse_read_only(resource: Resource, found: Plan) -> None:
-    """Fail for a change to an object that the server marks as read-only."""
-    if found.changed and found.before.get("readonly") is True:
+def refuse_impossible(resource: Resource, found: Plan) -> None:
+    """Fail for a change to what the server marks as read-only, and for one that lacks options."""
+    if not found.changed:
+        return
+    if found.before.get("readonly") is True:
         raise ToolchainError(
             "permission",
-            f"{_DOING[found.action]} {resource.title}: it is read-only on the server",
+            f"{DOING[found.action]} {resource.title}: it is read-only on the server",
         )
-
-
-def not_kept(changes: Iterable[Change]) -> str:
-    """The names of fields that still differ, those of entries of a mapping as C(field.entry)."""
-    names: list[str] = []
-    for change in changes:
-        if isinstance(change.after, Mapping) and isinstance(change.before, Mapping):
-            differing = [key for key in change.after if change.before.get(key) != change.after[key]]
-            names += [f"{change.field}.{key}" for key in differing]
-        else:
-            names.append(change.field)
-    return ", ".join(names)
-
-
-class ResourceOperation:
-    """Bring one object into the wanted state: read, write once, read what came of it."""
-
-    def __init__(self, task: Task, resource: Resource) -> None:
-        self._task, self._resource = task, resource
-        self._client = Client(task)
-
-    def plan(self) -> Plan:
-        current = self._read()
-        found = compare(self._resource, current)
-        refuse_read_only(self._resource, found)
-        if found.changed:
-            self._resource.call(found)  # what it lacks is to be said in check mode too
-        unseen = hidden(self._resource, current)
-        if unseen:
-            self._task.warn(
-                f"The server does not show {', '.join(unseen)} of {self._resource.title}:"
-                " whether it differs is not known; it is written only together with other changes."
-            )
-        return self._returning(found, found.after)
-
-    def apply(self, plan: Plan) -> Mapping[str, Any]:
-        what = f"{_DOING[plan.action]} {self._resource.title}"
-        try:
-            self._client.ask(what, self._resource.call(plan))
-        except ToolchainError as error:
-            if not error.unanswered:
-                raise
-            return self._settle(error)
-        return self._confirm(what)
-
-    def _read(self) -> State | None:
-        what = f"reading {self._resource.title}"
-        return self._resource.select(self._client.ask(what, self._resource.listing))
-
-    def _confirm(self, what: str) -> Mapping[str, Any]:
-        """Read back: a server accepts without a word, and may ignore a part."""
-        current = self._read()
-        left = compare(self._resource, current)
-        if not left.changed:
-            return self._returning(left, current or {}).result
-        reason = {
-            "create": "the server accepted it, but does not show the object",
-            "update": f"the server accepted it, but did not keep {not_kept(left.changes)}",
-            "delete": "the server accepted it, but the object is still there",
-        }[left.action]
-        raise ToolchainError("rejected", f"{what}: {reason}")
-
-    def _settle(self, lost: ToolchainError) -> Mapping[str, Any]:
-        """After a write whose answer got lost: only the server can say what became of it."""
-        try:
-            current = self._read()
-        except ToolchainError:
-            raise lost from None
-        left = compare(self._resource, current)
-        if left.changed:
-            raise lost
-        return self._returning(left, current or {}).result
-
-    def _returning(self, found: Plan, state: State) -> Plan:
-        if self._resource.desired is None:
-            return found
-        return found.returning(**{self._resource.noun: dict(state)})
+    resource.call(found)

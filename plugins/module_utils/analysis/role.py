@@ -6,7 +6,7 @@ Actions: C(roles), C(create_role), C(update_role_permissions), C(delete_role).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,9 +16,19 @@ from ..core.task import Task
 from . import permissions
 from .answers import Record, entries, flag
 from .client import Call
-from .resource import Resource, ResourceOperation, State, require_names
+from .resource import STATE, Objects, Resource, State, require_names
+from .steps import ResourceOperation
 
 _TRANSITIONS = "allowed_status_transitions"
+_TRANSITION = {"from": {"type": "str", "required": True}, "to": {"type": "str", "required": True}}
+#: The options of C(analysis_role) without the connection.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "name": {"type": "str", "required": True},
+    "permissions": {"type": "dict"},
+    **{name: {"type": "bool"} for name in permissions.WRITTEN},
+    _TRANSITIONS: {"type": "list", "elements": "dict", "options": _TRANSITION},
+    "state": STATE,
+}
 
 
 @dataclass(frozen=True)
@@ -34,6 +44,10 @@ class Role(Resource):
     name: str
 
     @property
+    def key(self) -> Hashable:
+        return self.name
+
+    @property
     def listing(self) -> Call:
         """Names that contain the text: what C(search) means is not written down.
 
@@ -43,9 +57,11 @@ class Role(Resource):
         search = None if self.name.startswith("+") else self.name
         return Call("roles", {"search": search})
 
-    def select(self, records: Sequence[Record]) -> State | None:
-        found = next((each for each in records if each.get("name") == self.name), None)
-        state = None if found is None else state_of(found)
+    def objects(self, records: Sequence[Record]) -> Objects:
+        return objects(records)
+
+    def find(self, objects: Objects) -> State | None:
+        state = super().find(objects)
         self._refuse_unknown((state or {}).get("permissions", {}))
         return state
 
@@ -98,7 +114,12 @@ def wanted(options: Mapping[str, Any]) -> Role:
     return Role(f"the role '{name}'", None if absent else desired, name)
 
 
-def state_of(record: Record) -> dict[str, Any]:
+def objects(records: Sequence[Record]) -> dict[Hashable, State]:
+    """Roles by their names."""
+    return {record["name"]: _state_of(record) for record in records if "name" in record}
+
+
+def _state_of(record: Record) -> dict[str, Any]:
     """A role in the words of the options, without the lists where the server shows neither."""
     state: dict[str, Any] = {"name": record["name"]}
     if "permissions" in record or "statusPermissions" in record:

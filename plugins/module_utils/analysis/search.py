@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from ..core.errors import ToolchainError, invalid
 from ..core.task import Task
-from . import query
+from . import answers, query
 from .answers import Record
 from .client import Call, Client
 
@@ -87,16 +87,18 @@ class Found:
     @property
     def complete(self) -> bool:
         """Whether this is every match; a list as long as its limit may be cut."""
-        if self.total is not None:
-            return len(self.issues) >= self.total
         limit = self.question.limit
-        return not self.issues if limit is None else len(self.issues) < limit
+        short = not self.issues if limit is None else len(self.issues) < limit
+        if self.total is None:
+            return short
+        # Whether a server counts folded issues once or one by one is not documented.
+        one_by_one = sum(map(count, self.issues))
+        return len(self.issues) >= self.total or (short and one_by_one == self.total)
 
     @property
     def warnings(self) -> list[str]:
         """What the server says about the query, as that it does not know a keyword."""
-        said = (self.summary or {}).get("warnings")
-        return [str(each) for each in said] if isinstance(said, list) else []
+        return answers.warnings(self.summary or {})
 
     @property
     def folded(self) -> bool:
@@ -166,7 +168,8 @@ class Search:
         )
         if not query.names_build(named[0], builds):
             raise ToolchainError(
-                "not_found", f"{question.what}: the project has no build {named[0]}"
+                "not_found",
+                f"{question.what}: the project has no build {query.build_name(named[0])}",
             )
 
 

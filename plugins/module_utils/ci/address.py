@@ -30,6 +30,9 @@ def job_of(given: object, base_url: str) -> Job:
     :param given: C(folder/job), a list of names (one for each level) or an address on the server
     :param base_url: base address of the server, without a trailing slash
     """
+    names = list(given) if isinstance(given, (list, tuple)) else [given]
+    if any(isinstance(name, (bool, bytes)) or not isinstance(name, (str, int)) for name in names):
+        raise invalid("job is a text or a list of texts: give folder/job, a list of names or a URL")
     if isinstance(given, (list, tuple)):
         return _of_names([str(name) for name in given])
     text = str(given).strip()

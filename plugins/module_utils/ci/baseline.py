@@ -34,12 +34,18 @@ def of_option(required: Any) -> tuple[dict[str, str | None], list[str]]:
     else:
         raise invalid("required is neither a list of name and version nor a dict of them")
     wrong = [
-        name for name, version in pairs if not isinstance(version, (str, int, float, type(None)))
+        name
+        for name, version in pairs
+        if isinstance(version, bool) or not isinstance(version, (str, int, float, type(None)))
     ]
     if wrong:
         raise invalid(f"required: the version of {', '.join(map(str, wrong))} is not a text")
     numbers = [str(name) for name, version in pairs if isinstance(version, float)]
-    return {str(name): _wanted(version) for name, version in pairs}, numbers
+    found: dict[str, str | None] = {}
+    for name, version in pairs:
+        if found.setdefault(str(name), _wanted(version)) != _wanted(version):
+            raise invalid(f"required: {name} is there twice, with different versions")
+    return found, numbers
 
 
 def of_lock(text: str, file: str) -> dict[str, str | None]:

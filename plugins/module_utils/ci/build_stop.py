@@ -63,6 +63,12 @@ class BuildStop:
             )
         shown = object_of(answer)
         number = builds.number_of(shown.get("number", self._segment))
+        if number is None:
+            raise answer.error("protocol", "the server does not tell the number of the build")
+        if not builds.tells_end(shown):
+            query = {"tree": builds.SUMMARIES}
+            listed = self._server.read(self._what, f"{self._job.path}/api/json", query=query)
+            shown = {**builds.summary(listed, number), **shown}
         self._watch.take_build({**shown, "number": number}, answer)
         if self._watch.over:
             return unchanged(self._values())
@@ -72,14 +78,20 @@ class BuildStop:
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         started = self._paces(float(self._params["wait_timeout"]), 1)
-        methods = self._methods()
-        for place, method in enumerate(methods):
-            last = place == len(methods) - 1
-            if not self._send(method, last=last):
-                continue
+        *first, last = self._methods()
+        told = False
+        for method in (*first, last):
+            known = self._send(method)
+            told = told or known
+            if method == last and not told:
+                raise self._unknown(method)
             if not self._params["wait"]:
                 break
-            left = started.left if last else min(float(self._params["grace"]), started.left)
+            if method != last and not known:
+                continue
+            left = started.left
+            if method != last:
+                left = min(float(self._params["grace"]), left)
             if self._ends_within(left):
                 return self._values()
             if started.left <= 0:
@@ -93,22 +105,19 @@ class BuildStop:
         first = stopping.METHODS.index(self._params["method"])
         return stopping.METHODS[first : None if self._params["escalate"] else first + 1]
 
-    def _send(self, method: str, *, last: bool) -> bool:
-        """Send one method; false where the server does not have it and there is more to try."""
+    def _send(self, method: str) -> bool:
+        """Send one method; false where the server does not have it."""
         number = self._watch.number
         if number is None:
             raise AssertionError("apply follows plan")
         what = f"{self._what} by {method}"
         try:
             path = build_path(self._job, number)
-            known = stopping.send(self._server, what, path, method)
+            return stopping.send(self._server, what, path, method)
         except ToolchainError as error:
             if not stopping.is_lost(error) or not self._read_back():
                 raise
             return True
-        if not known and last:
-            raise self._unknown(method)
-        return known
 
     def _read_back(self) -> bool:
         """Whether the build ends although the answer to its stop was lost."""

@@ -10,9 +10,10 @@ from typing import Any
 
 from ..core.errors import ToolchainError
 from ..core.transport import Transport
+from ..core.wire import Answer
 from . import parameters
 from .address import Job, build_path, same_job
-from .client import object_of
+from .client import object_of, objects, part
 
 #: The server lists this many newest builds as C(builds); more only as C(allBuilds).
 NEWEST = 100
@@ -20,6 +21,10 @@ _ACTIONS = "actions[parameters[name,value],causes[userId]]"
 BUILD_FIELDS = (
     "number,queueId,building,inProgress,result,duration,estimatedDuration,timestamp," + _ACTIONS
 )
+#: What the newest builds of a job are read with in place of one of them.
+SUMMARIES = f"allBuilds[{BUILD_FIELDS}]{{0,{NEWEST}}}"
+#: No number of the server is higher: it counts in 64 bits.
+_HIGHEST = 1 << 63
 _NUMBERS = ("number", "queueId", "duration", "estimatedDuration", "timestamp", "id")
 _SWITCHES = ("building", "inProgress", "cancelled", "stuck")
 _ITEM_FIELDS = f"id,why,task[url],{_ACTIONS}"
@@ -37,7 +42,7 @@ class State:
 
     :param builds: newest first
     :param item: the queue item that the job names
-    :param in_queue: whether it may have items in the queue; a server need not tell
+    :param in_queue: whether it may have items in the queue; C(queue_told): whether the server tells
     :param next_number: the lowest number that a build which is started now can have
     """
 
@@ -45,6 +50,7 @@ class State:
     builds: list[dict[str, Any]]
     item: Mapping[str, Any] | None
     in_queue: bool
+    queue_told: bool
     next_number: int
     buildable: bool
 
@@ -77,14 +83,15 @@ def read_job(
     shown = object_of(answer)
     if "jobs" in shown:
         raise ToolchainError("rejected", f"{what}: '{job.name}' is a folder, not a job")
-    named = shown.get("queueItem")
-    item = typed(named) if isinstance(named, Mapping) else None
+    named = part(shown.get("queueItem"))
+    item = typed(named) if number_of(named.get("id")) is not None else None
     known = listed(shown, tree)
     return State(
         parameters.definitions_of(shown),
         known[:lookback],
         item,
         item is not None or truth(shown.get("inQueue", True)),
+        "inQueue" in shown,
         max([number_of(shown.get("nextBuildNumber")) or 1, *(b["number"] + 1 for b in known)]),
         shown.get("buildable") is not False,
     )
@@ -93,8 +100,8 @@ def read_job(
 def listed(shown: Mapping[str, Any], wanted: str = "builds") -> list[dict[str, Any]]:
     """The builds of a job, newest first; a server that does not follow C(tree) may show all."""
     found = shown.get(wanted) or shown.get("builds") or shown.get("allBuilds") or []
-    every = [typed(build) for build in found if isinstance(build, Mapping)]
-    known = [build for build in every if build.get("number") is not None]
+    known = [typed(build) for build in objects(found)]
+    known = [build for build in known if build.get("number") is not None]
     return sorted(known, key=lambda build: int(build["number"]), reverse=True)
 
 
@@ -104,8 +111,9 @@ def whole_builds(
     """The builds of a job with results and parameters, newest first, down to the number C(since).
 
     A server that does not follow C(tree) lists them without: those are read one by one, when they
-    are asked for.
+    are asked for. One that knows the written interface alone shows results in C(allBuilds) only.
     """
+    whole: dict[int, dict[str, Any]] | None = None
     for place, build in enumerate(state.builds):
         if build["number"] < since:
             return
@@ -114,8 +122,17 @@ def whole_builds(
             answer = server.read(what, path, query=query, expect=(200, 404))
             if answer.status == 404:
                 continue
-            state.builds[place] = typed({**build, **object_of(answer), "number": build["number"]})
+            found = typed({**build, **object_of(answer), "number": build["number"]})
+            if not tells_end(found):
+                whole = _summaries(server, what, job) if whole is None else whole
+                found = {**whole.get(build["number"], {}), **found}
+            state.builds[place] = found
         yield state.builds[place]
+
+
+def _summaries(server: Transport, what: str, job: Job) -> dict[int, dict[str, Any]]:
+    answer = server.read(what, f"{job.path}/api/json", query={"tree": SUMMARIES})
+    return {build["number"]: build for build in listed(object_of(answer), "allBuilds")}
 
 
 def queued_items(server: Transport, what: str, job: Job, state: State) -> list[Mapping[str, Any]]:
@@ -127,7 +144,7 @@ def queued_items(server: Transport, what: str, job: Job, state: State) -> list[M
     items = queue(server, what, _ITEM_FIELDS)
     if items is None:
         return [] if state.item is None else [state.item]
-    return [item for item in items if same_job((item.get("task") or {}).get("url"), job)]
+    return [item for item in items if same_job(part(item.get("task")).get("url"), job)]
 
 
 def queue(
@@ -146,7 +163,8 @@ def queue(
     )
     if answer.status != 200:
         return None
-    return [typed(item) for item in object_of(answer).get("items") or [] if item]
+    items = [typed(item) for item in objects(object_of(answer).get("items"))]
+    return [item for item in items if item.get("id") is not None]
 
 
 def number_of(value: object) -> int | None:
@@ -154,9 +172,10 @@ def number_of(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
-        return int(value)
+        number = int(value)
     except (ValueError, OverflowError):
         return None
+    return number if abs(number) <= _HIGHEST else None
 
 
 def truth(value: object) -> bool:
@@ -170,6 +189,25 @@ def typed(shown: Mapping[str, Any]) -> dict[str, Any]:
     found.update({name: number_of(found[name]) for name in _NUMBERS if name in found})
     found.update({name: truth(found[name]) for name in _SWITCHES if name in found})
     return found
+
+
+def tells_end(build: Mapping[str, Any]) -> bool:
+    """Whether it can be seen from a build that it has ended."""
+    return "building" in build or "result" in build
+
+
+def summary(answer: Answer, number: int) -> dict[str, Any]:
+    """A build in an answer to C(SUMMARIES), for a server whose builds do not tell themselves
+    whether they have ended (written interface, 2.4); C(protocol) where that does not tell either.
+    """
+    for build in listed(object_of(answer), "allBuilds"):
+        if build["number"] == number and tells_end(build):
+            return build
+    raise answer.error(
+        "protocol",
+        f"the server tells neither whether build #{number} runs nor its result, so that it cannot"
+        " be followed",
+    )
 
 
 def is_over(build: Mapping[str, Any]) -> bool:
@@ -218,5 +256,8 @@ def not_begun(item: int | None, values: Mapping[str, str]) -> dict[str, Any]:
 def _iso(milliseconds: object) -> str | None:
     if not isinstance(milliseconds, (int, float)):
         return None
-    at = datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+    try:
+        at = datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+    except (OverflowError, OSError, ValueError):
+        return None
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")

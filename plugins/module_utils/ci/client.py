@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..core import errors
@@ -22,14 +22,26 @@ def server_of(task: Task) -> Transport:
     return task.transport(describe=describe, crumbs=True)
 
 
-def hide_secrets(task: Task, values: Mapping[str, Any]) -> None:
-    """Keep values out of all output whose names say that they are secret; what is shorter than a
-    secret can be (C(true), a port) is left alone, as it would be masked in every other text.
+def hide_secrets(task: Task, values: Any) -> list[str]:
+    """Keep values out of all output whose names say that they are secret, at any depth; gives them.
+    What is shorter than a secret can be (C(true), a port) is left alone, as it would be masked in
+    every other text.
     """
-    for name, value in values.items():
-        is_text = isinstance(value, str) and len(value) >= _SHORTEST_SECRET
-        if is_text and _SECRET_NAME.search(name):
-            task.hide(value)
+    found = list(_secrets_in(values))
+    for secret in found:
+        task.hide(secret)
+    return found
+
+
+def _secrets_in(values: Any, named_so: bool = False) -> Iterator[str]:
+    if isinstance(values, Mapping):
+        for name, value in values.items():
+            yield from _secrets_in(value, _SECRET_NAME.search(str(name)) is not None)
+    elif isinstance(values, list):
+        for value in values:
+            yield from _secrets_in(value, named_so)
+    elif named_so and isinstance(values, str) and len(values) >= _SHORTEST_SECRET:
+        yield values
 
 
 def object_of(answer: Answer) -> Mapping[str, Any]:
@@ -38,6 +50,16 @@ def object_of(answer: Answer) -> Mapping[str, Any]:
     if not isinstance(shown, Mapping):
         raise answer.error("protocol", "the server answered with JSON, but not with an object")
     return shown
+
+
+def part(value: object) -> Mapping[str, Any]:
+    """An object inside an answer, empty where something else is there."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def objects(value: object) -> list[Mapping[str, Any]]:
+    """The objects of a list inside an answer, none where something else is there."""
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
 def describe(answer: Answer) -> str:

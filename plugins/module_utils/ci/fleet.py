@@ -16,7 +16,7 @@ from ..core.transport import Transport
 from ..core.wire import Answer
 from . import builds
 from .address import Job
-from .client import object_of
+from .client import object_of, part
 from .waiting import Voice, Watch, is_passing, patience
 
 _WHAT = "waiting for builds"
@@ -121,7 +121,7 @@ class Fleet:
         whole = [build for build in listed if "result" in build]
         numbers = {build["number"]: build for build in whole}
         items = {build.get("queueId"): build for build in whole}
-        waiting = shown.get("queueItem") or {}
+        waiting = part(shown.get("queueItem"))
         lost = []
         for follower in group.open:
             watch = follower.watch

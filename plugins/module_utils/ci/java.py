@@ -20,13 +20,13 @@ class Row:
     """What holds from a release on, up to the next row of its line.
 
     :param java: the versions of the written interface, C(None) where it does not have the row
-    :param vendor: those of the Java support policy on jenkins.io (server facts, CI 2.6), C(None)
-        where the policy says the same
-    :param lts: the first long-term release, C(None) where there is none
+    :param vendor: those of the Java support policy on jenkins.io (server facts, CI 2.6; the newest
+        long-term line is in the upgrade guide there), C(None) where the vendor says the same
+    :param lts: the first long-term release
     """
 
     weekly: str
-    lts: str | None
+    lts: str
     java: tuple[int, ...] | None
     vendor: tuple[int, ...] | None = None
 
@@ -36,10 +36,11 @@ class Row:
         return self.java is not None and self.vendor is not None
 
 
-#: Newest first. What the written interface lacks comes from the vendor's policy: the two newest
-#: rows, and the long-term release 2.426.1, which did not exist yet ("none").
+#: Newest first. What the written interface lacks comes from the vendor: the three newest rows, and
+#: the long-term release 2.426.1, which did not exist yet ("none").
 TABLE: tuple[Row, ...] = (
-    Row("2.545", None, None, (21, 25)),
+    Row("2.545", "2.555.1", None, (21, 25)),
+    Row("2.534", "2.541.1", None, (17, 21, 25)),
     Row("2.463", "2.479.1", None, (17, 21)),
     Row("2.419", "2.426.1", (11, 17, 21)),
     Row("2.357", "2.361.1", (11, 17)),
@@ -69,8 +70,7 @@ def _row_of(release: str) -> Row:
         )
     numbers = _numbers(release)
     for row in TABLE:
-        first = row.weekly if len(numbers) == 2 else row.lts
-        if first is not None and numbers >= _numbers(first):
+        if numbers >= _numbers(row.weekly if len(numbers) == 2 else row.lts):
             return row
     raise invalid(f"the release {release} is older than the table, which begins with 2.164")
 

@@ -14,7 +14,7 @@ from ..core.wire import Answer, unreadable
 from . import builds, config_drift, markup, parameters
 from .address import job_of
 from .build_stop import build_segment
-from .client import object_of, server_of
+from .client import object_of, objects, server_of
 
 #: What is read of each build of a list (written interface, 2.4).
 FIELDS = (
@@ -32,6 +32,8 @@ FIELDS = (
     "url",
 )
 _PARAMETERS = "actions[parameters[*]]"
+#: Return values that are null where they were not asked for.
+_RETURNED = ("job", "builds", "build", "config_xml", "value")
 #: Server fact: an expression that gives a text and no element is refused (403).
 _TEXT_OF = re.compile(r"(?:string\((.+)\)|(.+)/text\(\))\Z", re.DOTALL)
 #: How the server refuses an expression that selects no element (403) or several (500).
@@ -58,7 +60,8 @@ class JobInfo:
         self._server = server_of(task)
 
     def plan(self) -> Plan:
-        values = self._of_job() if self._build is None else self._of_build(self._build)
+        values: dict[str, Any] = dict.fromkeys(_RETURNED)
+        values.update(self._of_job() if self._build is None else self._of_build(self._build))
         if self._params["config"] or self._expected is not None:
             values.update(self._configuration())
         return unchanged(values)
@@ -69,19 +72,19 @@ class JobInfo:
     def _of_job(self) -> dict[str, Any]:
         shown = self._read(self._job.path, self._query(self._params["tree"]))
         name = "allBuilds" if self._params["all_builds"] else "builds"
-        listed = shown.get(name) if self._params["tree"] is not None else None
-        values: dict[str, Any] = {"job": shown}
+        listed = None
+        if self._params["tree"] is not None:
+            listed = shown.get(name, shown.get("allBuilds"))
         if listed is None and "jobs" not in shown:
             listed = self._read(self._job.path, {"tree": f"{name}[{','.join(FIELDS)}]"}).get(name)
-        values["builds"] = listed or []
-        values["parameters"] = _defaults(shown)
-        return values
+        listed = listed if isinstance(listed, list) else []
+        return {"job": shown, "builds": listed, "parameters": _defaults(shown)}
 
     def _of_build(self, segment: str) -> dict[str, Any]:
         path, tree = f"{self._job.path}/{segment}", self._params["tree"]
         shown = self._read(path, self._query(tree))
-        actions = shown.get("actions") or []
-        has_them = tree is None or any("parameters" in (action or {}) for action in actions)
+        actions = objects(shown.get("actions"))
+        has_them = tree is None or any("parameters" in action for action in actions)
         whole = shown if has_them else self._read(path, {"tree": _PARAMETERS})
         values: dict[str, Any] = {"build": shown, "parameters": parameters.displayed(whole)}
         if self._params["xpath"] is not None:
@@ -92,7 +95,10 @@ class JobInfo:
         return {"tree": tree, "depth": self._params["depth"]}
 
     def _read(self, path: str, query: Mapping[str, Any]) -> Mapping[str, Any]:
-        return object_of(self._answer(f"{path}/api/json", query))
+        shown: Mapping[str, Any] = parameters.masked(
+            object_of(self._answer(f"{path}/api/json", query))
+        )
+        return shown
 
     def _answer(self, path: str, query: Mapping[str, Any]) -> Answer:
         answer = self._server.read(self._what, path, query=query, expect=(200, 404))
@@ -186,7 +192,9 @@ def build_parameters(task: Task) -> dict[str, Any]:
 
 def build_list(task: Task) -> list[dict[str, Any]]:
     """The answer of the lookup C(ci_builds): builds, newest first."""
-    limit = task.params["limit"]
+    limit, fields = task.params["limit"], task.params["fields"]
+    if not fields:
+        raise invalid("fields is empty: name what is to be read of a build")
     if limit is not None and limit < 0:
         raise invalid(f"limit is {limit}: give 0 or more")
     job = job_of(task.params["job"], task.connection.url)
@@ -196,7 +204,9 @@ def build_list(task: Task) -> list[dict[str, Any]]:
     answer = server_of(task).read(
         f"reading the builds of the job '{job.name}'",
         f"{job.path}/api/json",
-        query={"tree": f"{name}[{','.join(task.params['fields'])}]{cut}"},
+        query={"tree": f"{name}[{','.join(fields)}]{cut}"},
     )
     listed = object_of(answer).get(name) or []
-    return [dict(build) for build in listed[:limit]]
+    if not isinstance(listed, list):
+        raise answer.error("protocol", f"the server shows {name}, but not as a list")
+    return [parameters.masked(build) for build in objects(listed)[:limit]]

@@ -53,7 +53,7 @@ class Order:
         self._task, self._server, self._params, self._paces = task, server, params, paces
         for text in secrets_of_url(str(params["job"])):
             task.hide(text)
-        hide_secrets(task, params["parameters"] or {})
+        self._secrets = hide_secrets(task, params["parameters"] or {})
         self.job = job_of(params["job"], task.connection.url)
         self.what = f"building the job '{self.job.name}'"
         self.wanted = parameters.Wanted()
@@ -114,7 +114,7 @@ class Order:
 
     def be_watched(self, pace: Pace, say: Callable[[str], None]) -> None:
         """Begin to wait; each line about it is given to C(say)."""
-        hidden = [Secret(text) for text in self.wanted.secrets]
+        hidden = [Secret(text) for text in (*self._secrets, *self.wanted.secrets)]
         self.watch = self._watch(pace, lambda line: say(mask(line, hidden)))
         self._take_known()
 
@@ -125,7 +125,8 @@ class Order:
         self.asked = True
         user = self._task.connection.username
         trigger = Trigger(self._server, self.job, self.state, self.wanted, user)
-        triggered = trigger.send(self._params["delay"], self._short_pace, wait=wait)
+        limit = float(self._params["wait_timeout"]) if wait else None
+        triggered = trigger.send(self._params["delay"], self._short_pace, wait=limit)
         if triggered.item is None and triggered.number is None:
             self._task.warn(f"{self.what}: the server did not name the queue item of the build")
         self.watch.find = trigger.number

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.errors import ToolchainError, invalid
 from ..core.secret import MASK
+from .client import objects, part
 
 #: What C(tree) asks of a job's definitions.
 DEFINITION_FIELDS = "property[parameterDefinitions[name,type,choices,defaultParameterValue[value]]]"
@@ -69,9 +70,9 @@ def definitions_of(job: Mapping[str, Any]) -> tuple[Definition, ...] | None:
     if not isinstance(properties, list):
         return None
     found: list[Definition] = []
-    for holder in properties:
-        for entry in filter(None, (holder or {}).get("parameterDefinitions") or []):
-            default = entry.get("defaultParameterValue") or {}
+    for holder in objects(properties):
+        for entry in objects(holder.get("parameterDefinitions")):
+            default = part(entry.get("defaultParameterValue"))
             choices = entry.get("choices")
             found.append(
                 Definition(
@@ -192,25 +193,40 @@ def values_of(shown: Mapping[str, Any]) -> dict[str, Any]:
     passwords and files are absent.
     """
     found: dict[str, Any] = {}
-    for action in shown.get("actions") or []:
+    for action in objects(shown.get("actions")):
         values: dict[str, list[Any]] = {}
-        for entry in _entries(action):
+        for entry in objects(action.get("parameters")):
             values.setdefault(str(entry.get("name")), []).append(entry.get("value"))
         found |= {name: each if len(each) > 1 else each[0] for name, each in values.items()}
     return found
 
 
+def masked(shown: Any) -> Any:
+    """What a server shows, password parameters masked wherever they are in it: real servers leave
+    their values out.
+    """
+    if isinstance(shown, list):
+        return [masked(each) for each in shown]
+    if not isinstance(shown, Mapping):
+        return shown
+    found = {name: masked(value) for name, value in shown.items()}
+    if "PasswordParameter" in f"{shown.get('_class')} {shown.get('type')}":
+        default = found.get("defaultParameterValue")
+        if isinstance(default, Mapping) and "value" in default:
+            found["defaultParameterValue"] = {**default, "value": MASK}
+        found.update({name: MASK for name in ("value", "defaultValue") if name in found})
+    return found
+
+
 def displayed(shown: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters of a build for people: a password is masked."""
-    entries = [entry for action in shown.get("actions") or [] for entry in _entries(action)]
     passwords = {
-        str(entry.get("name")) for entry in entries if "Password" in str(entry.get("_class"))
+        str(entry.get("name"))
+        for action in objects(shown.get("actions"))
+        for entry in objects(action.get("parameters"))
+        if "Password" in str(entry.get("_class"))
     }
     return {name: MASK if name in passwords else value for name, value in values_of(shown).items()}
-
-
-def _entries(action: Mapping[str, Any] | None) -> Iterator[Mapping[str, Any]]:
-    yield from filter(None, (action or {}).get("parameters") or [])
 
 
 def equal(sought: Wanted, shown: Mapping[str, Any]) -> bool:

@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..core.errors import invalid
-from ..core.files import replacing
+from ..core.files import replacing, text_of
 from ..core.plan import Plan, unchanged
 from ..core.task import Task
 from . import baseline
 from .plugins import Plugin, reader_of
 
+_LOCK_FILE = "the lock file"
 _NOTHING_BEYOND: dict[str, Any] = {"extra": [], "newer": []}
 
 
@@ -34,7 +35,7 @@ class PluginInfo:
                     " as 1.1: put it into quotes"
                 )
         if self._file is not None and not self._writes:
-            self._locked = baseline.of_lock(_text(self._file), self._file)
+            self._locked = baseline.of_lock(text_of(self._file, _LOCK_FILE), self._file)
             if params["required"] is not None:
                 raise invalid("required and a lock file to check both say what is wanted: give one")
             self._wanted = self._locked
@@ -46,7 +47,7 @@ class PluginInfo:
         if self._file is None or not self._writes:
             return unchanged(values)
         exists = os.path.lexists(self._file)
-        before = _text(self._file) if exists else ""
+        before = text_of(self._file, _LOCK_FILE) if exists else ""
         after = baseline.lock_of(plugins)
         if before == after:
             return unchanged(values, state=before)
@@ -67,13 +68,3 @@ class PluginInfo:
             beyond = baseline.beyond(plugins, self._locked)
         entries = [plugin.as_dict() for plugin in plugins]
         return {"plugins": entries, **baseline.judged(plugins, self._wanted), **beyond}
-
-
-def _text(file: str) -> str:
-    try:
-        with open(file, encoding="utf-8") as opened:
-            return opened.read()
-    except OSError as error:
-        raise invalid(f"the lock file {file} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise invalid(f"the lock file {file} is not UTF-8 text") from None

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..core.task import Task
 from ..core.transport import Transport
-from .client import object_of, server_of
+from .client import object_of, objects, server_of
 from .ssh import CommandLine
 
 _TREE = "plugins[shortName,longName,version,enabled,active,deleted,hasUpdate]"
@@ -70,7 +70,7 @@ def read(server: Transport) -> list[Plugin]:
     entries = object_of(answer).get("plugins")
     if not isinstance(entries, list):
         raise answer.error("protocol", "there is no list of plugins in the answer: check url")
-    return _sorted(_plugin(entry) for entry in entries if entry.get("shortName"))
+    return _sorted(_plugin(entry) for entry in objects(entries) if entry.get("shortName"))
 
 
 def listed(output: str) -> list[Plugin]:
@@ -95,5 +95,5 @@ def _plugin(entry: Mapping[str, Any]) -> Plugin:
     return Plugin(name, title, version, enabled, active, deleted, has_update)
 
 
-def _sorted(plugins: Any) -> list[Plugin]:
+def _sorted(plugins: Iterable[Plugin]) -> list[Plugin]:
     return sorted(plugins, key=lambda plugin: plugin.short_name)

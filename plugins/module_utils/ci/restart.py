@@ -20,7 +20,7 @@ from ..core.plan import Plan, unchanged
 from ..core.task import Task
 from ..core.wire import REDIRECTS, Answer, target
 from . import plugins
-from .client import object_of, server_of
+from .client import object_of, objects, part, server_of
 
 #: Addresses whose answer shows a server that is up; the written interface has the second one alone.
 _LOOKS = (("api/json", "quietingDown"), ("pluginManager/api/json", "plugins[shortName]"))
@@ -221,13 +221,12 @@ class Restart:
         except ToolchainError:
             self._tells_builds = False
             return []
-        executors = [
-            executor
-            for computer in shown.get("computer") or []
+        names = [
+            part(executor.get("currentExecutable")).get("fullDisplayName")
+            for computer in objects(shown.get("computer"))
             for kind in ("executors", "oneOffExecutors")
-            for executor in computer.get(kind) or []
+            for executor in objects(computer.get(kind))
         ]
-        names = [(each.get("currentExecutable") or {}).get("fullDisplayName") for each in executors]
         return sorted(str(name) for name in names if name)
 
     def _tell(self, line: str) -> None:

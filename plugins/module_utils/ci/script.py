@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from typing import Any
 
 from ..core import errors
 from ..core.errors import ToolchainError, invalid
+from ..core.files import text_of
 from ..core.plan import Plan, unchanged
 from ..core.task import Task
 from . import plain, wrapper
@@ -32,7 +32,8 @@ class ScriptOperation:
 
     def __init__(self, task: Task) -> None:
         params = task.params
-        self._script = params["script"] if params["src"] is None else _text_of(params["src"])
+        src: str | None = params["src"]
+        self._script = params["script"] if src is None else text_of(src, "the script")
         self._unless: str | None = params["unless"]
         self._arguments: Mapping[str, Any] = params["arguments"] or {}
         hide_secrets(task, self._arguments)
@@ -90,16 +91,6 @@ class ScriptOperation:
                 " of a script that came to its end"
             )
         return ended
-
-
-def _text_of(src: str) -> str:
-    try:
-        with open(src, encoding="utf-8") as file:
-            return file.read()
-    except OSError as error:
-        raise invalid(f"the script {src} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise invalid(f"the script {os.path.basename(src)} is not UTF-8 text") from None
 
 
 def _pattern(given: str | None) -> re.Pattern[str] | None:

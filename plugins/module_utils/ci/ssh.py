@@ -35,6 +35,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
 _NO_CONNECTION = 255
 #: Server fact: exit codes of a command; all others are a failure of the command itself.
 _KINDS: dict[int, Kind] = {6: "permission", 7: "auth"}
+#: Exit codes of a command that the server did not begin: bad arguments, and those above.
+_NOT_BEGUN = (2, *_KINDS)
 _NAME = re.compile(r"(?!-)[^\s\"'`$\\;&<>|(){}/]+")
 #: Words of the client, the kind that they stand for, and what to do; no command was sent then.
 _REFUSALS: tuple[tuple[str, Kind, str], ...] = (
@@ -106,7 +108,7 @@ class CommandLine:
         done = Command(what, output, endpoint)
         if code == _NO_CONNECTION:
             raise self._refusal(done, said, reads)
-        if not reads:
+        if not reads and code not in _NOT_BEGUN:
             self._task.accounting.add(acknowledged=1)
         if code != 0:
             detail = f" {said}" if said else ""

@@ -22,15 +22,18 @@ from ..core.wire import Answer, is_login_page
 from . import parameters
 from .address import Job
 from .builds import State, queued_items, read_job, whole_builds
+from .client import objects
 from .stopping import is_lost
 from .waiting import patience
 
 _ITEM = re.compile(r"(?:^|/)queue/item/(\d+)/?$")
 #: How many builds are looked at for our own.
 _LOOKBACK = 50
-#: How often, and how long at most (seconds), a build is looked for whose answer was lost; how often
-#: where the answer says that there is none.
+#: How often, and how long at most (seconds), a build is looked for whose answer was lost: longer
+#: than a quiet period where the server does not tell what is in the queue. How often where the
+#: answer says that there is none.
 _LOOKS = 5
+_LOOKS_WITHOUT_QUEUE = 8
 _LOOKS_IF_REFUSED = 2
 _LOOKING = 30.0
 _WRONG_PARAMETERS = re.compile(
@@ -73,29 +76,34 @@ class Trigger:
         self._wanted, self._user = wanted, user
         self._what = f"building the job '{job.name}'"
 
-    def send(self, delay: int | None, pace: Callable[[float], Pace], *, wait: bool) -> Triggered:
+    def send(
+        self, delay: int | None, pace: Callable[[float], Pace], *, wait: float | None
+    ) -> Triggered:
         """Start the build.
 
         :param delay: quiet period in seconds, C(None) for the job's own
         :param pace: makes the pauses of a search for a lost answer, given its longest duration
-        :param wait: whether the build has to be known: a server need not name it
+        :param wait: most seconds until the build is known, which a server need not name; C(None):
+            it need not be known
         """
         try:
             answer = self._post(delay)
         except ToolchainError as error:
             if is_lost(error):
-                return self._found_or(error, pace(_LOOKING))
+                looks = _LOOKS if self._state.queue_told else _LOOKS_WITHOUT_QUEUE
+                return self._found_or(error, pace(_LOOKING), looks)
             raise self._refusal(error) from None
         location = answer.headers.get("Location", "")
         found = _ITEM.search(urlsplit(location).path)
         if found is not None:
             return Triggered(int(found[1]), folded=answer.status in (302, 303))
         if answer.status == 302:
-            return self._found_or(self._refused(answer, location), pace(_LOOKING), refused=True)
-        if not wait:
+            refused = self._refused(answer, location)
+            return self._found_or(refused, pace(_LOOKING), _LOOKS_IF_REFUSED)
+        if wait is None:
             return self._look()[0] or Triggered(None)
         unnamed = answer.error("protocol", "the server did not name the queue item of the build")
-        return self._found_or(unnamed, pace(_LOOKING))
+        return self._found_or(unnamed, pace(min(wait, _LOOKING + (delay or 0))))
 
     def number(self) -> int | None:
         """The number of our build as far as the job shows it now, whatever its queue item is."""
@@ -129,15 +137,22 @@ class Trigger:
             )
         )
 
-    def _found_or(self, error: ToolchainError, pace: Pace, refused: bool = False) -> Triggered:
-        """Look for our own build in the queue and among the new builds; never send again."""
-        looks = _LOOKS_IF_REFUSED if refused else _LOOKS
-        while looks > 0:
+    def _found_or(
+        self, error: ToolchainError, pace: Pace, looks: float = float("inf")
+    ) -> Triggered:
+        """Look for our own build in the queue and among the new builds; never send again.
+
+        :param looks: after how many answers of the server it is given up, at the latest with
+            C(pace)
+        """
+        while True:
             found, answered = self._look(patience(pace))
             if found is not None:
                 return found
             looks -= int(answered)
             try:
+                if looks <= 0:
+                    break
                 pace.pause(self._what)
             except TimeUp:
                 break
@@ -174,9 +189,9 @@ class Trigger:
     def _is_ours(self, shown: Mapping[str, Any]) -> bool:
         users = {
             str(cause["userId"]).casefold()
-            for action in shown.get("actions") or []
-            for cause in (action or {}).get("causes") or []
-            if (cause or {}).get("userId")
+            for action in objects(shown.get("actions"))
+            for cause in objects(action.get("causes"))
+            if cause.get("userId")
         }
         mine = self._user is None or not users or self._user.casefold() in users
         return mine and parameters.equal(self._wanted, shown)

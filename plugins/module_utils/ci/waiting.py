@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from ..core.errors import ToolchainError
@@ -19,8 +18,18 @@ from ..core.pace import Pace
 from ..core.transport import Transport
 from ..core.wire import Answer
 from .address import Job, build_path
-from .builds import BUILD_FIELDS, NEWEST, is_over, number_of, truth, typed
-from .client import object_of
+from .builds import (
+    BUILD_FIELDS,
+    NEWEST,
+    SUMMARIES,
+    is_over,
+    number_of,
+    summary,
+    tells_end,
+    truth,
+    typed,
+)
+from .client import object_of, objects, part
 from .console import Console
 
 #: How long an item or build may be unknown to the server before it counts as gone, in seconds.
@@ -167,7 +176,7 @@ class Watch:
             shown = typed(object_of(answer))
             if shown.get("cancelled"):
                 raise answer.error("failed", f"queue item {item} was cancelled before it was built")
-            number = number_of((shown.get("executable") or {}).get("number"))
+            number = number_of(part(shown.get("executable")).get("number"))
             if number is None:
                 self.take_item(shown)
             else:
@@ -178,7 +187,13 @@ class Watch:
         if answer is not None and answer.status == 404:
             self._missing(f"build #{number} is not on the server any more")
         elif answer is not None:
-            self.take_build({**object_of(answer), "number": number}, answer)
+            shown = {**object_of(answer), "number": number}
+            if not tells_end(shown):
+                listed = self._look(f"{self.job.path}/api/json", SUMMARIES)
+                if listed is None:
+                    return
+                shown = {**summary(listed, number), **shown}
+            self.take_build(shown, answer)
             if not self.over and self._voice.due():
                 self._tell()
 
@@ -192,7 +207,7 @@ class Watch:
         if number is not None:
             self._begins(number)
         elif truth(shown.get("inQueue")):
-            self.take_item(shown.get("queueItem") or {})
+            self.take_item(part(shown.get("queueItem")))
         else:
             self._missing(f"queue item {item} is gone without a build: it was probably cancelled")
 
@@ -200,7 +215,7 @@ class Watch:
         """The number of an item's build among those of a job; where they do not name their items,
         that of the build which is ours.
         """
-        listed = [typed(build) for build in shown.get("builds") or [] if build]
+        listed = [typed(build) for build in objects(shown.get("builds"))]
         for build in listed:
             if build.get("queueId") == item:
                 return number_of(build.get("number"))
@@ -272,7 +287,4 @@ def _progress(estimate: tuple[int, float] | None) -> str:
 
 def _server_time(answer: Answer) -> float:
     """Seconds since the epoch by the server's clock (ours where it does not tell)."""
-    try:
-        return parsedate_to_datetime(answer.headers["Date"]).timestamp()
-    except (KeyError, TypeError, ValueError):
-        return time.time()
+    return time.time() if answer.date is None else answer.date.timestamp()

@@ -82,10 +82,10 @@ class Consumer:
             raise invalid("private_key and certificate must be two files")
         for path in (self._key_path, self._certificate_path):
             folder = os.path.dirname(path)
-            if not os.path.isdir(folder) or os.path.isdir(path):
-                raise invalid(
-                    f"{path} cannot be a file: the folder {folder} must be there, and it not"
-                )
+            if not os.path.isdir(folder):
+                raise invalid(f"{path} cannot be made: the folder {folder} is missing")
+            if os.path.isdir(path):
+                raise invalid(f"{path} cannot be a file: it is a folder")
 
     # -- what is there, what shall be ------------------------------------------------------------
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and texts that a user named."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import IO
 
-from .errors import ToolchainError
+from .errors import ToolchainError, invalid
 from .sessions import REQUEST_ERRORS
 
 # A link that somebody put there under the temporary name is not followed.
@@ -56,6 +56,21 @@ def _take_after(path: str, descriptor: int, mode: int | None) -> None:
         mode = before.st_mode & 0o777 if mode is None else mode
     if mode is not None:
         os.fchmod(descriptor, mode)
+
+
+def text_of(path: str, what: str) -> str:
+    """The text of a UTF-8 file that the user named; C(invalid), which says C(what) it is, where it
+    cannot be read.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except OSError as error:
+        raise invalid(f"{what} {path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise invalid(f"{what} {path} is not UTF-8 text") from None
+    except ValueError as error:
+        raise invalid(f"{what} {path!r} cannot be read: {error}") from None
 
 
 def make_folders(path: str) -> list[str]:

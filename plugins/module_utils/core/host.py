@@ -20,15 +20,31 @@ from .task import Task
 
 class _Module(AnsibleModule):
     """An AnsibleModule whose failures, those of its own argument check included, do not show user
-    info of an address.
+    info of an address, and that tells the system's log how it was called only at its end: which
+    parameters of a build are passwords is known to the server alone.
     """
+
+    _to_be_logged = False
+
+    def _log_invocation(self) -> None:
+        self._to_be_logged = True
+
+    def exit_json(self, **values: Any) -> NoReturn:
+        self._log_now()
+        super().exit_json(**values)
+        raise AssertionError("exit_json does not come back")
 
     def fail_json(self, msg: str, **values: Any) -> NoReturn:
         url = getattr(self, "params", {}).get("url")
         if isinstance(url, str):
             self.no_log_values.update(secrets_of_url(url))
+        self._log_now()
         super().fail_json(msg, **values)
         raise AssertionError("fail_json does not come back")
+
+    def _log_now(self) -> None:
+        if self._to_be_logged:
+            super()._log_invocation()
 
 
 def run(
@@ -95,6 +111,6 @@ def _values(operation: Operation, predict: bool, with_diff: bool) -> dict[str, A
         raise plan.failure
     values["changed"] = values.get("changed", plan.changed)
     if with_diff and "diff" not in values:  # a reading may return one of what it compares
-        after = plan.after if values["changed"] else plan.before
-        values["diff"] = {"before": plan.before, "after": after}
+        before, after = plan.diff()
+        values["diff"] = {"before": before, "after": after if values["changed"] else before}
     return values

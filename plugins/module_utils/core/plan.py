@@ -34,6 +34,8 @@ class Plan:
 
     C(failure): what could not be planned where the rest is to be done in spite of it. The task
     fails with it; where there is a rest, it is C(apply) that raises in the end.
+    C(sides): makes both sides of a diff that takes long to make, in place of C(before) and
+    C(after); it depends on what was planned alone.
     """
 
     before: Any
@@ -42,10 +44,15 @@ class Plan:
     changes: tuple[Change, ...] = ()
     result: Mapping[str, Any] = field(default_factory=dict)
     failure: ToolchainError | None = None
+    sides: Callable[[], tuple[Any, Any]] | None = None
 
     @property
     def changed(self) -> bool:
         return self.action != "none"
+
+    def diff(self) -> tuple[Any, Any]:
+        """Both sides of the diff, made now where that takes long."""
+        return (self.before, self.after) if self.sides is None else self.sides()
 
     def returning(self, **result: Any) -> Plan:
         """The same plan with (further) return values."""

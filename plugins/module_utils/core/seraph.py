@@ -9,7 +9,8 @@ CAPTCHA has been solved in a browser.
 from __future__ import annotations
 
 from .errors import ToolchainError
-from .wire import Answer
+from .options import Connection
+from .wire import Answer, origin
 
 _REASON = "X-Seraph-LoginReason"
 _DENIED = "X-Authentication-Denied-Reason"
@@ -17,8 +18,12 @@ _REFUSED = frozenset({"AUTHENTICATED_FAILED", "AUTHENTICATION_DENIED"})
 _USERS = ("X-AUSERNAME", "X-AACCOUNTID")
 
 
-def require_login(answer: Answer, has_credentials: bool) -> None:
-    """Raise C(auth) where the server did not take the credentials that were sent."""
+def require_login(answer: Answer, connection: Connection) -> None:
+    """Raise C(auth) where the server did not take the credentials that were sent.
+
+    An answer from elsewhere, as after a redirect to where the files are, was asked for without any.
+    """
+    at_home = origin(answer.url) == origin(connection.url)
     denied = answer.headers.get(_DENIED)
     if answer.status in (401, 403) and denied is not None:
         raise _refused(
@@ -27,7 +32,8 @@ def require_login(answer: Answer, has_credentials: bool) -> None:
             f" ({denied.strip()}): log in once with a browser, then try again",
             denied,
         )
-    seen = _seen(answer) if has_credentials and answer.status != 401 else None
+    sent = connection.has_credentials and at_home
+    seen = _seen(answer) if sent and answer.status != 401 else None
     if seen is not None:
         raise _refused(
             answer,

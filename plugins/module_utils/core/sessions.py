@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import threading
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
-from .errors import ToolchainError
+from .errors import ToolchainError, invalid
 from .options import Connection
 from .wire import origin
 
@@ -43,8 +44,12 @@ class Upload:
     in chunks.
     """
 
-    def __init__(self, what: str, file: IO[bytes], size: int, accounting: Accounting) -> None:
-        self._what, self._file, self._size, self._accounting = what, file, size, accounting
+    def __init__(
+        self, what: str, open_body: Callable[[], IO[bytes]], size: int, accounting: Accounting
+    ) -> None:
+        self._what, self._size, self._accounting = what, size, accounting
+        with self._reading():
+            self._file = open_body()
 
     def __len__(self) -> int:
         return self._size
@@ -52,7 +57,8 @@ class Upload:
     def __iter__(self) -> Iterator[bytes]:
         missing = self._size
         while missing:
-            block = self._file.read(min(missing, _BLOCK))
+            with self._reading():
+                block = self._file.read(min(missing, _BLOCK))
             if not block:
                 said = f"{self._what}: the file got shorter while it was sent"
                 raise ToolchainError("failed", said)
@@ -62,6 +68,15 @@ class Upload:
 
     def close(self) -> None:
         self._file.close()
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Trouble with the file is none with the connection."""
+        try:
+            yield
+        except OSError as error:
+            said = f"{self._what}: the file cannot be read: {error.strerror or error}"
+            raise ToolchainError("failed", said) from None
 
 
 @dataclass
@@ -170,6 +185,9 @@ def _new_session(
     verify: bool | str = bool(settings.get("validate_certs", True))
     if verify:
         verify = settings.get("ca_path") or bundle or True
+        secure = connection.url.startswith("https:")
+        if secure and bundle and verify == bundle and not os.path.exists(bundle):
+            raise invalid(f"REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE: there is no '{bundle}'")
     else:
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
     certificate, key = settings.get("client_cert"), settings.get("client_key")

@@ -13,6 +13,7 @@ from .errors import ToolchainError
 from .options import Connection
 from .progress import progress
 from .secret import mask
+from .sessions import Proxies
 from .transport import Transport
 from .wire import Answer
 
@@ -29,6 +30,7 @@ class Task:
     warn: Callable[[str], None]
     read_only: bool
     accounting: Accounting = field(default_factory=Accounting)
+    proxies: Proxies = field(default_factory=Proxies)
     #: Keeps a secret that only the server tells (a password parameter) out of all output.
     hide: Callable[[str], None] = field(default=lambda text: None)
 
@@ -46,6 +48,7 @@ class Task:
             login_of(self.connection, api_key_header),
             read_only=self.read_only,
             accounting=self.accounting,
+            proxies=self.proxies,
             describe=describe,
             connections=connections,
             crumbs=crumbs,

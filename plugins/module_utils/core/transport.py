@@ -63,6 +63,7 @@ class Transport:
         *,
         read_only: bool,
         accounting: Accounting | None = None,
+        proxies: Proxies | None = None,
         describe: Callable[[Answer], str] | None = None,
         connections: int = 10,
         crumbs: bool = False,
@@ -73,7 +74,7 @@ class Transport:
         self._login, self._read_only, self._sleep = login, read_only, sleep
         self._describe = describe or (lambda answer: errors.words(answer.text))
         self._kept = kept_session(connection, connections=connections, cookies=crumbs)
-        self._proxies = Proxies()
+        self._proxies = Proxies() if proxies is None else proxies
         self._timeout = float(connection.settings["timeout"])
         self._retries = int(connection.settings["retries"])
         self._longest_wait = float(connection.settings["retry_max_wait"])
@@ -301,7 +302,7 @@ class Transport:
         upload = (
             None
             if request.open_body is None or request.size == 0
-            else Upload(request.what, request.open_body(), request.size, self.accounting)
+            else Upload(request.what, request.open_body, request.size, self.accounting)
         )
         login = self._login if at_home else Anonymous()
         sent: bytes | str | None = request.body

@@ -8,19 +8,22 @@ a limit, or the server one of its own; C(range.total) is no number of matches.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
-from email.utils import parsedate_to_datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from ..core.errors import ToolchainError
+from ..core.wire import http_date
 from . import streamed
-from .client import Client, json_text
+from .client import Client, objects
 
 _PATH = "api/search/aql"
 _LIMIT = re.compile(r"\.\s*limit\s*\(")
+#: How a server says that it does not answer a query, or not this one, or not in time.
+_REFUSALS = frozenset({400, 403, 404, 405, 408})
 _DAY, _MINUTE = timedelta(days=1), timedelta(minutes=1)
 
 
@@ -50,7 +53,22 @@ def ask(client: Client, what: str, text: str) -> Found:
         raise
     span = answer.members.get("range")
     trimmed = _trimmed(span if isinstance(span, Mapping) else {}, text, len(answer.rows))
-    return Found(answer.rows, trimmed, _moment(answer.headers.get("Date")))
+    return Found(answer.rows, trimmed, http_date(answer.headers.get("Date")))
+
+
+def ask_if_told(
+    client: Client, what: str, criteria: Mapping[str, Any], fields: Sequence[str]
+) -> list[dict[str, Any]] | None:
+    """All items that meet the criteria; C(None) where the server refuses to tell, or does not give
+    all of them.
+    """
+    try:
+        found = ask(client, what, items(criteria, fields))
+    except ToolchainError as error:
+        if error.status in _REFUSALS:
+            return None
+        raise
+    return None if found.trimmed else found.rows
 
 
 def _trimmed(span: Mapping[str, Any], text: str, rows: int) -> str:
@@ -62,18 +80,22 @@ def _trimmed(span: Mapping[str, Any], text: str, rows: int) -> str:
     return ""
 
 
-def _moment(date: str | None) -> datetime | None:
-    try:
-        moment = parsedate_to_datetime(date or "")
-    except (TypeError, ValueError):
-        return None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=timezone.utc)
-
-
 def items(criteria: Mapping[str, Any], fields: Sequence[str]) -> str:
     """The text of an item query for these fields, besides those that it always must have."""
     wanted = dict.fromkeys(("repo", "path", "name", *fields))
-    return f"items.find({json_text(criteria)}).include({', '.join(map(json_text, wanted))})"
+    return f"items.find({_json(criteria)}).include({', '.join(map(_json, wanted))})"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def properties_in(row: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The properties in a row: a list of C(key) and C(value), a key for each of its values."""
+    found: dict[str, list[str]] = {}
+    for entry in objects(row.get("properties")):
+        found.setdefault(str(entry.get("key")), []).append(str(entry.get("value", "")))
+    return found
 
 
 def age(time: timedelta) -> str:

@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import unquote
 
 from ..core import wire
-from ..core.errors import ToolchainError, invalid
+from ..core.errors import ToolchainError, invalid, words
 from ..core.plan import Reading
 from ..core.task import Task
-from ..core.wire import Answer
 from . import builds, repositories
-from .client import Client, object_of
+from .client import Client, objects_of
 
+#: Words of a 404 that only a repository manager has (server fact, repo 1.3).
+_NO_BUILDS = "no build was found"
 _OLDEST = datetime.min.replace(tzinfo=timezone.utc)
 
 
@@ -38,10 +38,12 @@ class Run:
 
 @dataclass(frozen=True)
 class BuildList:
-    """The builds of a name, the newest first, and the time on the server's clock."""
+    """The builds of a name, the newest first, and the time on the server's clock; C(None) where it
+    does not tell.
+    """
 
     runs: tuple[Run, ...]
-    now: datetime
+    now: datetime | None
 
     @property
     def numbers(self) -> list[str]:
@@ -59,28 +61,19 @@ def read_list(client: Client, name: str, *, missing: bool = False) -> BuildList:
         f"reading the builds of '{name}'", f"api/build/{wire.path(name)}", expect=expect
     )
     if answer.status == 404:
-        # no builds of this name, if there is a repository manager at all
-        repositories.listed(client)
-        return BuildList((), _now(answer))
-    entries = object_of(answer, "a list of builds").get("buildsNumbers")
-    runs = [_run(entry) for entry in entries or [] if isinstance(entry, Mapping)]
+        if _NO_BUILDS not in words(answer.text).lower():
+            # no builds of this name, if there is a repository manager at all
+            repositories.listed(client)
+        return BuildList((), answer.date)
+    runs = map(_run, objects_of(answer, "buildsNumbers", "a list of builds"))
     ordered = sorted(runs, key=lambda run: run.moment or _OLDEST, reverse=True)
-    return BuildList(tuple(ordered), _now(answer))
+    return BuildList(tuple(ordered), answer.date)
 
 
 def _run(entry: Mapping[str, Any]) -> Run:
     started = str(entry.get("started") or "")
     number = unquote(str(entry.get("uri") or "").removeprefix("/"))
     return Run(number, started, builds.moment_of(started))
-
-
-def _now(answer: Answer) -> datetime:
-    """The server's clock; ours where it does not tell."""
-    try:
-        told = parsedate_to_datetime(answer.headers["Date"])
-    except (KeyError, TypeError, ValueError):
-        return datetime.now(timezone.utc)
-    return told if told.tzinfo is not None else told.replace(tzinfo=timezone.utc)
 
 
 def iso(moment: datetime | None) -> str | None:

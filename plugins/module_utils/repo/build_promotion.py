@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..core import wire
-from ..core.errors import ToolchainError, invalid, looks_like_html, shorten
+from ..core.errors import ToolchainError, invalid, shorten
 from ..core.plan import Plan, without_none
 from ..core.task import Task
-from ..core.wire import Answer, unreadable
+from ..core.wire import Answer
 from . import builds
 from .builds import Promotion
-from .client import Client, repository_key
+from .client import Client, refuse_page, repository_key
 from .properties import texts_of
 from .repositories import deployment_target
 from .words import errors_in, messages_of, text_of
@@ -128,7 +128,9 @@ class PromoteBuild:
 
     def _body(self) -> dict[str, Any]:
         given = {field: self._params[option] for field, option in _FIELDS.items()}
-        body = {**self._client.dialect.promotion_defaults, **without_none(given)}
+        if given["failFast"] and not self._client.dialect.fail_fast_told:
+            del given["failFast"]
+        body = without_none(given)
         return {**body, "properties": self._properties} if self._properties else body
 
     @property
@@ -143,6 +145,7 @@ class PromoteBuild:
             method="POST",
             json={**self._body(), "dryRun": True},
             expect=(200, 201, 202, 204, 400),
+            judge=refuse_page,
         )
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
@@ -154,6 +157,7 @@ class PromoteBuild:
                 self._path,
                 json=self._body(),
                 expect=(200, 201, 202, 204, 400),
+                judge=refuse_page,
             )
         except ToolchainError as error:
             if not error.unanswered or not self._went_through(known):
@@ -195,12 +199,17 @@ class PromoteBuild:
     def _check(self, answer: Answer, messages: list[dict[str, str]]) -> None:
         """See that a record that shows promotions shows this one."""
         newest = self._newest()
-        if newest is None or self._params["status"] is None or self._is_done():
+        if self._params["status"] is None or self._is_done():
+            return
+        if newest is not None:
+            shown = f"has the status '{newest.status}' and the repository '{newest.repository}'"
+        elif self._client.dialect.record_shows_promotions:
+            shown = "is missing"
+        else:
             return
         error = answer.error(
             "failed",
-            f"the server answered well, but the newest promotion in the record has the status "
-            f"'{newest.status}' and the repository '{newest.repository}'",
+            f"the server answered well, but the newest promotion in the record {shown}",
         )
         error.result["messages"] = messages
         raise error
@@ -217,8 +226,6 @@ def _messages(answer: Answer) -> list[dict[str, str]]:
     """Messages of an answer, whose body the written interface does not show: JSON, else its
     text.
     """
-    if looks_like_html(answer.text):
-        raise unreadable(answer, "JSON")
     found = messages_of(answer.text)
     text = text_of(answer.text)
     if answer.status < 300 and not found and errors_in(answer.text):

@@ -60,35 +60,40 @@ class RemoveBuilds:
         single = [number for number in wanted if "," in number]
         together = [number for number in wanted if "," not in number]
         if together:
-            self._delete_together(together)
+            self._send_together(together)
         if single and self._client.dialect.builds_deleted_by_body:
             self._send(self._by_body, single)
         else:
             for number in single:
                 self._send(self._by_query, [number])
-        left = set(self._present()) & set(wanted)
+        left = self._left(wanted)
+        if len(together) > 1 and left:
+            for number in left:
+                if number in together:
+                    self._send(self._by_query, [number])
+            left = self._left(wanted)
         deleted = [number for number in wanted if number not in left]
         if left:
             raise ToolchainError(
                 "failed",
-                f"{self._label(sorted(left))}: the server answered well, but they are still there",
+                f"{self._label(left)}: the server answered well, but they are still there",
                 result={"deleted": deleted, "changed": bool(deleted)},
             )
         return {"deleted": deleted}
 
-    def _delete_together(self, numbers: Sequence[str]) -> None:
+    def _left(self, wanted: Sequence[str]) -> list[str]:
+        present = self._present()
+        return [number for number in wanted if number in present]
+
+    def _send_together(self, numbers: Sequence[str]) -> None:
         """One request for all. The written interface (4.1) calls C(buildNumbers) "build number": a
-        server that takes the list for one number gets them one by one.
+        server that takes the list for one number does not know it, or does nothing.
         """
         try:
             self._send(self._by_query, numbers)
         except ToolchainError as error:
-            if error.status != 404 or len(numbers) == 1:
+            if error.status not in (400, 404) or len(numbers) == 1:
                 raise
-            present = self._present()
-            for number in numbers:
-                if number in present:
-                    self._send(self._by_query, [number])
 
     def _send(self, send: Callable[[Sequence[str]], None], numbers: Sequence[str]) -> None:
         """Send one request; what is gone after a lost answer, or was gone before, is deleted."""

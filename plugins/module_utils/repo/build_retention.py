@@ -51,7 +51,7 @@ class RetainBuilds:
         listed = read_list(self._client, self._name, missing=True)
         if not listed.runs:
             self._warn(f"there are no builds of '{self._name}'")
-        self._cut = self._date if self._age is None else listed.now - self._age
+        self._cut = self._oldest(listed.now)
         expired = self._expired(listed)
         promoted = self._promoted(list(dict.fromkeys(run.number for run in expired)))
         self._leaving = [run for run in expired if run.number not in promoted]
@@ -69,6 +69,14 @@ class RetainBuilds:
             (Change("builds", before, kept),),
             {**result, "verified": bool(self._params["wait"])},
         )
+
+    def _oldest(self, now: datetime | None) -> datetime | None:
+        """From when on builds stay, whatever their number."""
+        if self._age is None:
+            return self._date
+        if now is None:
+            self._warn("the server does not tell its time: max_age counts from the clock here")
+        return (now or datetime.now(timezone.utc)) - self._age
 
     def _expired(self, listed: BuildList) -> list[Run]:
         """Builds beyond the count or older than the date, without those that are named to stay."""
@@ -93,7 +101,13 @@ class RetainBuilds:
         """Those that the server never discards, as far as their records show it."""
 
         def is_promoted(number: str) -> bool:
-            return bool(builds.promotions(builds.read_record(self._client, self._name, number)))
+            try:
+                record = builds.read_record(self._client, self._name, number)
+            except ToolchainError as error:
+                if error.kind != "not_found":
+                    raise
+                return False  # gone meanwhile, or not to be seen
+            return bool(builds.promotions(record))
 
         answers = bounded(_PARALLEL, is_promoted, numbers)
         return [number for number, answer in zip(numbers, answers, strict=True) if answer]
@@ -118,6 +132,8 @@ class RetainBuilds:
                 json=self._body(),
             )
         except ToolchainError as error:
+            if error.kind == "rejected":
+                self._note_what_went(error)
             if not error.unanswered:
                 raise
             lost = error
@@ -125,22 +141,27 @@ class RetainBuilds:
             return {}
         return self._what_went(lost)
 
+    def _note_what_went(self, refused: ToolchainError) -> None:
+        """Server fact: a synchronous run that could not do all of it is refused in the end."""
+        try:
+            refused.result.update(self._outcome(self._now_present()))
+        except ToolchainError:
+            return  # the list tells nothing more, and what happened first counts
+
     def _what_went(self, lost: ToolchainError | None) -> dict[str, Any]:
         """The builds that are gone, by the list; C(failed) where none is and no promotion that
         does not show can be the reason.
         """
         present = self._wait_until_gone()
-        gone = [run for run in self._present if run not in present]
         left = _numbers(run for run in self._leaving if run in present)
-        result = {"discarded": _numbers(gone), "kept": _numbers(present), "verified": True}
+        result = self._outcome(present)
         if not left:
             return result
-        result["changed"] = bool(gone)
         said = f"the builds {', '.join(left)} of '{self._name}' are still there"
         if lost is not None:
             lost.result.update(result)
             raise lost.with_words(f"{said}: the server may still be at it")
-        if not gone and self._client.dialect.record_shows_promotions:
+        if not result["changed"] and self._client.dialect.record_shows_promotions:
             raise ToolchainError(
                 "failed",
                 f"discarding builds of '{self._name}': the server answered well, but {said}: "
@@ -150,12 +171,24 @@ class RetainBuilds:
         self._warn(f"{said}: the server keeps those that were promoted or may not be deleted")
         return result
 
+    def _outcome(self, present: Sequence[Run]) -> dict[str, Any]:
+        gone = [run for run in self._present if run not in present]
+        return {
+            "changed": bool(gone),
+            "discarded": _numbers(gone),
+            "kept": _numbers(present),
+            "verified": True,
+        }
+
+    def _now_present(self) -> list[Run]:
+        return list(read_list(self._client, self._name, missing=True).runs)
+
     def _wait_until_gone(self) -> list[Run]:
         """The builds in the list, as soon as none of those that leave is among them, or after some
         looks.
         """
         for seconds in (*_LOOKS, None):
-            present = list(read_list(self._client, self._name, missing=True).runs)
+            present = self._now_present()
             if seconds is None or not any(run in present for run in self._leaving):
                 break
             time.sleep(seconds)

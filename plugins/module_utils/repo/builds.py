@@ -14,7 +14,8 @@ from typing import Any
 
 from ..core import wire
 from ..core.errors import ToolchainError
-from .client import Client, object_of
+from . import aql
+from .client import Client, object_of, objects
 
 #: Seconds before a record that is not there is looked for once more: a promotion rewrites it.
 _REWRITE = 0.5
@@ -66,10 +67,9 @@ def promotions(record: Mapping[str, Any]) -> list[Promotion]:
     """
     found: list[tuple[datetime, Promotion]] = []
     moment = _OLDEST
-    for entry in record.get("statuses") or []:
-        if isinstance(entry, Mapping):
-            moment = moment_of(entry.get("timestamp")) or moment
-            found.append((moment, _promotion(entry)))
+    for entry in objects(record.get("statuses")):
+        moment = moment_of(entry.get("timestamp")) or moment
+        found.append((moment, _promotion(entry)))
     return [promotion for _time, promotion in sorted(found, key=lambda pair: pair[0])]
 
 
@@ -110,9 +110,8 @@ def relocated(
     if not client.dialect.query_by_property:
         return None
     criteria = {"@build.name": name, "@build.number": number}
-    rows = client.query_items(
-        f"looking for the files of the build '{name}' #{number}", criteria, ["actual_sha1"]
-    )
+    what = f"looking for the files of the build '{name}' #{number}"
+    rows = aql.ask_if_told(client, what, criteria, ["actual_sha1"])
     if rows is None:
         return None
     there = {row.get("actual_sha1") for row in rows if row.get("repo") == target}
@@ -125,7 +124,7 @@ def _recorded(record: Mapping[str, Any]) -> set[Any]:
     """SHA-1 of the artifacts that a record names."""
     return {
         artifact["sha1"]
-        for module in record.get("modules") or []
-        for artifact in module.get("artifacts") or []
+        for module in objects(record.get("modules"))
+        for artifact in objects(module.get("artifacts"))
         if artifact.get("sha1")
     }

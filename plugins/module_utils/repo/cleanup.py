@@ -19,6 +19,8 @@ from .client import Client, item_path
 from .rules import Rule, rules_of
 from .selection import Item, Verdict, folders_above, verdicts
 
+#: What says which item a row is about; it is always asked for.
+_PLACE = ("repo", "path", "name")
 #: How many paths a message names.
 _NAMED = 3
 
@@ -71,6 +73,12 @@ class CleanUp:
                 f"{what}: the server does not give all of it ({found.trimmed}), so that nothing is"
                 " deleted: name narrower paths, in more rules",
                 detail=found.trimmed,
+            )
+        if not all(isinstance(row.get(name), str) for row in found.rows for name in _PLACE):
+            raise ToolchainError(
+                "protocol",
+                f"{what}: the server does not tell {', '.join(_PLACE)} of each item, so that"
+                " nothing is deleted",
             )
         try:
             return verdicts(rule, found.rows, found.moment)

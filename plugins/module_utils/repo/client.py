@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from ..core import wire
@@ -37,45 +36,21 @@ class Client:
         """
         return self.transport.write(what, method, path, judge=_refuse, **parts)
 
-    def query_items(
-        self, what: str, criteria: Mapping[str, Any], fields: Sequence[str]
-    ) -> list[Mapping[str, Any]] | None:
-        """Results of an item query; C(None) where the server refuses it or trimmed the results.
 
-        Written interface 4.1; server fact: non-administrators must ask for repo, path and name.
-        """
-        wanted = ["repo", "path", "name", *fields]
-        text = f"items.find({json_text(criteria)}).include({', '.join(map(json_text, wanted))})"
-        answer = self.transport.read(
-            what,
-            "api/search/aql",
-            method="POST",
-            body=text.encode(),
-            headers={"Content-Type": "text/plain"},
-            expect=(200, 400, 403, 404, 405, 408),
-        )
-        if answer.status != 200:
-            return None
-        decoded = object_of(answer, "the result of a query")
-        if (decoded.get("range") or {}).get("notification"):
-            return None
-        return [row for row in decoded.get("results") or [] if isinstance(row, Mapping)]
+def refuse_page(answer: Answer) -> None:
+    """Raise C(protocol), or C(auth) for a login form, where a good answer is an HTML page."""
+    if answer.status < 300 and looks_like_html(answer.text):
+        raise unreadable(answer, "JSON or text")
 
 
 def _refuse(answer: Answer) -> None:
+    refuse_page(answer)
     if answer.status >= 300:
         return
-    if looks_like_html(answer.text):
-        raise unreadable(answer, "JSON or text")
     reported = errors_in(answer.text)
     if reported:
         said = f"the server answered {answer.status}, but reports: {reported}"
         raise answer.error("rejected", said, reported)
-
-
-def json_text(value: Any) -> str:
-    """C(value) as the query language takes it: JSON."""
-    return json.dumps(value, ensure_ascii=False)
 
 
 def object_of(answer: Answer, wanted: str) -> Mapping[str, Any]:
@@ -84,6 +59,21 @@ def object_of(answer: Answer, wanted: str) -> Mapping[str, Any]:
     if not isinstance(decoded, Mapping):
         raise unreadable(answer, wanted)
     return decoded
+
+
+def objects(value: Any) -> list[Mapping[str, Any]]:
+    """The objects in a JSON list; none where it is no list."""
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+
+
+def objects_of(answer: Answer, member: str, wanted: str) -> list[Mapping[str, Any]]:
+    """The objects in a list of an answer, none where it is missing; C(protocol) where it is no
+    list.
+    """
+    found = object_of(answer, wanted).get(member)
+    if found is not None and not isinstance(found, list):
+        raise unreadable(answer, wanted)
+    return objects(found)
 
 
 def segments(path: str) -> list[str]:

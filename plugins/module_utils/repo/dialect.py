@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ..core.errors import invalid
@@ -47,8 +47,8 @@ class Dialect:
     full_properties: bool
     #: Properties of a folder go to all that is in it, unless the request says that they do not.
     recursive_unless_told: bool
-    #: Fields of a build promotion that are sent even where the task does not name them.
-    promotion_defaults: Mapping[str, Any] = field(default_factory=dict)
+    #: A build promotion is told to fail fast; elsewhere it is told only not to.
+    fail_fast_told: bool
 
 
 _JFROG = Dialect(
@@ -68,7 +68,7 @@ _JFROG = Dialect(
     full_properties=True,
     recursive_unless_told=True,
     # server fact: what a missing field stands for differs between releases
-    promotion_defaults={"failFast": True},
+    fail_fast_told=True,
 )
 
 
@@ -89,6 +89,8 @@ def _generic(vendor: str) -> Dialect:
         trash_shows_items=False,
         full_properties=False,
         recursive_unless_told=False,
+        # the written interface has no such field
+        fail_fast_told=False,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from ..core import wire
 from ..core.plan import Reading
 from ..core.task import Task
-from .client import Client, object_of, repository_key
+from .client import Client, object_of, objects, repository_key
 from .quantities import quantity
 from .repositories import kind_of, listed, unknown
 
@@ -81,12 +81,7 @@ def summary(raw: Mapping[str, Any]) -> dict[str, Any]:
     used, total = found.get("used_space_bytes"), found.get("total_space_bytes")
     if used is not None and total and "used_percent" not in found:
         found["used_percent"] = round(100 * used / total, 2)
-    rows = raw.get(_REPOSITORIES)
-    found["repositories"] = [
-        _numbers(row)
-        for row in (rows if isinstance(rows, list) else [])
-        if isinstance(row, Mapping)
-    ]
+    found["repositories"] = [_numbers(row) for row in objects(raw.get(_REPOSITORIES))]
     return {**found, "raw": dict(raw)}
 
 

@@ -9,15 +9,19 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlsplit
 
 from ..core.errors import ToolchainError
-from ..core.wire import Answer
+from ..core.wire import Answer, unreadable
 from .client import Client, object_of
 
 #: Names asked for in one request.
 PAGE = 1000
 #: More pages than any registry has: a list without an end is left.
 _MOST_PAGES = 10_000
+#: Empty pages in a row that are followed: one may hold what the login must not see, but there are
+#: servers that link on for ever.
+_MOST_EMPTY = 10
 _LINK = re.compile(r"<([^>]*)>([^<]*)")
-_NEXT = re.compile(r"\brel\s*=\s*\"?next\"?", re.IGNORECASE)
+#: The relation may be quoted or not, and one of several.
+_NEXT = re.compile(r"""\brel\s*=\s*["']?(?:[^"';,]*\s)?next\b""", re.IGNORECASE)
 _Pairs = list[tuple[str, str]]
 
 
@@ -69,8 +73,13 @@ class NameList:
         """The names of a page, C(None) where it is refused."""
         if answer.status != 200:
             return None
-        found = object_of(answer, f"a list of {self.key}").get(self.key)
-        return [str(name) for name in found or []]
+        wanted = f"a list of {self.key}"
+        found = object_of(answer, wanted).get(self.key)
+        if found is None:
+            return []
+        if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+            raise unreadable(answer, wanted)
+        return found
 
     def _add(self, answer: Answer) -> bool:
         """Whether a page adds new names."""
@@ -86,12 +95,16 @@ class NameList:
         """Add the pages that links lead to. Where a link leads nowhere, the rest is asked for
         without them.
         """
-        while following is not None and not self._is_enough:
+        empty = 0
+        while following is not None and not self._is_enough and empty < _MOST_EMPTY:
             answer = self._ask(following, 400, 404)
             following = _next_query(answer)
-            if not self._add(answer):
-                if self._names(answer) != []:
-                    self._leave_links(answer)
+            if self._add(answer):
+                empty = 0
+            elif self._names(answer) == []:
+                empty += 1
+            else:
+                self._leave_links(answer)
                 return
 
     def _leave_links(self, answer: Answer) -> None:

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from ..core.errors import ToolchainError, invalid, words
 from ..core.wire import Answer
+from . import aql
 from .client import Client, item_path, object_of
 
 Properties = Mapping[str, list[str]]
@@ -156,17 +157,17 @@ def read_below(
     criteria: dict[str, Any] = {"repo": repo, "type": kind}
     if folder:
         criteria["$or"] = [{"path": folder}, {"path": {"$match": f"{folder}/*"}}]
-    rows = client.query_items(
-        f"reading the properties below '{repo}/{folder}'", criteria, ["property"]
-    )
+    what = f"reading the properties below '{repo}/{folder}'"
+    rows = aql.ask_if_told(client, what, criteria, ["property"])
     if rows is None:
         return None
     found: dict[str, dict[str, list[str]]] = {}
     for row in rows:
         parent = "" if row.get("path") in (".", None) else f"{row['path']}/"
-        properties = found.setdefault(f"{parent}{row.get('name')}", {})
-        for entry in row.get("properties") or []:
-            properties.setdefault(str(entry.get("key")), []).append(str(entry.get("value", "")))
+        known = found.setdefault(f"{parent}{row.get('name')}", {})
+        # a server may give a row for each property
+        for name, values in aql.properties_in(row).items():
+            known.setdefault(name, []).extend(values)
     return found
 
 

@@ -101,7 +101,10 @@ class Query:
             files = decoded.get("files") if isinstance(decoded, Mapping) else decoded
             if not isinstance(files, list):
                 raise unreadable(answer, "a list of files")
-            return [{"path": path} for path in sorted(map(_path_of, files))]
+            paths = [_path_of(file) for file in files]
+            if not all(paths):
+                raise unreadable(answer, "a list of files")
+            return [{"path": path} for path in sorted(paths)]
 
         return ask
 
@@ -147,8 +150,9 @@ def _content(file: str) -> str:
 
 
 def _path_of(file: Any) -> str:
+    """The path of a match; empty where it has none."""
     named = file.get("uri") or file.get("path") if isinstance(file, Mapping) else file
-    return join(str(named))
+    return join(named) if isinstance(named, str) else ""
 
 
 def _entry(row: Mapping[str, Any]) -> dict[str, Any]:

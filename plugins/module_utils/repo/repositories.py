@@ -11,7 +11,7 @@ from typing import Any
 from ..core import wire
 from ..core.errors import ToolchainError, words
 from ..core.wire import Answer, unreadable
-from .client import Client, object_of
+from .client import Client, object_of, objects
 
 
 def deployment_target(client: Client, key: str) -> str:
@@ -79,7 +79,7 @@ def listed(client: Client) -> tuple[Answer, list[Mapping[str, Any]]]:
     found = answer.json()
     if not isinstance(found, list):
         raise unreadable(answer, "a list of repositories")
-    return answer, [entry for entry in found if isinstance(entry, Mapping)]
+    return answer, objects(found)
 
 
 def unknown(key: str, refused: Answer) -> ToolchainError:

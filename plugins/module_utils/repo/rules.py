@@ -184,6 +184,12 @@ def _properties(option: Mapping[str, Any] | None) -> Properties | None:
 
 
 def _is_restricted(rule: Rule) -> bool:
-    globs = any(each is not None and each.strip("*?/") for each in (rule.path, rule.name))
-    others = (rule.depth, rule.age, rule.properties, rule.keep_last)
-    return globs or any(each is not None for each in others)
+    """Whether a rule leaves something: what is in the root, folders included, is everything."""
+    globs = [each for each in (rule.path, rule.name) if each is not None and each.strip("*?/")]
+    depth = rule.depth
+    if rule.kind in ("folder", "any"):
+        globs = [each for each in globs if each != ROOT]
+        depth = None if depth == 1 else depth
+    return bool(globs) or any(
+        each is not None for each in (depth, rule.age, rule.properties, rule.keep_last)
+    )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any
 
+from . import aql
 from .builds import moment_of
 from .rules import MANIFESTS, ROOT, Rule, matches
 
@@ -107,9 +108,6 @@ def _item(row: Mapping[str, Any]) -> Item | None:
     if name in ("", ROOT):
         return None
     is_folder, size = row.get("type") == "folder", str(row.get("size") or "")
-    properties: dict[str, list[str]] = {}
-    for entry in row.get("properties") or []:
-        properties.setdefault(str(entry.get("key")), []).append(str(entry.get("value", "")))
     return Item(
         repo=str(row.get("repo")),
         path=name if folder in ("", ROOT) else f"{folder}/{name}",
@@ -119,7 +117,7 @@ def _item(row: Mapping[str, Any]) -> Item | None:
         created=None if row.get("created") is None else str(row["created"]),
         moment=moment_of(row.get("created")),
         modified=moment_of(row.get("modified")),
-        properties=properties,
+        properties=aql.properties_in(row),
     )
 
 

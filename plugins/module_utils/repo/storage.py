@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.wire import Answer
-from .client import Client, item_path, object_of
+from .client import Client, item_path, objects_of
 from .digests import Digests
 
 
@@ -103,12 +103,12 @@ def listing(
         return {}
     if answer.status != 200:
         return None
-    files = object_of(answer, "a folder listing").get("files") or []
+    files = objects_of(answer, "files", "a folder listing")
     prefix = f"{folder}/" if folder else ""
     return {
         prefix + str(entry["uri"]).strip("/"): _of_entry(entry)
         for entry in files
-        if isinstance(entry, Mapping) and str(entry.get("uri") or "").strip("/")
+        if str(entry.get("uri") or "").strip("/")
     }
 
 

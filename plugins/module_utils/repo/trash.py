@@ -8,7 +8,7 @@ not there is a 400.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..core import wire
@@ -16,7 +16,7 @@ from ..core.errors import ToolchainError, invalid
 from ..core.plan import Operation, Plan, Reading, unchanged
 from ..core.task import Task
 from . import repositories
-from .client import Client, join, object_of, repository_key, segments
+from .client import Client, join, objects_of, repository_key, segments
 
 _TRASH = "api/storage/auto-trashcan"
 #: How a server says that an item is not in the trash: the status stands for much else, too.
@@ -34,7 +34,7 @@ def operation(task: Task) -> Operation:
     if params["state"] == "builds_clean":
         return CleanTrash(client, client.dialect.builds_trash, "")
     if params["state"] == "empty":
-        return EmptyTrash(client)
+        return EmptyTrash(client, task.warn)
     return Reading(lambda: {"children": children(client)})
 
 
@@ -54,16 +54,16 @@ def children(client: Client) -> list[str]:
         # an empty trash, if there is a repository manager at all
         repositories.listed(client)
         return []
-    entries = object_of(answer, "a listing of the trash").get("children") or []
-    found = [str(each.get("uri") or "") for each in entries if isinstance(each, Mapping)]
-    return sorted({join(each).partition("/")[0] for each in found} - {""})
+    entries = objects_of(answer, "children", "a listing of the trash")
+    found = {join(str(each.get("uri") or "")).partition("/")[0] for each in entries}
+    return sorted(found - {""})
 
 
 class EmptyTrash:
     """Nothing shall be in the trash."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, client: Client, warn: Callable[[str], None]) -> None:
+        self._client, self._warn = client, warn
 
     def plan(self) -> Plan:
         found = children(self._client)
@@ -72,13 +72,20 @@ class EmptyTrash:
         return Plan({"children": found}, {"children": []}, "delete", result={"children": []})
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
+        lost = None
         try:
             self._client.write("emptying the trash", "POST", "api/trash/empty")
         except ToolchainError as error:
-            # the server works as long as there is something left: it may go on without us
-            if not error.unanswered or children(self._client):
+            if not error.unanswered:
                 raise
-        return {}
+            lost = error
+        left = children(self._client)
+        if left and lost is not None:
+            raise lost
+        if left:
+            # server fact: 202; what is deleted meanwhile is there, too
+            self._warn(f"emptying the trash: it still has something of {', '.join(left)}")
+        return {"children": left}
 
 
 class CleanTrash:

@@ -21,8 +21,10 @@ _MAY_OVERWRITE = "the server has another content there: overwriting needs the pe
 
 #: Below so many bytes asking for a content costs as much as sending it.
 _SMALL = 64 * 1024
-#: After so many small contents in a row that the server does not know, small ones are sent unasked.
+#: After so many small contents in a row that the server does not know, small ones are sent unasked,
 _TRIES = 10
+#: save one of so many, which may be the first of others that it knows.
+_AGAIN = 20
 
 
 @dataclass
@@ -44,7 +46,10 @@ class Uploader:
         on its way, and lets a content that it has already be put in place again.
         """
         try:
-            if self._asks_for(wanted) and self._is_known(wanted):
+            known = self._asks_for(wanted) and self._put(wanted, send_bytes=False)
+            if wanted.digests.size < _SMALL:
+                self._unknown = 0 if known else self._unknown + 1
+            if known:
                 return "checksum_deployed", 0
             self._put(wanted, send_bytes=True)
         except ToolchainError as error:
@@ -54,16 +59,12 @@ class Uploader:
         return "uploaded", wanted.digests.size
 
     def _asks_for(self, wanted: Wanted) -> bool:
-        if self.by_checksum is None:
-            return wanted.digests.size >= _SMALL or self._unknown < _TRIES
-        return self.by_checksum
-
-    def _is_known(self, wanted: Wanted) -> bool:
-        """Put a file in place without sending it, where the server has its content already."""
-        known = self._put(wanted, send_bytes=False)
-        if wanted.digests.size < _SMALL:
-            self._unknown = 0 if known else self._unknown + 1
-        return known
+        """Whether to put a file in place without sending it, where the server has its content."""
+        if self.by_checksum is not None:
+            return self.by_checksum
+        if wanted.digests.size >= _SMALL:
+            return True
+        return self._unknown < _TRIES or self._unknown % _AGAIN == 0
 
     def _put(self, wanted: Wanted, *, send_bytes: bool) -> bool:
         """Whether it is in place; without bytes it is not where the server does not know the

@@ -54,6 +54,7 @@ def test_records_are_read_however_their_lines_end(body: bytes, expected: list[An
         (b"[1, 2]\n", "not a JSON object"),
         (b'"text"\n', "not a JSON object"),
         (b"null\n", "not JSON"),
+        (b"[" * 200_000, "not JSON"),
         (b'{"name": "\xff"}\n', "cut"),
     ],
 )

@@ -208,6 +208,15 @@ def test_a_refusal_without_the_parameters_is_the_one_that_is_told() -> None:
         ask(stub, Call("update_group", {"name": "a"}, {"remove_all": True}))
 
 
+def test_both_refusals_are_told_where_none_tells_the_reason_alone() -> None:
+    replies = (refusal(400, "No such project: p"), refusal(400, "Missing parameter: project"))
+    with Stub(*replies) as stub, pytest.raises(ToolchainError) as caught:
+        ask(stub, Call("fchurns", {"component": "a"}, {"project": "p"}))
+    message = str(caught.value)
+    assert "Missing parameter: project" in message
+    assert message.endswith("with project it answered: No such project: p")
+
+
 def test_the_login_goes_in_the_body_alone() -> None:
     with Stub(Reply()) as stub:
         ask(stub, Call("version"))

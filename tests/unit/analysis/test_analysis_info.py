@@ -81,6 +81,8 @@ def test_a_list_as_long_as_its_limit_is_warned_of() -> None:
         (["views"], {"project": ["a", "b"]}, "views can be gathered of one project only"),
         (["views"], {"project": ""}, "none of them empty"),
         (["version"], {"project": []}, "none of them empty"),
+        (["views"], {"project": {"name": "a"}}, "a name or a list of names"),
+        (["views"], {"project": ["a", None]}, "a name or a list of names"),
         (["users"], {"limit": 0}, "limit is 0"),
     ],
 )
@@ -208,6 +210,13 @@ def test_metrics_are_a_list() -> None:
     with Stub(lines(metric, metric)) as stub:
         assert reported(stub, "metrics", project="p", query="file:a.c") == ([metric, metric], [])
     assert sent(stub) == [{"action": "metrics", "project": "p", "query": "file:a.c"}]
+
+
+def test_metrics_that_may_be_cut_are_warned_of() -> None:
+    with Stub(lines(*[{"metricValue": 7}] * 1000)) as stub:
+        found, warnings = reported(stub, "metrics", project="p")
+    assert (len(found), len(warnings)) == (1000, 1)
+    assert "1000 records and may be cut" in warnings[0]
 
 
 def test_churns_need_their_project_on_real_servers_alone() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import details
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import (
     IssueOperation,
 )
@@ -169,6 +170,45 @@ def test_without_a_history_a_comment_is_written_each_time() -> None:
 
 
 # What stops it before the first write
+
+
+@pytest.mark.parametrize("place", [lambda old, new: [*old, new], lambda old, new: [new, *old]])
+@pytest.mark.parametrize("dates", ["same", "numbers", "texts"])
+def test_the_newest_comment_is_found_in_either_order(place: Any, dates: str) -> None:
+    history: list[dict[str, Any]] = []
+    for number in range(11):
+        date = {"same": 5, "numbers": number, "texts": str(number)}[dates]
+        history = place(history, {"date": date, "comment": f"c{number}"})
+    if dates == "same" and history[0]["comment"] == "c10":
+        history.reverse()  # nothing tells the order: they come as they were made
+    assert details.newest_comment({"history": history}) == "c10"
+
+
+@pytest.mark.parametrize(
+    ("record", "comment"),
+    [
+        ({}, None),
+        ({"comment": None}, None),
+        ({"comment": "x"}, "x"),
+        ({"history": None, "comment": "x"}, ""),
+        ({"history": []}, ""),
+        ({"history": [{"comment": 7}, {"comment": None}]}, "7"),
+    ],
+)
+def test_a_comment_is_shown_in_one_way_or_another(
+    record: dict[str, Any], comment: str | None
+) -> None:
+    assert details.newest_comment(record) == comment
+
+
+def test_members_that_are_no_texts_are_compared_as_texts() -> None:
+    server = Server(1)
+    server.issues[1].update(status=4, code=12, owner=None)
+    planned, result, _writes = run(server, ids=[1], status="4", owner="bob")
+    assert planned.before == {"1": {}}
+    assert result["issues"] == [
+        {"id": 1, "code": "12", "status": "4", "owner": "bob", "comment": ""}
+    ]
 
 
 def test_more_issues_than_may_be_changed_stop_it() -> None:

@@ -131,6 +131,11 @@ def test_the_builds_of_a_search_text(text: str, found: list[str]) -> None:
         ("any", True),
         ("last", True),
         ("+last", False),
+        ("b*d_1", True),
+        ("*uil*", True),
+        ("'my*d'", True),
+        ("b*x", False),
+        ("+b*d_1", False),
     ],
 )
 def test_a_build_that_a_project_has(value: str, known: bool) -> None:

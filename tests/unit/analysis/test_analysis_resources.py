@@ -12,7 +12,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import
     permissions,
     role,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resource import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.steps import (
     ResourceOperation,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError

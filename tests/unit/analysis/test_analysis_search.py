@@ -143,6 +143,23 @@ def test_what_the_server_says_about_the_query_is_handed_on() -> None:
     assert warning.endswith("with the query 'colour:red': Unknown keyword: colour")
 
 
+def test_warnings_may_be_one_text() -> None:
+    with Stub(lines(issue(1), summary(1, warnings="Unknown keyword: x"))) as stub:
+        found, _warnings = searched(stub)
+    assert found.warnings == ["Unknown keyword: x"]
+
+
+@pytest.mark.parametrize(
+    ("total", "limit", "complete"),
+    [(3, 3, True), (4, 9, True), (4, 3, False), (5, 9, False)],
+)
+def test_a_total_may_count_folded_issues_one_by_one(total: int, limit: int, complete: bool) -> None:
+    records = lines(issue(1, issueIds=[1, 2]), issue(3), issue(4), summary(total))
+    with Stub(records) as stub:
+        found, _warnings = searched(stub, limit=limit)
+    assert found.complete is complete
+
+
 def test_without_summary_none_is_asked_for() -> None:
     with Stub(lines(issue(1))) as stub:
         result, _warnings = info(stub, summary=False, limit=5)
@@ -430,10 +447,11 @@ def test_a_severity_with_another_name_still_counts_by_its_number() -> None:
     assert error.result["thresholds"][0]["count"] == 1
 
 
-def test_an_issue_that_does_not_show_what_is_asked_for_counts() -> None:
-    bare = {"id": 1, "code": "X"}
+@pytest.mark.parametrize("hidden", [(), ("severity", "severityCode", "state")])
+def test_an_issue_that_does_not_show_what_is_asked_for_counts(hidden: tuple[str, ...]) -> None:
+    bare = {"id": 1, "code": "X", **dict.fromkeys(hidden)}
     error = gate(lines(bare, summary(1)), thresholds=[{"severity": ["1"], "state": ["New"]}])
-    assert error.result["offenders"] == [bare]
+    assert [each["id"] for each in error.result["offenders"]] == [1]
 
 
 def test_a_word_that_nobody_knows_is_warned_of() -> None:

@@ -115,14 +115,46 @@ def test_harder_methods_are_not_needed_for_a_build_that_ends() -> None:
 
 
 def test_methods_that_the_server_does_not_have_are_told() -> None:
-    no = Reply(404)
-    runs = Runs(ends_by=(), answers={"term": no, "kill": no})
-    error, played = failed(runs, escalate=True, grace=1.0)
-    assert error.kind == "rejected"
-    assert "no kill for this build" in error.message
-    assert [path.rpartition("/")[2] for path in sent(played)] == ["stop", "term", "kill"]
-    error, _ignored = failed(Runs(answers={"term": no}), method="term")
+    error, _ignored = failed(Runs(answers={"term": Reply(404)}), method="term")
     assert (error.kind, error.status) == ("rejected", 404)
+    assert "no term for this build" in error.message
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_build_without_harder_methods_has_the_whole_time(ends: bool) -> None:
+    no = Reply(404)
+    runs = Runs(("stop",) if ends else (), {"term": no, "kill": no}, looks=8)
+    options: dict[str, Any] = {"escalate": True, "grace": 1.0, "wait_timeout": 30.0}
+    if ends:
+        values, played = play(runs, **options)
+        assert values["build"]["result"] == "ABORTED"
+    else:
+        error, played = failed(runs, **options)
+        assert error.kind == "timeout"
+        assert played.clock.time == pytest.approx(30)
+    assert [path.rpartition("/")[2] for path in sent(played)] == ["stop", "term", "kill"]
+
+
+def test_a_server_of_the_written_interface_tells_in_the_list_of_all_builds_what_runs() -> None:
+    class Written(Runs):
+        def __call__(self, seen: Seen) -> Reply:
+            reply = super().__call__(seen)
+            whole = reply.body
+            if isinstance(whole, dict) and "result" in whole:
+                if "allBuilds" in seen.target:
+                    return Reply(body={"allBuilds": [{}, whole, build(6)]})
+                return Reply(body={"actions": whole["actions"]})
+            return reply
+
+    values, played = play(Written(looks=2))
+    assert (values["changed"], values["build"]["result"]) == (True, "ABORTED")
+    assert len(played.posts) == 1
+
+
+@pytest.mark.parametrize("shown", [{"number": None, "building": True}, {"actions": []}])
+def test_a_build_that_does_not_tell_what_is_needed_is_not_stopped(shown: dict[str, Any]) -> None:
+    error, played = failed(lambda seen: Reply(body=shown), build="lastBuild")
+    assert (error.kind, played.posts) == ("protocol", [])
 
 
 def test_a_build_that_does_not_stop_is_a_timeout() -> None:

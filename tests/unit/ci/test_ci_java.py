@@ -44,7 +44,12 @@ def warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("2.426.1", [11, 17, 21]),
         ("2.479.3", [17, 21]),
         ("2.463", [17, 21]),
+        ("2.533", [17, 21]),
+        ("2.528.3", [17, 21]),
+        ("2.534", [17, 21, 25]),
+        ("2.541.1", [17, 21, 25]),
         ("2.545", [21, 25]),
+        ("2.555.1", [21, 25]),
     ],
 )
 def test_a_release_of_either_line(release: str, versions: list[int], warnings: list[str]) -> None:
@@ -67,7 +72,7 @@ def test_the_doubtful_row_says_so(warnings: list[str]) -> None:
 def test_rows_are_ordered_in_both_columns() -> None:
     for column in ("weekly", "lts"):
         firsts = [getattr(row, column) for row in java.TABLE]
-        numbers = [tuple(map(int, first.split("."))) for first in firsts if first is not None]
+        numbers = [tuple(map(int, first.split("."))) for first in firsts]
         assert numbers == sorted(numbers, reverse=True), column
 
 

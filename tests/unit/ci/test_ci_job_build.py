@@ -8,9 +8,12 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci import job_build
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.modules import ci_job_build
 from tests.unit.ci.server import Ci, Played, build, created, definition, left, parameters
 from tests.unit.stub import Reply, Seen, Stub
 
@@ -392,12 +395,34 @@ def test_a_secret_is_masked_in_the_lines_that_are_shown() -> None:
     assert "geheim" not in str(played.lines)
 
 
+def test_so_is_what_has_the_name_of_one_where_the_server_does_not_tell_types() -> None:
+    running = [build(7, None), build(7)]
+    ci = Ci(job={"property": None}, running=running, log=b"using geheim\n")
+    _ignored, played = play(ci, parameters={"PASSWORD": "geheim"})
+    assert any("using ***" in line for line in played.lines)
+    assert "geheim" not in str(played.lines)
+
+
 def test_what_has_the_name_of_a_secret_is_hidden_before_the_first_request() -> None:
     with Stub(Reply(401)) as stub:
         played = Played(stub, {"parameters": {"API_TOKEN": "abcdef", "PIN_TOKEN": "1", "A": "xyz"}})
         with pytest.raises(ToolchainError):
             played.run()
     assert played.hidden == ["abcdef"]
+
+
+def test_the_log_of_the_system_gets_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    logged: list[str] = []
+    monkeypatch.setattr(AnsibleModule, "log", lambda self, text, **more: logged.append(text))
+    with Stub(answer=Ci().defines(definition("KEY", "Password"))) as stub:
+        url = stub.url.replace("://", "://builder:in-the-url@")
+        arguments = {"url": url, "job": "folder/job", "parameters": {"KEY": "geheim"}}
+        with patch_module_args(arguments), pytest.raises(SystemExit):
+            ci_job_build.main()
+    (line,) = logged
+    assert "job=folder/job" in line
+    assert "geheim" not in line
+    assert "in-the-url" not in line
 
 
 def test_a_build_that_ends_badly_fails_and_tells_what_is_known() -> None:

@@ -119,7 +119,7 @@ def test_a_build_is_read_alone_with_its_parameters() -> None:
     values, played = play(build="lastBuild")
     assert values["build"]["number"] == 7
     assert values["parameters"] == {"A": "1", "KEY": "***"}
-    assert set(values) == {"changed", "build", "parameters"}
+    assert all(values[name] is None for name in ("job", "builds", "config_xml", "value"))
     assert targets(played) == ["/lastBuild/api/json"]
     values, played = play(build="7", tree="result")
     assert values["build"] == {"number": 7}
@@ -198,10 +198,45 @@ def test_a_configuration_is_given_as_it_is_and_its_secrets_are_hidden() -> None:
     assert "config_drift" not in values
 
 
+def test_passwords_that_a_server_shows_are_masked() -> None:
+    entry = {"_class": "hudson.model.PasswordParameterValue", "name": "KEY", "value": "geheim"}
+    default = definition("KEY", "Password", "geheim")
+
+    class Shows(Served):
+        def __call__(self, seen: Seen) -> Reply:
+            shown = {"number": 7, "actions": [{"parameters": [entry]}]}
+            if "/7/" in seen.path:
+                return Reply(body=shown)
+            return Reply(
+                body={"property": [{"parameterDefinitions": [default]}], "builds": [shown]}
+            )
+
+    for options in ({"build": "7"}, {}, {"tree": "builds[actions[*]],property[*]"}):
+        values, _ignored = play(Shows(), **options)
+        assert "geheim" not in str(values)
+        assert values["parameters"] == {"KEY": "***"}
+    for question in (job_info.build_parameters, job_info.build_list):
+        with Stub(answer=Shows()) as stub:
+            more = {"build": "7", "fields": ["actions[*]"], "limit": None, "all_builds": False}
+            found = question(Played(stub, more, read_only=True).task())
+        assert "geheim" not in str(found)
+        assert "***" in str(found)
+
+
+def test_builds_that_the_tree_names_are_not_read_again() -> None:
+    class All(Served):
+        def __call__(self, seen: Seen) -> Reply:
+            return Reply(body={"allBuilds": [{"number": 7}]})
+
+    values, played = play(All(), tree="allBuilds[number]")
+    assert values["builds"] == [{"number": 7}]
+    assert len(played.stub.seen) == 1
+
+
 def test_a_drift_is_told_and_changes_nothing() -> None:
     values, _ignored = play(expected_config="<project><apiToken>x</apiToken></project>")
     assert (values["changed"], values["config_drift"]) == (False, False)
-    assert "config_xml" not in values
+    assert values["config_xml"] is None
     values, _ignored = play(expected_config="<project><x>1</x></project>")
     assert (values["changed"], values["config_drift"]) == (False, True)
     assert values["diff"] == {

@@ -16,7 +16,7 @@ from ansible_collections.delivery.toolchain.plugins.modules.ci_plugin_info impor
 from tests.unit.ci.tasks import Run, defaults
 from tests.unit.stub import Reply, Seen, Stub
 
-SERVER = [
+SERVER: list[Any] = [
     {
         "shortName": "git",
         "longName": "Git plugin",
@@ -37,6 +37,8 @@ SERVER = [
     },
     {"shortName": "broken", "version": "1.0-beta", "enabled": "true", "active": "false"},
     {},
+    None,
+    "git",
 ]
 LOCK = "ant:1.13\nbroken:1.0-beta\ngit:5.2.2\n"
 
@@ -109,7 +111,17 @@ def test_a_version_that_came_as_a_number_is_warned_of() -> None:
 
 
 @pytest.mark.parametrize(
-    "required", ["git", 1, [{"version": "1"}], ["git"], [{"name": "git", "x": 1}], {"git": []}]
+    "required",
+    [
+        "git",
+        1,
+        [{"version": "1"}],
+        ["git"],
+        [{"name": "git", "x": 1}],
+        {"git": []},
+        {"git": True},
+        [{"name": "git", "version": "5"}, {"name": "git"}],
+    ],
 )
 def test_a_baseline_that_is_none_is_refused_before_any_request(required: Any) -> None:
     options = {**defaults(OPTIONS), "required": required}

@@ -146,7 +146,13 @@ def test_the_user_sees_the_builds_that_are_waited_for() -> None:
         "executors": [executor(None), executor(names[1]), executor(names[3])],
         "oneOffExecutors": [executor(names[0]), executor(names[2])],
     }
-    running = Reply(body={"computer": [node, {}]})
+    odd: list[Any] = [
+        None,
+        {},
+        {"executors": None},
+        {"executors": [None, {"currentExecutable": "x"}]},
+    ]
+    running = Reply(body={"computer": [node, *odd]})
     looks = [up(), up(quieting=True), up(quieting=True), DOWN, up(NEW)]
     lines = play(Server(looks, running=running)).run.lines
     assert lines[0] == (

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,17 @@ def test_how_a_command_ends(client: Client, code: int, words: str, kind: str, lo
         assert error.detail == words
         assert error.url == "ssh://ci.example:2222"
         assert ("is not known" in error.message) is (lost and not reads)
+
+
+@pytest.mark.parametrize(("code", "begun"), [(0, 1), (1, 1), (2, 0), (6, 0), (7, 0), (255, 0)])
+def test_what_the_server_did_not_begin_has_changed_nothing(
+    client: Client, code: int, begun: int
+) -> None:
+    client.says(code)
+    task = Run("https://ci.example", {**defaults(OPTIONS), "ssh_port": 2222}).task
+    with suppress(ToolchainError):
+        CommandLine(task).run("doing it", "groovy =", reads=False)
+    assert task.accounting.acknowledged == begun
 
 
 def test_a_secret_in_the_words_is_not_shown(client: Client) -> None:

@@ -288,8 +288,8 @@ def test_a_key_that_is_too_small_is_refused(site: Site) -> None:
         ({"valid_days": 0}, "renew_before"),
         ({"renew_before": 365}, "renew_before"),
         ({"renew_before": -1}, "renew_before"),
-        ({"private_key": "/nowhere/key.pem"}, "/nowhere/key.pem"),
-        ({"certificate": "/"}, "cannot be a file"),
+        ({"private_key": "/nowhere/key.pem"}, "the folder /nowhere is missing"),
+        ({"certificate": "/"}, "/ cannot be a file: it is a folder"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(

@@ -16,6 +16,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.files import (
     make_folders,
     replacing,
+    text_of,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.wire import Answer, back_off
 from tests.unit.stub import Reply, Stub, Waits, transport_to
@@ -171,3 +172,19 @@ def test_waits_grow_up_to_the_longest() -> None:
         wait = back_off(attempt, 60)
         assert longest / 2 <= wait <= longest
     assert back_off(5, 0) == 0
+
+
+def test_a_text_is_read_or_the_reason_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "text"
+    file.write_text("größe\n", encoding="utf-8")
+    assert text_of(str(file), "the script") == "größe\n"
+    file.write_bytes(b"\xff")
+    for path, words in (
+        (str(file), f"the script {file} is not UTF-8 text"),
+        (str(tmp_path), f"the script {tmp_path} cannot be read: Is a directory"),
+        ("a\0b", "the script 'a\\x00b' cannot be read: "),
+    ):
+        with pytest.raises(ToolchainError) as caught:
+            text_of(path, "the script")
+        assert caught.value.kind == "invalid"
+        assert caught.value.message.startswith(words)

@@ -44,6 +44,19 @@ def test_what_only_the_doing_tells_is_not_predicted(*, predict: bool) -> None:
 
 
 @pytest.mark.parametrize("with_diff", [True, False])
+def test_a_diff_that_takes_long_is_made_where_it_is_asked_for(*, with_diff: bool) -> None:
+    made: list[str] = []
+
+    def sides() -> tuple[str, str]:
+        made.append("once")
+        return "a", "b"
+
+    values = host._values(Known(Plan(None, None, "update", sides=sides)), True, with_diff)
+    assert values.get("diff") == ({"before": "a", "after": "b"} if with_diff else None)
+    assert made == ["once"] * with_diff
+
+
+@pytest.mark.parametrize("with_diff", [True, False])
 def test_a_reading_may_return_a_difference_that_it_has_found(*, with_diff: bool) -> None:
     found = {"before": "<a/>", "after": "<b/>"}
     values = host._values(Known(Plan({}, {}, result={"diff": found})), False, with_diff)

@@ -29,7 +29,7 @@ def old_urllib3(monkeypatch: pytest.MonkeyPatch) -> None:
         return response
 
     monkeypatch.setattr(requests.Session, "send", send_as_before)
-    monkeypatch.delattr(urllib3.exceptions, "NameResolutionError")
+    monkeypatch.delattr(urllib3.exceptions, "NameResolutionError", raising=False)
 
 
 def test_nobody_there() -> None:
@@ -43,8 +43,9 @@ def test_nobody_there() -> None:
 
 def test_a_body_that_breaks_off_is_an_error() -> None:
     with Stub(Reply(body=b"x" * 100, truncate=10)) as stub:
+        transport = transport_to(stub.url)
         with pytest.raises(ToolchainError) as caught:
-            transport_to(stub.url).write("creating 'x'", "POST", "x")
+            transport.write("creating 'x'", "POST", "x")
     assert (caught.value.kind, caught.value.unanswered) == ("network", True)
 
 

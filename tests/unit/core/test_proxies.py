@@ -149,6 +149,13 @@ def authority() -> trustme.CA:
 
 
 @pytest.fixture
+def bundle(authority: trustme.CA, tmp_path: Path) -> str:
+    path = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(str(path))
+    return str(path)
+
+
+@pytest.fixture
 def secure(authority: trustme.CA) -> Iterator[Stub]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("server.invalid").configure_cert(context)
@@ -170,18 +177,11 @@ def tunnels(secure: Stub, monkeypatch: pytest.MonkeyPatch) -> Iterator[_Tunnels]
 
 @pytest.mark.parametrize("how", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "ca_path"])
 def test_a_tunnel_ends_at_a_server_that_is_checked(
-    authority: trustme.CA,
-    secure: Stub,
-    tunnels: _Tunnels,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    how: str,
+    secure: Stub, tunnels: _Tunnels, bundle: str, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    bundle = tmp_path / "ca.pem"
-    authority.cert_pem.write_to_path(str(bundle))
-    settings = {"ca_path": str(bundle)} if how == "ca_path" else {}
+    settings = {"ca_path": bundle} if how == "ca_path" else {}
     if not settings:
-        monkeypatch.setenv(how, str(bundle))
+        monkeypatch.setenv(how, bundle)
     transport = transport_to("https://server.invalid/base", **settings)
     assert transport.read("reading", "x").text == "ok"
     assert upload(transport, 3_000_000) == 3_000_000

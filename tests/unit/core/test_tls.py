@@ -56,6 +56,15 @@ def test_the_usual_variables_name_authorities_too(
         assert transport_to(stub.url).read("reading", "x").text == "ok"
 
 
+def test_authorities_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/nowhere/ca.pem")
+    with pytest.raises(ToolchainError) as caught:
+        transport_to("https://a.invalid")
+    assert caught.value.kind == "invalid"
+    assert "REQUESTS_CA_BUNDLE" in caught.value.message
+    assert "/nowhere/ca.pem" in caught.value.message
+
+
 def test_an_unknown_authority_is_refused_in_a_sentence(authority: trustme.CA) -> None:
     with Stub(tls=server_context(authority.issue_cert("127.0.0.1"))) as stub:
         error = refused(stub)

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import errno
 import io
 import json
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -355,6 +357,28 @@ def test_a_file_that_gets_shorter_is_a_failure() -> None:
         parts = {"open_body": lambda: io.BytesIO(b"x" * 10), "size": 11}
         error = fails(transport.write, "deploying 'x'", "PUT", "x", **parts)
     assert error.message == "deploying 'x': the file got shorter while it was sent"
+    assert not error.unanswered
+
+
+def test_a_file_that_went_is_a_failure() -> None:
+    with Stub() as stub:
+        transport = transport_to(stub.url)
+        parts = {"open_body": lambda: Path("/nowhere/x").open("rb"), "size": 11}
+        error = fails(transport.write, "deploying 'x'", "PUT", "x", **parts)
+    assert error.message == "deploying 'x': the file cannot be read: No such file or directory"
+    assert (error.kind, error.unanswered) == ("failed", False)
+
+
+def test_a_file_that_cannot_be_read_to_its_end_is_a_failure() -> None:
+    class Bad(io.BytesIO):
+        def read(self, amount: int | None = -1) -> bytes:
+            raise OSError(errno.EIO, "Input/output error")
+
+    with Stub(answer=lambda seen: OK) as stub:
+        transport = transport_to(stub.url)
+        parts = {"open_body": lambda: Bad(b"x" * 11), "size": 11}
+        error = fails(transport.write, "deploying 'x'", "PUT", "x", **parts)
+    assert error.message == "deploying 'x': the file cannot be read: Input/output error"
     assert not error.unanswered
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timezone
 from typing import Any
 from urllib.parse import quote
 
@@ -137,7 +138,13 @@ def test_what_is_sent_is_the_written_interface(server: Server) -> None:
             "buildNumbersNotToBeDiscarded": ["9"],
         }
     ]
-    assert values == {"discarded": ["2", "1"], "kept": ["3"], "promoted": [], "verified": True}
+    assert values == {
+        "changed": True,
+        "discarded": ["2", "1"],
+        "kept": ["3"],
+        "promoted": [],
+        "verified": True,
+    }
 
 
 def test_the_age_is_counted_from_the_clock_of_the_server(server: Server) -> None:
@@ -146,7 +153,47 @@ def test_the_age_is_counted_from_the_clock_of_the_server(server: Server) -> None
     server.on |= {f"{LIST}/{number}": record() for number in "123"}
     _plan, values = server.run(RetainBuilds, retention(max_age="36h"), check=True)
     assert values["discarded"] == ["2", "1"]
-    assert read_list(server.client(), "app").now.isoformat() == "2026-01-04T00:00:00+00:00"
+    assert read_list(server.client(), "app").now == datetime(2026, 1, 4, tzinfo=timezone.utc)
+
+
+def test_a_server_without_a_clock_has_the_age_counted_from_ours(server: Server) -> None:
+    server.on |= {LIST: listed("1"), f"{LIST}/1": record()}
+    _plan, values = server.run(RetainBuilds, retention(max_age="1d"), check=True)
+    assert values["discarded"] == ["1"]
+    assert "max_age counts from the clock here" in server.warnings[0]
+
+
+def test_a_record_that_cannot_be_found_holds_nothing_up(server: Server) -> None:
+    server.on |= {LIST: listed("1", "2")}
+    _plan, values = server.run(RetainBuilds, retention(count=1), check=True)
+    assert (values["discarded"], values["promoted"]) == (["1"], [])
+    server.on[f"{LIST}/1"] = Reply(500)
+    assert server.fails(RetainBuilds, retention(count=1)).kind == "server"
+
+
+@pytest.mark.parametrize("after", [listed("2", "3"), Reply(500)])
+def test_a_refusal_after_a_part_tells_what_went(server: Server, after: Reply) -> None:
+    refusal = {"errors": [{"status": 400, "message": "1 is in use"}], "error massages": []}
+    server.on |= {LIST: [listed("1", "2", "3"), after], RETAIN: Reply(400, refusal)}
+    error = server.fails(RetainBuilds, retention(count=1))
+    assert "1 is in use" in error.message
+    told = {"changed": True, "discarded": ["1"], "kept": ["3", "2"], "verified": True}
+    assert error.result == (told if after.status == 200 else {})
+
+
+@pytest.mark.parametrize("odd", [7, {"uri": "/1"}, "1"])
+def test_a_list_in_another_shape_is_not_understood(server: Server, odd: Any) -> None:
+    server.on[LIST] = Reply(body={"buildsNumbers": odd})
+    assert server.fails(RetainBuilds, retention(count=1)).kind == "protocol"
+
+
+def test_a_404_with_the_words_for_it_is_a_name_without_builds(server: Server) -> None:
+    server.on[LIST] = Reply(
+        404, {"errors": [{"status": 404, "message": "No build was found for app"}]}
+    )
+    plan, _values = server.run(RetainBuilds, retention(count=1))
+    assert not plan.changed
+    assert server.asked == [LIST]
 
 
 def test_promoted_builds_are_named_and_not_announced(server: Server) -> None:
@@ -329,6 +376,16 @@ def test_a_server_that_takes_the_list_for_one_number_gets_them_one_by_one(server
     store = Store(server, "1", "2", split=False)
     for query in ("1,2", "1", "2"):
         store.deleting(query)
+    _plan, values = server.run(RemoveBuilds, removal("1", "2"))
+    assert values["deleted"] == ["1", "2"]
+    assert len(writes(server)) == 3
+
+
+def test_a_server_that_ignores_a_list_gets_them_one_by_one(server: Server) -> None:
+    store = Store(server, "1", "2", split=False)
+    for query in ("1", "2"):
+        store.deleting(query)
+    server.on["DELETE /api/build/app?buildNumbers=1,2"] = Reply(204)
     _plan, values = server.run(RemoveBuilds, removal("1", "2"))
     assert values["deleted"] == ["1", "2"]
     assert len(writes(server)) == 3

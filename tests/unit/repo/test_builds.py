@@ -30,7 +30,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 def options(**given: Any) -> dict[str, Any]:
     names = ("status", "comment", "ci_user", "source_repo", "target_repo", "scopes", "properties")
     defaults = {"build_name": "app", "build_number": "7", "copy": True, "artifacts": True}
-    switches = {"dependencies": False, "fail_fast": None, "force": False, "gate": False}
+    switches = {"dependencies": False, "fail_fast": True, "force": False, "gate": False}
     return {**dict.fromkeys(names), **defaults, **switches, **given}
 
 
@@ -294,10 +294,32 @@ def test_a_promotion_that_left_no_trace_is_a_failure(server: Server) -> None:
     assert "'staged'" in error.message
 
 
-def test_a_login_page_is_no_answer(server: Server) -> None:
+def test_a_promotion_that_is_not_in_the_record_is_a_failure(server: Server) -> None:
+    server.on[RECORD] = record()
+    server.on[PROMOTE] = said()
+    error = server.fails(PromoteBuild, options(status="released"))
+    assert error.kind == "failed"
+    assert error.message.endswith("the newest promotion in the record is missing")
+
+
+@pytest.mark.parametrize("gate", [True, False])
+def test_a_page_is_no_answer_and_no_change(server: Server, gate: bool) -> None:
     server.on[RECORD] = record()
     server.on[PROMOTE] = Reply(200, "<html><body>Welcome</body></html>")
-    assert server.fails(PromoteBuild, options(status="released")).kind == "protocol"
+    task = server.task(options(status="released", gate=gate))
+    operation = PromoteBuild(task)
+    with pytest.raises(ToolchainError) as caught:
+        operation.apply(operation.plan())
+    assert caught.value.kind == "protocol"
+    assert task.failure(caught.value)["changed"] is False
+
+
+@pytest.mark.parametrize("odd", [5, {"status": "released"}, [None, "released"]])
+def test_a_record_in_another_shape_shows_no_promotion(server: Server, odd: Any) -> None:
+    server.on[RECORD] = Reply(body={"buildInfo": {"statuses": odd, "modules": odd}})
+    server.on["POST /api/search/aql"] = Reply(body={"results": []})
+    plan, _values = server.run(PromoteBuild, options(target_repo="rel"), check=True)
+    assert plan.changed
 
 
 def test_a_lost_answer_is_looked_up_and_nothing_is_sent_twice(server: Server) -> None:

@@ -335,6 +335,9 @@ def test_an_age_keeps_its_length(number: int, unit: str) -> None:
         ({"path": "*"}, "force"),
         ({"path": "/", "name": "**"}, "force"),
         ({"type": "folder"}, "force"),
+        ({"type": "folder", "path": "."}, "force"),
+        ({"type": "any", "path": "/.", "name": "*"}, "force"),
+        ({"type": "any", "depth": 1}, "force"),
         ({"exclude": ["a"]}, "force"),
         ({"path": "", "created_before": "4w"}, "path is empty"),
         ({"name": "", "created_before": "4w"}, "name is empty"),
@@ -357,6 +360,29 @@ def test_danger_is_refused_before_the_first_request(
     assert error.message.startswith("rule 2")
     assert words in error.message
     assert server.asked == []
+
+
+@pytest.mark.parametrize(
+    "given", [{"path": "."}, {"depth": 1}, {"type": "folder", "path": ".", "keep_last": 3}]
+)
+def test_what_is_less_than_everything_needs_no_force(server: Server, given: dict[str, Any]) -> None:
+    server.on[QUERY] = rows()
+    assert not server.run(CleanUp, params(given))[0].changed
+
+
+@pytest.mark.parametrize("field", ["repo", "path", "name"])
+def test_items_whose_place_is_not_told_are_not_worked_on(server: Server, field: str) -> None:
+    server.on[QUERY] = rows(row("a/1"), {**row("a/2"), field: None})
+    error = server.fails(CleanUp, params({"name": "*.jar"}))
+    assert error.kind == "protocol"
+    assert "does not tell repo, path, name of each item" in error.message
+
+
+@pytest.mark.parametrize("odd", [5, "x", [5, None, {"key": "a"}], {"key": "a"}])
+def test_properties_in_another_shape_are_none(deleting: Server, odd: Any) -> None:
+    deleting.on[QUERY] = rows(row("a/1", properties=odd, size=None, created=7))
+    _plan, values = deleting.run(CleanUp, params({"name": "1"}))
+    assert values["deleted"][0]["size"] == 0
 
 
 def test_force_allows_a_whole_repository(deleting: Server) -> None:

@@ -47,6 +47,8 @@ class Registry:
         "<http://elsewhere:1/v2/team/app/tags/list?n={n}&last={tag}>;rel=next",
         '<?n={n}&last={tag}>; title="more"; rel="next"',
         '</first?n=1>; rel="first", </v2/x?n={n}&last={offset}>; rel="next"',
+        "</v2/x?n={n}&last={tag}>; rel='next'",
+        '</v2/x?n={n}&last={tag}>; REL="last Next"',
         None,
     ],
 )
@@ -138,6 +140,30 @@ def test_an_empty_page_behind_a_link_is_the_end(server: Server) -> None:
     server.stub.replies = [first, Reply(200, {"tags": None})]
     assert containers.tags(server.client(), "r", "team/app", page=2) == ["a", "b"]
     assert len(server.asked) == 2
+
+
+def test_an_empty_page_that_names_another_one_is_not_the_end(server: Server) -> None:
+    """As of a catalog of which the login may not see everything."""
+    link = {"Link": '</v2/_catalog?last=m&n=2>; rel="next"'}
+    server.stub.replies = [Reply(200, {"repositories": names}, link) for names in (["a"], [], [])]
+    server.stub.replies.append(Reply(200, {"repositories": ["z"]}))
+    assert containers.images(server.client(), "r", page=2) == ["a", "z"]
+
+
+def test_empty_pages_without_an_end_are_left(server: Server) -> None:
+    link = {"Link": '</v2/x?last=m&n=2>; rel="next"'}
+    server.stub.replies = [Reply(200, {"tags": ["a"]}, link)]
+    server.stub.answer = lambda seen: Reply(200, {"tags": []}, link)
+    assert containers.tags(server.client(), "r", "team/app", page=2) == ["a"]
+    assert len(server.asked) == 11
+
+
+@pytest.mark.parametrize("tags", [5, "abc", {"a": 1}, [None], [["a"]]])
+def test_a_list_that_is_none_is_a_failure(server: Server, tags: Any) -> None:
+    server.stub.answer = lambda seen: Reply(200, {"tags": tags})
+    with pytest.raises(ToolchainError) as caught:
+        containers.tags(server.client(), "r", "team/app")
+    assert caught.value.kind == "protocol"
 
 
 def test_a_list_without_an_end_is_left(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

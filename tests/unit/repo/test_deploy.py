@@ -275,6 +275,24 @@ def test_one_known_file_makes_asking_worth_while_again(server: Server, tmp_path:
     assert len(asking) == 20
 
 
+def test_known_files_after_many_unknown_ones_are_found(server: Server, tmp_path: Path) -> None:
+    for number in range(40):
+        (tmp_path / f"{number:02}.txt").write_text(f"text {number}")
+
+    def put(seen: Seen) -> Reply:
+        if "X-Checksum-Deploy" not in seen.headers:
+            return stored(seen.body.decode())
+        number = int(seen.path[-6:-4])
+        return Reply(404) if number < 12 else stored(f"text {number}")
+
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on.update({f"PUT /r/t/{number:02}.txt": put for number in range(40)})
+    given = options(path="t", src=f"{tmp_path}/", parallel=1)
+    _plan, values = server.run(deploy.operation, given)
+    expected = [(f"t/{n:02}.txt", "uploaded" if n < 20 else "checksum_deployed") for n in range(40)]
+    assert actions(values) == expected
+
+
 def test_large_files_are_always_asked_for(server: Server, tmp_path: Path) -> None:
     for number in range(12):
         (tmp_path / f"{number:02}.bin").write_bytes(bytes([number]) * 64 * 1024)

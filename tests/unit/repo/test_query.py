@@ -99,6 +99,12 @@ def test_a_pattern(server: Server, dialect: str, path: str, body: Any) -> None:
     assert values["total"] == 2
 
 
+@pytest.mark.parametrize("odd", [{"files": None}, {"files": [3]}, {"files": [{}]}, {}, "x"])
+def test_a_match_without_a_path_is_not_understood(server: Server, odd: Any) -> None:
+    server.on["GET /api/search/pattern?pattern=r:a"] = Reply(body=json.dumps(odd))
+    assert server.fails(operation, params(pattern="r:a")).kind == "protocol"
+
+
 def test_all_flags_of_a_listing_are_sent(server: Server) -> None:
     flags = "deep=1&listFolders=1&mdTimestamps=1&includeRootPath=1&depth=2"
     entries = [

@@ -48,12 +48,26 @@ def test_an_empty_trash_may_be_a_404(server: Server, state: str) -> None:
 
 
 def test_emptying(server: Server) -> None:
-    server.on[TRASH] = trash("r")
+    server.on[TRASH] = [trash("r"), trash()]
     server.on[EMPTY] = Reply(202, '"Successfully deleted all trashcan items"')
     plan, values = server.run(operation, params("empty"))
     assert (plan.before, plan.after) == ({"children": ["r"]}, {"children": []})
     assert values == {"children": []}
-    assert server.asked == [TRASH, EMPTY]
+    assert server.asked == [TRASH, EMPTY, TRASH]
+
+
+def test_what_is_still_there_after_emptying_is_told(server: Server) -> None:
+    server.on[TRASH] = [trash("r", "s"), trash("s")]
+    server.on[EMPTY] = Reply(202)
+    _plan, values = server.run(operation, params("empty"))
+    assert values == {"children": ["s"]}
+    assert server.warnings == ["emptying the trash: it still has something of s"]
+
+
+@pytest.mark.parametrize("odd", [5, {"uri": "/r"}, "r"])
+def test_a_listing_in_another_shape_is_not_understood(server: Server, odd: Any) -> None:
+    server.on[TRASH] = Reply(body={"children": odd})
+    assert server.fails(operation, params("empty")).kind == "protocol"
 
 
 @pytest.mark.parametrize("left", [(), ("r",)])

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The whole plan of C(analysis_config): all is read and compared before anything is written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..core.errors import ToolchainError, invalid
+from .desired import Desired, project_of
+from .kinds import KINDS, PROJECTS, ROLE_ASSIGNMENTS, Catalogue, Kind
+from .removals import Own, matches, surplus
+from .resource import Objects, Resource, State, compare, hidden, refuse_impossible
+from .role_assignment import RoleAssignment, placed
+from .steps import Step
+
+
+@dataclass
+class Item:
+    """One object of the plan.
+
+    :param pending: it is inside a project that the same task imports: what is there is seen later
+    """
+
+    kind: Kind
+    step: Step
+    pending: bool = False
+
+    @property
+    def state(self) -> State:
+        """The object as it is, or as it is to be where there is none."""
+        state: State = self.step.plan.before or self.step.plan.after
+        return state
+
+    @property
+    def name(self) -> str:
+        return self.kind.name_of(self.state)
+
+    @property
+    def label(self) -> str:
+        """The name, where a user and a group may have the same one."""
+        return f"{self.name} (group)" if self.state.get("group") is True else self.name
+
+    def shown(self) -> dict[str, Any]:
+        """The entry of the return value C(plan)."""
+        return {
+            "kind": self.kind.option,
+            "name": self.name,
+            "action": self.step.plan.action,
+            "changes": [
+                {"field": change.field, "before": change.before, "after": change.after}
+                for change in self.step.plan.changes
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class Guard:
+    """What limits deletions: the kinds that are to be exact, patterns, how many there may be."""
+
+    purge: Collection[str]
+    protect: Collection[str]
+    max_deletions: int
+
+
+@dataclass
+class Planner:
+    """Compares what is asked for with what is there.
+
+    :param account: the account of the task
+    """
+
+    desired: Desired
+    catalogue: Catalogue
+    guard: Guard
+    account: str | None
+    items: list[Item] = field(default_factory=list)
+    unchanged: int = 0
+    #: Kind and field that the server does not show, with the number of objects.
+    unseen: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _projects: Mapping[str, str] = field(default_factory=dict)
+    _pending: frozenset[str] = frozenset()
+    _found: set[int] = field(default_factory=set)
+
+    def plan(self) -> list[Item]:
+        """The objects that differ, in the order in which they can be written."""
+        self._load()
+        own = Own(self.account, self.catalogue)
+        for kind, resource in self.desired:
+            self._compare(kind, resource, own)
+        for kind in self.desired.lists:
+            if kind.option in self.guard.purge:
+                for resource in self._surplus(kind, own):
+                    self._compare(kind, resource, own)
+        made = [item for item in self.items if item.step.plan.action != "delete"]
+        deleted = [item for item in self.items if item.step.plan.action == "delete"]
+        self.items = [*made, *sorted(deleted, key=lambda item: -KINDS.index(item.kind))]
+        return self.items
+
+    def counts(self) -> dict[str, int]:
+        """How many objects are to be created, updated and deleted, and how many are as wanted."""
+        found = Counter[str](item.step.plan.action for item in self.items)
+        actions = ("create", "update", "delete")
+        return {**{name: found[name] for name in actions}, "unchanged": self.unchanged}
+
+    def brake(self) -> None:
+        """C(invalid) for more deletions than there may be."""
+        deletions, most = self.counts()["delete"], self.guard.max_deletions
+        if deletions > most:
+            raise invalid(
+                f"{deletions} objects would be deleted, and max_deletions is {most}:"
+                " nothing has been changed"
+            )
+
+    def _load(self) -> None:
+        """Read each kind that is asked for, each project's part where it has its own."""
+        kinds = self.desired.lists
+        if any(kind.in_project or kind in (PROJECTS, ROLE_ASSIGNMENTS) for kind in kinds):
+            self._projects = self.catalogue.known()
+            self._pending = frozenset(
+                each.target
+                for each in self.desired.projects
+                if each.source is not None and each.target not in self._projects
+            )
+        self.catalogue.load((kind, place) for kind in kinds for place in self._places(kind))
+
+    def _places(self, kind: Kind) -> Sequence[str | None]:
+        """Where a kind is read: in projects that are not there nothing can be."""
+        places = self.desired.places(kind, exact=kind.option in self.guard.purge)
+        return [place for place in places if place is None or place in self._projects]
+
+    def _surplus(self, kind: Kind, own: Own) -> list[Resource]:
+        places, protect = self._places(kind), self.guard.protect
+        return surplus(kind, places, self.catalogue, self._found, protect=protect, own=own)
+
+    def _compare(self, kind: Kind, resource: Resource, own: Own) -> None:
+        project = project_of(resource)
+        pending = project in self._pending
+        if isinstance(resource, RoleAssignment):
+            ids = self._projects
+            resource = replace(resource, ids=ids) if pending else placed(resource, ids)
+        current = resource.find(self._objects(kind, resource))
+        self._found.add(id(current))
+        plan = compare(resource, current)
+        self.unseen.update((kind.option, name) for name in hidden(resource, current))
+        if not plan.changed:
+            self.unchanged += 1
+            return
+        if pending and not kind.made:
+            plan = replace(plan, action="update")
+        elif not pending:
+            if kind.in_project and project not in self._projects:
+                raise ToolchainError(
+                    "not_found", f"{resource.title}: there is no project '{project}'"
+                )
+            refuse_impossible(resource, plan)
+        if plan.action == "delete" and current is not None:
+            self._refuse_removal(kind, resource, current, own)
+        self.items.append(Item(kind, Step(resource, plan), pending))
+
+    def _objects(self, kind: Kind, resource: Resource) -> Objects:
+        place = project_of(resource) if kind.in_project else None
+        there = place is None or place in self._projects
+        return self.catalogue.listed(kind, place).objects if there else {}
+
+    def _refuse_removal(self, kind: Kind, resource: Resource, current: State, own: Own) -> None:
+        if matches(kind, current, self.guard.protect):
+            raise invalid(f"deleting {resource.title}: protect says that it stays")
+        if own.includes(kind, current):
+            raise ToolchainError(
+                "permission",
+                f"deleting {resource.title}: the account of this task and what it holds is never"
+                " removed",
+            )

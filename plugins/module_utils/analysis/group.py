@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Groups of users (written interface, 4.5).
+
+Actions: C(groups), C(create_group), C(update_group), C(delete_group). Server facts: members are
+listed with C(list_users) only, C(users) replaces them, and C(remove_all) empties the group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ..core.plan import Comparison, Plan, unordered
+from ..core.task import Task
+from .answers import Record, entries, flag, texts
+from .client import Call
+from .resource import STATE, Objects, Reference, Resource, State, require_names
+from .steps import ResourceOperation
+
+#: The options of C(analysis_group) without the connection.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "name": {"type": "str", "required": True},
+    "users": {"type": "list", "elements": "str"},
+    "state": STATE,
+}
+
+
+@dataclass(frozen=True)
+class Group(Resource):
+    """A group by name."""
+
+    noun: ClassVar[str] = "group"
+    comparisons: ClassVar[Mapping[str, Comparison]] = {"users": unordered}
+
+    name: str
+
+    @property
+    def key(self) -> Hashable:
+        return self.name
+
+    @property
+    def listing(self) -> Call:
+        return listing({"search": self.name})
+
+    @property
+    def needs(self) -> frozenset[Reference]:
+        users = (self.desired or {}).get("users") or []
+        return frozenset(("users", name) for name in users)
+
+    def objects(self, records: Sequence[Record]) -> Objects:
+        return objects(records)
+
+    def call(self, plan: Plan) -> Call:
+        if plan.action == "delete":
+            return Call("delete_group", {"name": self.name})
+        users = next((each.after for each in plan.changes if each.field == "users"), None) or None
+        if plan.action == "create":
+            return Call("create_group", {"name": self.name, "users": users})
+        if users is None:
+            return Call("update_group", {"name": self.name}, {"remove_all": True}, {"users": ""})
+        return Call("update_group", {"name": self.name, "users": users})
+
+
+class GroupOperation(ResourceOperation):
+    """The task of C(analysis_group)."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task, wanted(task.params))
+
+
+def wanted(options: Mapping[str, Any]) -> Group:
+    """The group that the options of C(analysis_group) ask for."""
+    require_names(options, "name", "users")
+    name = options["name"]
+    for user in options.get("users") or []:
+        require_names({"a name in users": user}, "a name in users")
+    desired = {"name": name, "users": options.get("users")}
+    absent = options.get("state") == "absent"
+    return Group(f"the group '{name}'", None if absent else desired, name)
+
+
+def listing(parameters: Mapping[str, Any]) -> Call:
+    """The read of groups with their members."""
+    return Call("groups", parameters, {"list_users": True})
+
+
+def objects(records: Sequence[Record]) -> dict[Hashable, State]:
+    """Groups by their names.
+
+    Servers leave out lists without entries: where one group shows its members, those that do not
+    have none; where no group does, the server does not tell.
+    """
+    shown = any("users" in record for record in records)
+    return {record["name"]: _state_of(record, shown) for record in records if "name" in record}
+
+
+def _state_of(record: Record, with_users: bool) -> dict[str, Any]:
+    state: dict[str, Any] = {"name": record["name"]}
+    if with_users:
+        state["users"] = _members(record)
+    if "readonly" in record:
+        state["readonly"] = flag(record["readonly"])
+    return state
+
+
+def _members(record: Record) -> list[str]:
+    """The names of the members; whether they are names or records is not documented."""
+    found = record.get("users")
+    if isinstance(found, list) and any(isinstance(each, dict) for each in found):
+        return [str(each.get("name")) for each in entries(record, "users")]
+    return texts(record, "users")

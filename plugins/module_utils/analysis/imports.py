@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Imports from another server: started once, then followed by C(import_status).
+
+Server facts: both imports answer with an empty body and go on in the background; C(import_status)
+gives a record per project, whose members are not documented. A record therefore counts for a
+project when one of its values is the project's name, its state is read from words as C(completed)
+or C(failed), and a project that is listed while no record tells of its import has been imported.
+
+    imports = Imports(client, Import("importing the project 'x'", call, project="x"), Pace(3600, 5))
+    imports.start()    # a write; sends none where such an import runs already
+    imports.finish()   # reads until it is over, with lines of progress; the records of it
+
+What is not to be waited for is only started.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..core.errors import ToolchainError, invalid
+from ..core.pace import Pace
+from .answers import Record
+from .client import Call, Client
+
+State = Literal["running", "done", "failed"]
+
+#: The wait options of the modules that import, as their argument spec has them.
+WAIT_OPTIONS: dict[str, dict[str, Any]] = {
+    "wait": {"type": "bool", "default": True},
+    "wait_timeout": {"type": "float", "default": 3600},
+    "poll_interval": {"type": "float", "default": 5},
+}
+#: How long neither a record nor the project may be seen after the start, in seconds.
+_GRACE = 15.0
+_STATES = ("status", "state", "result", "phase")
+_PERCENT = ("progress", "percent", "percentage")
+_WORDS = ("message", "error", "reason", "detail", "description")
+_FAILED = re.compile(r"fail|error|abort|cancel|reject", re.I)
+_DONE = re.compile(r"\b(complete[d]?|finish(ed)?|done|success\w*|succeeded|imported|ok)\b", re.I)
+_UNAVAILABLE = (502, 503, 504)
+
+
+@dataclass(frozen=True)
+class Import:
+    """An import that is wanted.
+
+    :param title: the import in messages, as C(importing the project 'x')
+    :param call: the write that starts it
+    :param project: name of the project that it makes, C(None) for all else: then every record that
+        was not there before counts
+    """
+
+    title: str
+    call: Call
+    project: str | None = None
+
+
+def pace_of(options: Mapping[str, Any]) -> Pace:
+    """The pace that C(wait_timeout) and C(poll_interval) ask for; C(invalid) for no time at all."""
+    for name in ("wait_timeout", "poll_interval"):
+        if options[name] <= 0:
+            raise invalid(f"{name} must be greater than 0, not {options[name]:g}")
+    return Pace(options["wait_timeout"], options["poll_interval"])
+
+
+def is_running(client: Client, project: str) -> bool:
+    """Whether the server says that an import of the project goes on."""
+    records = client.ask(f"reading the imports of the project '{project}'", Call("import_status"))
+    return _running([record for record in records if _is_of(record, project)])
+
+
+class Imports:
+    """One import, from its start to its end."""
+
+    def __init__(self, client: Client, wanted: Import, pace: Pace) -> None:
+        self._client, self._wanted, self._pace = client, wanted, pace
+        self._before: list[Record] = []
+        self._last = ""
+
+    def start(self) -> None:
+        """Start the import, once: after a lost answer the status tells whether it has begun.
+
+        An import of the same project that runs already is not started again.
+        """
+        shown, project = self._records(), self._wanted.project
+        self._before = [each for each in shown if project is None or state_of(each) != "running"]
+        if project is not None and _running([each for each in shown if _is_of(each, project)]):
+            return
+        try:
+            self._client.ask(self._wanted.title, self._wanted.call)
+        except ToolchainError as lost:
+            if not lost.unanswered or not self._has_begun():
+                raise
+
+    def finish(self) -> list[Record]:
+        """Wait for the end; the records that the server shows of it, none where it shows none.
+
+        C(failed) with the server's words where the import failed, C(timeout) where time is up; the
+        import goes on in spite of that.
+        """
+        while True:
+            try:
+                ended = self._look()
+            except ToolchainError as error:
+                passing = error.kind in ("network", "timeout", "rate_limited")
+                if not passing and error.status not in _UNAVAILABLE:
+                    raise
+                ended = None
+                self._say("the server does not answer, still waiting")
+            if ended is not None:
+                return ended
+            self._pause()
+
+    def _records(self) -> list[Record]:
+        return self._client.ask(f"{self._wanted.title}: reading its status", Call("import_status"))
+
+    def _ours(self) -> list[Record]:
+        """The records of this import: those of earlier ones stay in the list of some servers."""
+        project = self._wanted.project
+        return [
+            record
+            for record in self._records()
+            if record not in self._before and (project is None or _is_of(record, project))
+        ]
+
+    def _look(self) -> list[Record] | None:
+        """The records of this import if it is over, C(None) while it goes on."""
+        ours = self._ours()
+        for record in ours:
+            if state_of(record) == "failed":
+                raise self._failed(_words_of(record))
+        if not _running(ours) and (ours or self._is_there()):
+            return ours
+        self._say("; ".join(filter(None, map(_line, ours))) or "started")
+        return None
+
+    def _has_begun(self) -> bool:
+        try:
+            return bool(self._ours()) or (self._wanted.project is not None and self._is_there())
+        except ToolchainError:
+            return False
+
+    def _is_there(self) -> bool:
+        """Whether what no record tells of is there; the configuration of a server has no sign."""
+        if self._wanted.project is None:
+            return True
+        records = self._client.ask(f"{self._wanted.title}: looking for it", Call("projects"))
+        found = any(record.get("name") == self._wanted.project for record in records)
+        if not found and self._pace.passed >= _GRACE:
+            raise self._failed("the server shows neither the import nor the project")
+        return found
+
+    def _failed(self, words: str) -> ToolchainError:
+        return ToolchainError("failed", f"{self._wanted.title}: {words}", detail=words)
+
+    def _pause(self) -> None:
+        last = f" ({self._last})" if self._last else ""
+        self._pace.pause(f"{self._wanted.title}: it goes on{last}")
+
+    def _say(self, line: str) -> None:
+        """A line for a waiting user, where it says something new."""
+        if line != self._last:
+            self._last = line
+            self._client.progress(f"{self._wanted.title}: {line}")
+
+
+def state_of(record: Record) -> State:
+    """What a record of C(import_status) says; what cannot be understood counts as running."""
+    said = " ".join(str(record[name]) for name in _STATES if name in record)
+    if _FAILED.search(said):
+        return "failed"
+    percent = _percent(record)
+    over = _DONE.search(said) or (percent is not None and percent >= 100)
+    return "done" if over else "running"
+
+
+def _percent(record: Record) -> float | None:
+    for name in _PERCENT:
+        try:
+            return float(str(record[name]).rstrip(" %"))
+        except (KeyError, ValueError):
+            continue
+    return None
+
+
+def _is_of(record: Record, project: str) -> bool:
+    return project in [value for value in record.values() if isinstance(value, str)]
+
+
+def _running(records: Sequence[Record]) -> bool:
+    return any(state_of(record) == "running" for record in records)
+
+
+def _line(record: Record) -> str:
+    """What a record says of how far the import is."""
+    said = next((str(record[name]) for name in _STATES if record.get(name)), "")
+    percent = _percent(record)
+    return " ".join(filter(None, [said, "" if percent is None else f"{percent:g} %"]))
+
+
+def _words_of(record: Record) -> str:
+    """The server's words for what went wrong."""
+    said = next((str(record[name]) for name in _WORDS if record.get(name)), "")
+    return said or _line(record)

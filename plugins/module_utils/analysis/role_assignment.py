@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Roles that accounts hold, everywhere or in a project (written interface, 4.5).
+
+Actions: C(role_assignments), C(update_role_assignment). Server fact: C(project) is the id of a
+project there, which stays when the project gets another name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from ..core.errors import ToolchainError
+from ..core.plan import Plan
+from ..core.task import Task
+from .answers import Record, entries, flag
+from .client import Call
+from .resource import STATE, Objects, Reference, Resource, State, require_names
+from .steps import ResourceOperation
+
+#: The options of C(analysis_role_assignment) without the connection.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "name": {"type": "str", "required": True},
+    "account": {"type": "str", "required": True},
+    "project": {"type": "str"},
+    "group": {"type": "bool", "default": False},
+    "state": STATE,
+}
+
+
+@dataclass(frozen=True)
+class RoleAssignment(Resource):
+    """One account that holds one role.
+
+    :param ids: name of a project to its id
+    """
+
+    noun: ClassVar[str] = "role_assignment"
+
+    name: str
+    account: str
+    project: str | None = None
+    group: bool = False
+    ids: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> Hashable:
+        return (self.name, self.account, self.project, self.group)
+
+    @property
+    def listing(self) -> Call:
+        """Roles whose names contain the text, as for roles."""
+        search = None if self.name.startswith("+") else self.name
+        return Call("role_assignments", {"search": search})
+
+    @property
+    def needs(self) -> frozenset[Reference]:
+        kind = "groups" if self.group else "users"
+        inside = set() if self.project is None else {("projects", self.project)}
+        return frozenset({("roles", self.name), (kind, self.account), *inside})
+
+    def objects(self, records: Sequence[Record]) -> Objects:
+        return objects(records, self.ids)
+
+    def call(self, plan: Plan) -> Call:
+        project = None if self.project is None else self.ids.get(self.project, self.project)
+        parameters = {
+            "name": self.name,
+            "account": self.account,
+            "project": project,
+            "group": self.group,
+            "remove": True if plan.action == "delete" else None,
+        }
+        return Call("update_role_assignment", parameters)
+
+
+class RoleAssignmentOperation(ResourceOperation):
+    """The task of C(analysis_role_assignment)."""
+
+    def __init__(self, task: Task) -> None:
+        self._assignment = wanted(task.params)
+        super().__init__(task, self._assignment)
+
+    def plan(self) -> Plan:
+        if self._assignment.project is not None:
+            what = f"reading {self._assignment.title}"
+            ids = ids_of(self._client.ask(what, Call("projects")))
+            self._resource = placed(self._assignment, ids)
+        return super().plan()
+
+
+def wanted(options: Mapping[str, Any]) -> RoleAssignment:
+    """The assignment that the options of C(analysis_role_assignment) ask for."""
+    require_names(options, "name", "account", "project")
+    name, account, project = options["name"], options["account"], options.get("project")
+    group = bool(options.get("group"))
+    kind = "group" if group else "user"
+    where = "" if project is None else f" in the project '{project}'"
+    title = f"the assignment of the role '{name}' to the {kind} '{account}'{where}"
+    desired = {"name": name, "account": account, "project": project, "group": group}
+    absent = options.get("state") == "absent"
+    return RoleAssignment(title, None if absent else desired, name, account, project, group)
+
+
+def ids_of(records: Sequence[Record]) -> dict[str, str]:
+    """Name to id of the projects that these records are; the name itself where there is no id."""
+    return {
+        str(each["name"]): str(each.get("id", each["name"])) for each in records if "name" in each
+    }
+
+
+def placed(assignment: RoleAssignment, ids: Mapping[str, str]) -> RoleAssignment:
+    """The assignment with the ids of the projects; C(not_found) where its project is not there."""
+    missing = assignment.project is not None and assignment.project not in ids
+    if missing and assignment.desired is not None:
+        raise ToolchainError(
+            "not_found", f"{assignment.title}: there is no project '{assignment.project}'"
+        )
+    return replace(assignment, ids=ids)
+
+
+def objects(records: Sequence[Record], ids: Mapping[str, str]) -> dict[Hashable, State]:
+    """Assignments by role, account, project (C(None) for all projects) and whether it is a group.
+
+    A project whose name is not known is shown by its id.
+    """
+    names = {project_id: name for name, project_id in ids.items()}
+    found: dict[Hashable, State] = {}
+    for record in records:
+        for entry in entries(record, "assignments"):
+            project_id = entry.get("projectId")
+            state: dict[str, Any] = {
+                "name": record.get("name"),
+                "account": entry.get("name"),
+                "project": None
+                if project_id in (None, "")
+                else names.get(str(project_id), str(project_id)),
+                "group": flag(entry.get("group")),
+            }
+            found[tuple(state.values())] = state
+    return found

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`analysis_config` against the sandbox in both flavours: large lists, and an export of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import config
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.client import Client
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.kinds import (
+    KINDS,
+    Catalogue,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
+from sandbox.client import Sandbox
+from tests.helpers import configuration, connections
+from tests.unit.stub import connection_to
+
+Fresh = Callable[[str], Sandbox]
+both_flavours = pytest.mark.parametrize("flavour", ["written", "real"])
+
+
+def task_on(sandbox: Sandbox, **params: Any) -> Task:
+    login = {"username": "analyst", "ltoken": Secret(connections.LTOKEN)}
+    connection = connection_to(sandbox.urls["analysis"], "analysis", **login)
+    return Task(params, connection, print, read_only=False)
+
+
+def plan_on(sandbox: Sandbox, **lists: Any) -> Plan:
+    validated = ArgumentSpecValidator(config.OPTIONS).validate(lists)
+    assert not validated.error_messages
+    return config.ConfigOperation(task_on(sandbox, **validated.validated_parameters)).plan()
+
+
+@both_flavours
+def test_a_large_configuration_costs_a_read_per_kind_and_project(
+    fresh: Fresh, flavour: str
+) -> None:
+    sandbox = fresh(flavour)
+    sandbox.seed(configuration.seed())
+    sandbox.settings("analysis", flavour=flavour)
+    mark = sandbox.mark()
+    plan = plan_on(sandbox, **configuration.lists())
+    assert not plan.changed
+    assert plan.result["counts"]["unchanged"] == configuration.OBJECTS
+    logged = sandbox.requests("analysis", since=mark)
+    # roles, groups and projects once; the written flavour refuses list_users first
+    assert len(logged) == 3 + configuration.PROJECTS + (flavour == "written")
+    assert not any(request["write"] for request in logged)
+
+
+@both_flavours
+def test_what_is_read_of_a_server_is_what_it_is_asked_for(fresh: Fresh, flavour: str) -> None:
+    sandbox = fresh(flavour)
+    catalogue = Catalogue(Client(task_on(sandbox)))
+    projects = list(catalogue.projects())
+    lists = {
+        kind.option: [
+            entry
+            for place in (projects if kind.in_project else [None])
+            for entry in catalogue.entries(kind, place)
+        ]
+        for kind in KINDS
+    }
+    assert all(lists.values())
+    purge = [kind.option for kind in KINDS if kind.made]
+    plan = plan_on(sandbox, **lists, purge=purge)
+    assert plan.result["plan"] == []

@@ -1,0 +1,651 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whole configurations: one plan, the order of the writes, and what is never deleted."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import config, kinds
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
+from tests.unit.analysis.fake import Form, Server
+from tests.unit.analysis.server import refusal, task_for
+from tests.unit.stub import Reply, Stub
+
+SOURCE = {"url": "https://old:8080", "username": "admin", "password": "secret"}
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a configuration came to."""
+
+    plan: Plan
+    values: Mapping[str, Any]
+    warnings: list[str]
+
+    @property
+    def planned(self) -> list[tuple[str, str, str]]:
+        return [(each["kind"], each["name"], each["action"]) for each in self.values["plan"]]
+
+
+def configure(server: Server, *, predict: bool = False, **lists: Any) -> Ran:
+    """Plan and, if something changes, apply; with `predict` as in check mode."""
+    validated = ArgumentSpecValidator(config.OPTIONS).validate(lists)
+    assert not validated.error_messages
+    with Stub(answer=server) as stub:
+        task, warnings = task_for(stub, read_only=predict, **validated.validated_parameters)
+        operation = config.ConfigOperation(task)
+        plan = operation.plan()
+        done = operation.apply(plan) if plan.changed and not predict else {}
+        return Ran(plan, {**plan.result, **done}, warnings)
+
+
+def refused(server: Server, **lists: Any) -> ToolchainError:
+    with pytest.raises(ToolchainError) as caught:
+        configure(server, **lists)
+    return caught.value
+
+
+def fail(action: str, name: str, reply: Reply) -> Callable[[Form], Reply | None]:
+    """A fault: that reply to an action for an object of that name."""
+    return lambda form: reply if (form["action"], form.get("name")) == (action, name) else None
+
+
+EVERYTHING: dict[str, Any] = {
+    "users": [{"name": "eve", "password": "geheim"}, {"name": "bob", "state": "absent"}],
+    "groups": [{"name": "qa", "users": ["eve"]}],
+    "projects": [{"name": "q", "new_name": "r"}],
+    "roles": [{"name": "Tester", "permissions": {"create_build": True}}],
+    "role_assignments": [
+        {"name": "Tester", "account": "qa", "group": True, "project": "r"},
+        {"name": "Developer", "account": "dev", "group": True, "project": "p", "state": "absent"},
+    ],
+    "modules": [
+        {"project": "r", "name": "lib", "paths": ["**/lib/*"]},
+        {"project": "p", "name": "core", "state": "absent"},
+    ],
+    "views": [{"project": "p", "name": "v", "query": "state:Fixed"}],
+    "defect_types": [{"project": "r", "code": "ABV", "enabled": False}],
+}
+PLANNED = [
+    ("users", "eve", "create"),
+    ("groups", "qa", "create"),
+    ("projects", "q", "update"),
+    ("roles", "Tester", "create"),
+    ("role_assignments", "Tester/qa/r", "create"),
+    ("modules", "r/lib", "create"),
+    ("views", "p/v", "update"),
+    ("defect_types", "r/ABV", "update"),
+    ("modules", "p/core", "delete"),
+    ("role_assignments", "Developer/dev/p", "delete"),
+    ("users", "bob", "delete"),
+]
+
+
+def test_everything_is_written_in_order_and_then_nothing_is_left() -> None:
+    server = Server()
+    ran = configure(server, **EVERYTHING)
+    assert ran.planned == PLANNED
+    assert server.writes == [
+        "create_user eve",
+        "create_group qa",
+        "update_project q",
+        "create_role Tester",
+        "update_role_assignment Tester",
+        "create_module lib",
+        "update_view v",
+        "update_defect_type ABV",
+        "delete_module core",
+        "update_role_assignment Developer",
+        "delete_user bob",
+    ]
+    assert ("Tester", "qa", "q", True) in server.assignments
+    assert server.types["q"] == {"ABV": False}
+    assert [(each["kind"], each["name"], each["action"]) for each in ran.values["applied"]] == (
+        PLANNED
+    )
+    assert all(each["ok"] and each["error"] is None for each in ran.values["applied"])
+    assert ran.values["counts"] == {"create": 5, "update": 3, "delete": 3, "unchanged": 0}
+    again = configure(server, **EVERYTHING)
+    assert not again.plan.changed
+    assert again.values == {
+        "plan": [],
+        "applied": [],
+        "counts": {"create": 0, "update": 0, "delete": 0, "unchanged": 11},
+    }
+
+
+def test_check_mode_shows_the_same_plan_and_difference() -> None:
+    server = Server()
+    predicted = configure(server, predict=True, **EVERYTHING)
+    assert server.writes == []
+    ran = configure(server, **EVERYTHING)
+    assert (predicted.plan.before, predicted.plan.after) == (ran.plan.before, ran.plan.after)
+    assert predicted.values["plan"] == ran.values["plan"]
+    assert predicted.values["applied"] == []
+    assert "geheim" not in repr((ran.plan, ran.values))
+
+
+def test_the_difference_is_the_plan_object_by_object() -> None:
+    ran = configure(
+        Server(),
+        predict=True,
+        groups=[{"name": "dev", "users": ["bob", "alice"]}, {"name": "admins"}],
+        modules=[{"project": "p", "name": "core", "state": "absent"}],
+    )
+    assert ran.plan.before == {
+        "groups": {"dev": {"name": "dev", "users": ["alice"], "readonly": False}},
+        "modules": {"p/core": {"project": "p", "name": "core", "paths": ["**/core/*"]}},
+    }
+    assert ran.plan.after == {
+        "groups": {"dev": {"name": "dev", "users": ["bob", "alice"], "readonly": False}},
+        "modules": {"p/core": {}},
+    }
+    assert ran.values["plan"][0]["changes"] == [
+        {"field": "users", "before": ["alice"], "after": ["bob", "alice"]}
+    ]
+
+
+def test_each_kind_is_read_once_and_only_where_it_is_asked_for() -> None:
+    server = Server()
+    configure(server, groups=[{"name": "dev"}, {"name": "admins"}], roles=[])
+    assert sorted(server.actions) == ["groups", "roles"]
+    server.forms.clear()
+    configure(
+        server,
+        modules=[
+            {"project": "p", "name": "core"},
+            {"project": "p", "name": "core 2", "state": "absent"},
+            {"project": "q", "name": "x", "state": "absent"},
+        ],
+    )
+    assert sorted(server.actions) == ["modules", "modules", "projects"]
+
+
+def test_written_objects_are_read_back_once_for_all() -> None:
+    server = Server()
+    configure(server, users=[{"name": f"user {n}"} for n in range(20)], parallel=3)
+    assert server.actions.count("users") == 2
+
+
+def test_no_list_is_nothing_to_do() -> None:
+    server = Server()
+    assert not configure(server).plan.changed
+    assert not configure(server, users=[], modules=[], purge=["modules"]).plan.changed
+    assert server.writes == []
+
+
+# Exact sets
+
+
+def test_a_purge_deletes_what_no_list_names_and_keeps_what_must_stay() -> None:
+    server = Server()
+    server.users |= {"eve": False, "ldap": True, "svc-build": False}
+    ran = configure(server, users=[{"name": "alice"}], purge=["users", "groups"], protect=["svc-*"])
+    assert ran.planned == [("users", "bob", "delete"), ("users", "eve", "delete")]
+    assert set(server.users) == {"alice", "analyst", "ldap", "svc-build"}
+    assert set(server.groups) == {"dev", "admins"}
+
+
+def test_an_empty_list_may_be_exact() -> None:
+    server = Server()
+    ran = configure(server, groups=[], purge=["groups"])
+    assert ran.planned == [("groups", "dev", "delete")]
+
+
+def test_the_roles_of_the_own_account_and_what_gives_them_stay() -> None:
+    server = Server()
+    server.assignments.append(("Developer", "analyst", "q", False))
+    ran = configure(
+        server,
+        roles=[],
+        groups=[],
+        role_assignments=[],
+        users=[{"name": "alice"}, {"name": "bob"}],
+        purge=["roles", "groups", "role_assignments", "users"],
+    )
+    assert set(server.roles) == {"Root", "Developer", "Owner"}
+    assert set(server.groups) == {"admins"}
+    assert server.assignments == [
+        ("Owner", "admins", None, True),
+        ("Developer", "analyst", "q", False),
+    ]
+    assert ran.planned == [
+        ("role_assignments", "Developer/dev/p", "delete"),
+        ("groups", "dev", "delete"),
+    ]
+    assert server.actions.count("role_assignments") == 2  # planned with one, read back once
+
+
+def test_a_group_without_members_shown_may_give_the_own_account_its_roles() -> None:
+    server = Server()
+    server.hide_members = True
+    ran = configure(server, roles=[], purge=["roles"])
+    assert ran.planned == []
+
+
+@pytest.mark.parametrize(
+    ("lists", "kind", "words"),
+    [
+        ({"users": [{"name": "Analyst", "state": "absent"}]}, "permission", "the account of this"),
+        ({"roles": [{"name": "Owner", "state": "absent"}]}, "permission", "the account of this"),
+        ({"roles": [{"name": "Root", "state": "absent"}]}, "permission", "read-only"),
+        (
+            {"users": [{"name": "bob", "state": "absent"}], "protect": ["b?b"]},
+            "invalid",
+            "protect",
+        ),
+    ],
+)
+def test_what_must_stay_cannot_be_asked_away_either(
+    lists: dict[str, Any], kind: str, words: str
+) -> None:
+    server = Server()
+    server.users["Analyst"] = server.users.pop("analyst")
+    error = refused(server, **lists)
+    assert error.kind == kind
+    assert words in str(error)
+    assert server.writes == []
+
+
+def test_inside_projects_only_those_that_the_lists_name_are_purged() -> None:
+    server = Server()
+    server.modules["q"] = {"a": ["a"], "b": ["b"]}
+    keep = [{"project": "q", "name": "a"}]
+    assert configure(server, modules=keep, purge=["modules"]).planned == [
+        ("modules", "q/b", "delete")
+    ]
+    assert set(server.modules["p_1"]) == {"core"}
+    ran = configure(server, projects=[{"name": "p"}], modules=keep, purge=["modules", "views"])
+    assert ran.planned == [("modules", "p/core", "delete")]
+    ran = configure(server, projects=[{"name": "p"}], views=[], purge=["views"])
+    assert ran.planned == [("views", "p/v", "delete")]
+    assert set(server.views["p_1"]) == {"*default*"}
+
+
+def test_patterns_fit_plan_names_and_own_names() -> None:
+    server = Server()
+    server.modules["p_1"] = {"core": ["a"], "ui": ["b"], "net": ["c"], "db": ["d"]}
+    ran = configure(
+        server,
+        modules=[{"project": "p", "name": "db"}],
+        purge=["modules"],
+        protect=["p/c*", "u?", "NET"],
+    )
+    assert ran.planned == [("modules", "p/net", "delete")]
+
+
+def test_more_deletions_than_there_may_be_fail_before_any_write() -> None:
+    server = Server()
+    server.users |= {f"user {n}": False for n in range(3)}
+    lists: dict[str, Any] = {
+        "users": [{"name": "alice"}, {"name": "bob", "state": "absent"}, {"name": "new"}],
+        "purge": ["users"],
+    }
+    error = refused(server, **lists, max_deletions=3)
+    assert error.kind == "invalid"
+    assert "4 objects would be deleted, and max_deletions is 3" in str(error)
+    assert error.result["counts"]["delete"] == 4
+    assert len(error.result["plan"]) == 5
+    assert server.writes == []
+    configure(server, **lists, max_deletions=4)
+    assert set(server.users) == {"alice", "analyst", "new"}
+
+
+@pytest.mark.parametrize(("number", "limit"), [(1000, kinds.LIMIT), (30, 30)])
+def test_a_list_that_may_have_been_cut_is_not_purged_against(
+    number: int, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kinds, "LIMIT", limit)
+    server = Server()
+    server.groups = {f"group {n}": {"users": [], "readonly": False} for n in range(number)}
+    error = refused(server, groups=[], purge=["groups"])
+    assert error.kind == "rejected"
+    assert f"{number} groups" in str(error)
+    assert server.writes == []
+    every = [{"name": name} for name in server.groups]
+    assert not configure(server, groups=every, purge=["groups"]).plan.changed
+
+
+def test_groups_without_their_members_are_not_purged_against() -> None:
+    server = Server()
+    server.groups["qa"] = {"users": [], "readonly": False}
+    server.hide_members = True
+    error = refused(server, groups=[{"name": "admins"}], purge=["groups"])
+    assert "does not show the members" in str(error)
+    assert server.writes == []
+
+
+# What cannot be meant
+
+
+@pytest.mark.parametrize(
+    ("lists", "words"),
+    [
+        ({"users": [{"name": "a"}, {"name": "a"}]}, "users: the user 'a' is given twice"),
+        ({"modules": [{"project": "p", "name": "a"}] * 2}, "is given twice"),
+        (
+            {"projects": [{"name": "a", "new_name": "b"}, {"name": "b"}]},
+            "the project 'b' is given twice",
+        ),
+        (
+            {"role_assignments": [{"name": "r", "account": "a", "project": "p"}] * 2},
+            "is given twice",
+        ),
+        (
+            {
+                "projects": [{"name": "a", "new_name": "b"}],
+                "modules": [{"project": "a", "name": "m"}],
+            },
+            "needs 'a', which is not to be there according to projects",
+        ),
+        (
+            {
+                "users": [{"name": "a", "state": "absent"}],
+                "groups": [{"name": "g", "users": ["a"]}],
+            },
+            "needs 'a', which is not to be there according to users",
+        ),
+        ({"parallel": 0}, "parallel must be at least 1"),
+        ({"max_deletions": -1}, "max_deletions must be at least 0"),
+        ({"groups": [{"name": ""}]}, "name must not be empty"),
+    ],
+)
+def test_lists_that_cannot_be_meant_are_refused_before_any_request(
+    lists: dict[str, Any], words: str
+) -> None:
+    server = Server()
+    error = refused(server, **lists)
+    assert error.kind == "invalid"
+    assert words in str(error)
+    assert server.forms == []
+
+
+def test_equal_names_of_different_objects_are_no_duplicates() -> None:
+    server = Server()
+    ran = configure(
+        server,
+        modules=[{"project": each, "name": "m", "paths": ["m"]} for each in ("p", "q")],
+        role_assignments=[
+            {"name": "Developer", "account": "alice"},
+            {"name": "Developer", "account": "alice", "group": True},
+            {"name": "Developer", "account": "alice", "project": "p"},
+        ],
+    )
+    assert ran.values["counts"]["create"] == 5
+    assert len(ran.plan.after["role_assignments"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("lists", "kind"),
+    [
+        ({"modules": [{"project": "x", "name": "m", "paths": ["m"]}]}, "not_found"),
+        ({"modules": [{"project": "p", "name": "m"}]}, "invalid"),
+        ({"role_assignments": [{"name": "Owner", "account": "a", "project": "x"}]}, "not_found"),
+        ({"roles": [{"name": "Root", "permissions": {"create_build": True}}]}, "permission"),
+        ({"projects": [{"name": "x"}]}, "not_found"),
+        ({"defect_types": [{"project": "p", "code": "X", "enabled": True}]}, "not_found"),
+    ],
+)
+def test_what_cannot_be_done_fails_before_any_write(lists: dict[str, Any], kind: str) -> None:
+    server = Server()
+    error = refused(server, users=[{"name": "eve"}], **lists)
+    assert error.kind == kind
+    assert server.writes == []
+
+
+def test_what_is_to_be_absent_in_a_project_that_is_not_there_is() -> None:
+    server = Server()
+    lists: dict[str, Any] = {
+        "projects": [{"name": "q", "state": "absent"}],
+        "modules": [{"project": "q", "name": "m", "state": "absent"}],
+    }
+    assert configure(server, **lists).planned == [("projects", "q", "delete")]
+    assert not configure(server, **lists).plan.changed
+
+
+def test_what_a_server_does_not_show_is_warned_of_once_per_field() -> None:
+    modules = [{"project": "p", "name": "core", "allow_all": True}]
+    server = Server()
+    server.modules["q"]["m"] = ["m"]
+    ran = configure(server, modules=[*modules, {"project": "q", "name": "m", "allow_all": False}])
+    assert not ran.plan.changed
+    assert len(ran.warnings) == 1
+    assert "allow_all of 2 modules" in ran.warnings[0]
+
+
+# Imports and new names
+
+
+def test_what_an_import_brings_is_looked_at_before_it_is_written() -> None:
+    server = Server()
+    server.assignments.append(("Owner", "bob", "fw_7", False))
+    lists: dict[str, Any] = {
+        "projects": [
+            {"name": "fw", "new_name": "boot", "import_from": SOURCE, "poll_interval": 0.01}
+        ],
+        "modules": [
+            {"project": "boot", "name": "all", "paths": ["**"]},
+            {"project": "boot", "name": "lib", "paths": ["lib"]},
+        ],
+        "defect_types": [{"project": "boot", "code": "ABV", "enabled": False}],
+        "role_assignments": [
+            {"name": "Developer", "account": "bob", "project": "boot"},
+            {"name": "Owner", "account": "bob", "project": "boot"},
+        ],
+        "purge": ["modules"],
+    }
+    ran = configure(server, **lists)
+    assert ran.planned == [
+        ("projects", "boot", "create"),
+        ("role_assignments", "Developer/bob/boot", "create"),
+        ("role_assignments", "Owner/bob/boot", "create"),
+        ("modules", "boot/all", "create"),
+        ("modules", "boot/lib", "create"),
+        ("defect_types", "boot/ABV", "update"),
+    ]
+    assert server.writes == [
+        "import_project fw",
+        "update_project fw",
+        "update_role_assignment Developer",
+        "create_module lib",
+        "update_defect_type ABV",
+    ]
+    assert ("Developer", "bob", "fw_7", False) in server.assignments
+    assert all(each["ok"] for each in ran.values["applied"])
+    assert not configure(server, **lists).plan.changed
+
+
+def test_an_import_that_does_not_bring_what_is_needed_fails_there_alone() -> None:
+    server = Server()
+    error = refused(
+        server,
+        projects=[{"name": "fw", "import_from": SOURCE, "poll_interval": 0.01}],
+        defect_types=[{"project": "fw", "code": "X", "enabled": False}],
+        views=[{"project": "fw", "name": "v", "query": "x"}],
+    )
+    assert error.kind == "not_found"
+    assert [each["ok"] for each in error.result["applied"]] == [True, True, False]
+
+
+def test_the_new_name_of_a_project_counts_for_what_is_inside_it() -> None:
+    server = Server()
+    ran = configure(
+        server,
+        projects=[{"name": "p", "new_name": "x"}],
+        modules=[{"project": "x", "name": "core", "paths": ["**/core/*"]}],
+        role_assignments=[{"name": "Developer", "account": "dev", "project": "x", "group": True}],
+    )
+    assert ran.planned == [("projects", "p", "update")]
+
+
+# Failures in the middle
+
+
+def test_a_failed_write_stops_what_depends_on_it_and_nothing_else() -> None:
+    server = Server()
+    server.faults.append(fail("create_user", "eve", refusal(500, "broken")))
+    lists = copy.deepcopy(EVERYTHING)
+    lists["users"].append({"name": "mallory"})
+    error = refused(server, **lists)
+    assert error.kind == "server"
+    assert "3 of 12 changes failed, first creating the user 'eve'" in str(error)
+    applied = {each["name"]: each for each in error.result["applied"]}
+    assert [name for name, each in applied.items() if not each["ok"]] == [
+        "eve",
+        "qa",
+        "Tester/qa/r",
+    ]
+    assert applied["eve"]["error"]["kind"] == "server"
+    assert "broken" in applied["eve"]["error"]["msg"]
+    assert "was not tried: 'eve' of users failed" in applied["qa"]["error"]["msg"]
+    assert "create_group qa" not in server.writes
+    assert server.types["q"] == {"ABV": False}
+    assert "bob" not in server.users
+    assert "mallory" in server.users
+
+
+def test_a_role_stays_where_it_could_not_be_taken_away() -> None:
+    server = Server()
+    server.faults.append(
+        lambda form: refusal(403, "not yours") if form.get("remove") == "true" else None
+    )
+    error = refused(
+        server,
+        role_assignments=[
+            {
+                "name": "Developer",
+                "account": "dev",
+                "group": True,
+                "project": "p",
+                "state": "absent",
+            }
+        ],
+        roles=[{"name": "Developer", "state": "absent"}],
+        users=[{"name": "bob", "state": "absent"}],
+    )
+    assert error.kind == "permission"
+    assert [each["ok"] for each in error.result["applied"]] == [False, False, True]
+    assert "Developer" in server.roles
+
+
+@pytest.mark.parametrize("arrived", [True, False])
+def test_after_a_lost_answer_the_reading_back_tells(arrived: bool) -> None:
+    server = Server()
+
+    def lose(form: Form) -> Reply | None:
+        if (form["action"], form.get("name")) != ("create_user", "eve"):
+            return None
+        if arrived:
+            server.carry_out(form)
+        return Reply(cut=True)
+
+    server.faults.append(lose)
+    lists: dict[str, Any] = {
+        "users": [{"name": "eve"}, {"name": "mallory"}],
+        "groups": [{"name": "qa", "users": ["eve"]}],
+    }
+    if arrived:
+        assert all(each["ok"] for each in configure(server, **lists).values["applied"])
+    else:
+        error = refused(server, **lists)
+        assert error.unanswered
+        assert [each["ok"] for each in error.result["applied"]] == [False, True, False]
+    assert server.writes.count("create_user eve") == 1
+
+
+def test_what_the_server_did_not_keep_is_named() -> None:
+    server = Server()
+    server.faults.append(fail("update_view", "v", Reply()))
+    error = refused(server, views=[{"project": "p", "name": "v", "query": "x"}])
+    assert error.kind == "rejected"
+    assert "did not keep query" in str(error)
+
+
+def test_a_view_is_made_anew_where_that_is_wanted() -> None:
+    server = Server()
+    server.faults.append(fail("update_view", "v", Reply()))
+    ran = configure(server, views=[{"project": "p", "name": "v", "query": "x", "recreate": True}])
+    assert ran.planned == [("views", "p/v", "update")]
+    assert server.writes == ["update_view v", "delete_view v", "create_view v"]
+
+
+def test_a_reading_back_that_fails_fails_what_was_written() -> None:
+    server = Server()
+    server.faults.append(
+        lambda form: (
+            refusal(500, "no")
+            if form["action"] == "users" and "create_user eve" in server.writes
+            else None
+        )
+    )
+    error = refused(server, users=[{"name": "eve"}], groups=[{"name": "new"}])
+    assert "reading the users" in str(error)
+    assert [each["ok"] for each in error.result["applied"]] == [False, True]
+
+
+def test_no_more_requests_are_under_way_than_allowed() -> None:
+    lock, busy, most = threading.Lock(), [0], [0]
+
+    class Counting(Server):
+        def __call__(self, seen: Any) -> Reply:
+            with lock:
+                busy[0] += 1
+                most[0] = max(most[0], busy[0])
+            try:
+                return super().__call__(seen)
+            finally:
+                with lock:
+                    busy[0] -= 1
+
+    server = Counting()
+    configure(server, users=[{"name": f"user {n}"} for n in range(40)], parallel=3)
+    assert 1 <= most[0] <= 3
+    assert len(server.users) == 43
+
+
+def test_projects_that_cannot_be_read_back_stop_only_what_is_in_them() -> None:
+    server = Server()
+    server.faults.append(
+        lambda form: (
+            refusal(500, "no")
+            if form["action"] == "projects" and "update_project q" in server.writes
+            else None
+        )
+    )
+    error = refused(
+        server,
+        projects=[{"name": "q", "new_name": "r"}],
+        roles=[{"name": "Tester"}],
+        role_assignments=[{"name": "Developer", "account": "alice", "project": "r"}],
+        users=[{"name": "bob", "state": "absent"}],
+    )
+    assert error.kind == "server"
+    applied = {each["name"]: each["ok"] for each in error.result["applied"]}
+    assert applied == {"q": False, "Tester": True, "Developer/alice/r": False, "bob": True}
+
+
+def test_assignments_in_a_renamed_project_fail_where_its_id_cannot_be_read() -> None:
+    server = Server()
+
+    def fail_late(form: Form) -> Reply | None:
+        late = form["action"] == "projects" and server.actions.count("projects") > 2
+        return refusal(500, "no") if late else None
+
+    server.faults.append(fail_late)
+    error = refused(
+        server,
+        projects=[{"name": "q", "new_name": "r"}],
+        role_assignments=[
+            {"name": "Developer", "account": "bob", "project": "r"},
+            {"name": "Developer", "account": "bob"},
+        ],
+    )
+    assert [each["ok"] for each in error.result["applied"]] == [True, False, True]

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Imports: started once, followed until they end, whatever the server says of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import imports
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.client import Call, Client
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.imports import (
+    Import,
+    Imports,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import progress
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.pace import Pace
+from tests.unit.analysis.server import lines, refusal, sent, task_for
+from tests.unit.stub import Reply, Stub, Waits
+
+DONE = Reply()
+PROJECT = Import("importing the project 'fw'", Call("import_project", {"project": "fw"}), "fw")
+SERVER = Import("importing the settings", Call("import_server_configuration"))
+RUNNING = lines({"project": "fw", "status": "Running"})
+COMPLETED = lines({"project": "fw", "status": "Completed"})
+OTHERS = {"project": "other", "status": "Failed", "message": "not ours"}
+
+
+def follow(
+    *replies: Reply, wanted: Import = PROJECT, timeout: float = 3600
+) -> tuple[list[dict[str, Any]], list[str], list[str]]:
+    """Start and finish; the records of the end, the actions sent, the lines of progress."""
+    said: list[str] = []
+    waits = Waits()
+    with Stub(*replies) as stub, progress.shown_by(said.append):
+        task, _warnings = task_for(stub)
+        pace = Pace(timeout, 5, now=lambda: sum(waits), sleep=waits)
+        following = Imports(Client(task), wanted, pace)
+        following.start()
+        found = following.finish()
+        assert stub.replies == []
+    return found, [form["action"] for form in sent(stub)], said
+
+
+def failed(*replies: Reply, **options: Any) -> ToolchainError:
+    with pytest.raises(ToolchainError) as caught:
+        follow(*replies, **options)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("record", "state"),
+    [
+        ({"status": "Completed"}, "done"),
+        ({"state": "FINISHED"}, "done"),
+        ({"status": "import successful"}, "done"),
+        ({"result": "Done", "progress": 10}, "done"),
+        ({"status": "whatever", "progress": "100 %"}, "done"),
+        ({"percent": 100}, "done"),
+        ({"status": "Incomplete"}, "running"),
+        ({"status": "whatever", "progress": 99.5}, "running"),
+        ({"project": "completed"}, "running"),
+        ({}, "running"),
+        ({"status": "Failed"}, "failed"),
+        ({"status": "ERROR", "progress": 100}, "failed"),
+        ({"state": "aborted by user"}, "failed"),
+    ],
+)
+def test_states_are_read_from_words(record: dict[str, Any], state: str) -> None:
+    assert imports.state_of(record) == state
+
+
+def test_progress_is_told_where_it_is_new() -> None:
+    found, actions, said = follow(
+        lines(OTHERS),
+        DONE,
+        lines(OTHERS, {"name": "fw", "state": "Queued"}),
+        lines(OTHERS, {"name": "fw", "state": "Queued"}),
+        lines(OTHERS, {"name": "fw", "state": "Running", "progress": 40}),
+        lines(OTHERS, {"name": "fw", "state": "Finished"}),
+    )
+    assert found == [{"name": "fw", "state": "Finished"}]
+    assert actions == ["import_status", "import_project", *["import_status"] * 4]
+    assert said == [
+        "importing the project 'fw': Queued",
+        "importing the project 'fw': Running 40 %",
+    ]
+
+
+def test_an_import_that_runs_already_is_joined() -> None:
+    earlier = {"project": "fw", "status": "Failed", "message": "long ago"}
+    running = {"project": "fw", "status": "Running"}
+    _found, actions, _said = follow(
+        lines(earlier, running), lines(earlier, {**running, "status": "Completed"})
+    )
+    assert actions == ["import_status", "import_status"]
+
+
+def test_what_earlier_imports_left_does_not_count() -> None:
+    earlier = {"project": "fw", "status": "Failed", "message": "long ago"}
+    found, _actions, _said = follow(
+        lines(earlier), DONE, lines(earlier, {"project": "fw", "status": "Completed"})
+    )
+    assert found == [{"project": "fw", "status": "Completed"}]
+
+
+def test_a_project_that_is_there_and_of_which_nothing_is_told_has_been_imported() -> None:
+    found, actions, _said = follow(
+        lines(), DONE, lines(), lines(), RUNNING, lines(), lines({"name": "fw"})
+    )
+    assert found == []
+    assert actions == [
+        "import_status",
+        "import_project",
+        *["import_status", "projects"],
+        "import_status",
+        *["import_status", "projects"],
+    ]
+
+
+def test_neither_a_record_nor_a_project_is_a_failure_in_the_end() -> None:
+    error = failed(lines(), DONE, *[lines()] * 20)
+    assert error.kind == "failed"
+    assert "neither the import nor the project" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        ({"message": "no space left"}, "no space left"),
+        ({"reason": "login refused"}, "login refused"),
+        ({}, "Failed"),
+    ],
+)
+def test_a_failed_import_is_told_in_the_servers_words(record: dict[str, Any], words: str) -> None:
+    error = failed(lines(), DONE, lines({"project": "fw", "status": "Failed", **record}))
+    assert (error.kind, error.detail) == ("failed", words)
+    assert str(error) == f"importing the project 'fw': {words}"
+
+
+def test_a_server_that_does_not_answer_for_a_while_is_waited_for() -> None:
+    _found, _actions, said = follow(
+        lines(), DONE, Reply(cut=True), Reply(503), refusal(502, "proxy"), COMPLETED
+    )
+    assert said == ["importing the project 'fw': the server does not answer, still waiting"]
+
+
+def test_another_trouble_ends_the_waiting() -> None:
+    assert failed(lines(), DONE, refusal(401, "token expired")).kind == "auth"
+
+
+def test_time_is_up_while_the_import_goes_on() -> None:
+    error = failed(lines(), DONE, *[RUNNING] * 3, timeout=1)
+    assert error.kind == "timeout"
+    assert "importing the project 'fw': it goes on (Running)" in str(error)
+
+
+def test_a_lost_answer_is_looked_up() -> None:
+    _found, actions, _said = follow(lines(), Reply(cut=True), RUNNING, COMPLETED)
+    assert actions.count("import_project") == 1
+    _found, actions, _said = follow(
+        lines(), Reply(cut=True), lines(), lines({"name": "fw"}), COMPLETED
+    )
+    assert actions.count("import_project") == 1
+
+
+@pytest.mark.parametrize("shown", [(lines(), lines()), (refusal(500, "no"),)])
+def test_a_lost_start_of_which_nothing_is_seen_fails(shown: tuple[Reply, ...]) -> None:
+    error = failed(lines(), Reply(cut=True), *shown)
+    assert error.unanswered
+
+
+def test_without_a_project_all_that_is_new_counts() -> None:
+    before = {"project": "old", "status": "Running"}
+    found, actions, _said = follow(
+        lines(before),
+        DONE,
+        lines(before, {"project": "a", "status": "Running"}),
+        lines(before, {"project": "a", "status": "Completed"}),
+        wanted=SERVER,
+    )
+    assert found == [{"project": "a", "status": "Completed"}]
+    assert actions[1] == "import_server_configuration"
+
+
+def test_settings_of_which_nothing_is_told_have_been_imported() -> None:
+    found, actions, _said = follow(lines(), DONE, lines(), wanted=SERVER)
+    assert found == []
+    assert "projects" not in actions
+
+
+def test_lost_settings_of_which_nothing_is_told_are_not_known() -> None:
+    assert failed(lines(), Reply(cut=True), lines(), wanted=SERVER).unanswered

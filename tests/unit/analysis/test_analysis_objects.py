@@ -1,0 +1,697 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Users, groups, assignments, projects, views, builds and defect types: what is sent for what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import (
+    build,
+    defect_type,
+    group,
+    project,
+    role_assignment,
+    user,
+    view,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
+from tests.unit.analysis.server import lines, refusal, sent, task_for
+from tests.unit.stub import Reply, Stub
+
+DONE = Reply()
+UNKNOWN = refusal(400, "Unknown parameter")
+OPERATIONS: dict[str, Any] = {
+    "user": user.UserOperation,
+    "group": group.GroupOperation,
+    "role_assignment": role_assignment.RoleAssignmentOperation,
+    "project": project.ProjectOperation,
+    "view": view.ViewOperation,
+    "build": build.BuildOperation,
+    "defect_type": defect_type.DefectTypeOperation,
+}
+WAIT = {"wait": True, "wait_timeout": 60, "poll_interval": 0.01}
+SOURCE = {"url": "https://old:8080", "username": "admin", "password": "secret"}
+
+
+def manage(
+    noun: str, *replies: Reply, **params: Any
+) -> tuple[Plan, Mapping[str, Any], list[dict[str, str]], list[str]]:
+    """Plan and, if something changes, apply; plan, return values, forms sent, warnings."""
+    with Stub(*replies) as stub:
+        task, warnings = task_for(stub, **params)
+        operation = OPERATIONS[noun](task)
+        plan = operation.plan()
+        values = {**plan.result, **(operation.apply(plan) if plan.changed else {})}
+        assert stub.replies == []
+    return plan, values, sent(stub), warnings
+
+
+def refused(noun: str, *replies: Reply, **params: Any) -> ToolchainError:
+    with pytest.raises(ToolchainError) as caught:
+        manage(noun, *replies, **params)
+    return caught.value
+
+
+USERS = lines({"name": "alice", "readonly": False}, {"name": "root", "readonly": True})
+GROUP = {"name": "dev", "readonly": False, "roles": [], "users": ["bob", "alice"]}
+OTHER_GROUP = {**GROUP, "name": "dev 2"}
+ALICE: dict[str, Any] = {"name": "alice", "projectId": "p_1", "group": False}
+DEV: dict[str, Any] = {"name": "dev", "projectId": None, "group": True}
+ASSIGNED = {"name": "Developer", "readonly": False, "assignments": [ALICE, DEV]}
+PROJECTS = lines({"id": "p_1", "name": "p"}, {"id": "q_9", "name": "q"})
+VIEW = {"id": 1, "name": "v", "query": "state:New", "creator": "x", "is_public": True}
+TAGGED = {**VIEW, "tags": ["a", "b"]}
+BUILTIN = {"id": 0, "name": "*default*", "query": ""}
+BUILD = {"id": 3, "name": "b", "date": 1767225600000, "keepit": False}
+TYPE = {"code": "ABV", "name": "Buffer", "enabled": True, "severity": 1}
+
+
+@dataclass(frozen=True)
+class Case:
+    """Options, the answers, the forms that must have been sent after the first read."""
+
+    noun: str
+    params: Mapping[str, Any]
+    replies: tuple[Reply, ...]
+    action: str
+    writes: tuple[Mapping[str, str], ...] = ()
+    reads: tuple[Mapping[str, str], ...] = field(default=())
+
+
+def _group(**fields: Any) -> Reply:
+    return lines({**GROUP, **fields})
+
+
+def _types(**fields: Any) -> Reply:
+    return lines({**TYPE, **fields})
+
+
+def _assigned(*entries: Mapping[str, Any]) -> Reply:
+    return lines({**ASSIGNED, "assignments": entries})
+
+
+CASES = {
+    "a user that is there": Case(
+        "user", {"name": "alice"}, (USERS,), "none", reads=({"action": "users", "search": "alice"},)
+    ),
+    "a user with a password that is there": Case(
+        "user", {"name": "alice", "password": "x"}, (USERS,), "none"
+    ),
+    "a new user": Case(
+        "user",
+        {"name": "eve", "password": "geheim"},
+        (USERS, DONE, lines({"name": "eve"})),
+        "create",
+        ({"action": "create_user", "name": "eve", "password": "geheim"},),
+    ),
+    "a new user without a password": Case(
+        "user",
+        {"name": "eve"},
+        (lines(), DONE, lines({"name": "eve"})),
+        "create",
+        ({"action": "create_user", "name": "eve"},),
+    ),
+    "a user to be deleted": Case(
+        "user",
+        {"name": "alice", "state": "absent"},
+        (USERS, DONE, lines()),
+        "delete",
+        ({"action": "delete_user", "name": "alice"},),
+    ),
+    "a user that is gone": Case("user", {"name": "eve", "state": "absent"}, (USERS,), "none"),
+    "members in another order": Case(
+        "group",
+        {"name": "dev", "users": ["alice", "bob", "alice"]},
+        (lines(OTHER_GROUP, GROUP),),
+        "none",
+        reads=({"action": "groups", "search": "dev", "list_users": "true"},),
+    ),
+    "members that are not managed": Case("group", {"name": "dev"}, (_group(),), "none"),
+    "members as records": Case(
+        "group",
+        {"name": "dev", "users": ["alice"]},
+        (_group(users=[{"name": "alice", "readonly": False}]),),
+        "none",
+    ),
+    "a server that refuses list_users": Case(
+        "group", {"name": "dev", "users": ["bob", "alice"]}, (UNKNOWN, _group()), "none"
+    ),
+    "members with commas and backslashes": Case(
+        "group",
+        {"name": "dev", "users": ["Carol, QA", "dom\\dave"]},
+        (_group(), DONE, _group(users=["Carol, QA", "dom\\dave"])),
+        "update",
+        ({"action": "update_group", "name": "dev", "users": r"Carol\, QA,dom\\dave"},),
+    ),
+    "no members any more": Case(
+        "group",
+        {"name": "dev", "users": []},
+        (_group(), DONE, _group(users=[])),
+        "update",
+        ({"action": "update_group", "name": "dev", "remove_all": "true"},),
+    ),
+    "no members any more on a server without remove_all": Case(
+        "group",
+        {"name": "dev", "users": []},
+        (_group(), UNKNOWN, DONE, _group(users=[])),
+        "update",
+        (
+            {"action": "update_group", "name": "dev", "remove_all": "true"},
+            {"action": "update_group", "name": "dev", "users": ""},
+        ),
+    ),
+    "a new group without members": Case(
+        "group",
+        {"name": "dev", "users": []},
+        (lines(), DONE, _group(users=[])),
+        "create",
+        ({"action": "create_group", "name": "dev"},),
+    ),
+    "a group to be deleted": Case(
+        "group",
+        {"name": "dev", "state": "absent"},
+        (_group(), DONE, lines()),
+        "delete",
+        ({"action": "delete_group", "name": "dev"},),
+    ),
+    "an assignment everywhere": Case(
+        "role_assignment",
+        {"name": "Developer", "account": "dev", "group": True},
+        (lines(ASSIGNED),),
+        "none",
+        reads=({"action": "role_assignments", "search": "Developer"},),
+    ),
+    "an assignment in a project that has another id": Case(
+        "role_assignment",
+        {"name": "Developer", "account": "alice", "project": "p"},
+        (PROJECTS, lines(ASSIGNED)),
+        "none",
+        reads=({"action": "projects"}, {"action": "role_assignments", "search": "Developer"}),
+    ),
+    "the same account, but a group": Case(
+        "role_assignment",
+        {"name": "Developer", "account": "alice", "project": "p", "group": True},
+        (PROJECTS, lines(ASSIGNED), DONE, _assigned(ALICE, DEV, {**ALICE, "group": True})),
+        "create",
+        (
+            {
+                "action": "update_role_assignment",
+                "name": "Developer",
+                "account": "alice",
+                "project": "p_1",
+                "group": "true",
+            },
+        ),
+        reads=({"action": "projects"}, {"action": "role_assignments", "search": "Developer"}),
+    ),
+    "an assignment everywhere besides one in a project": Case(
+        "role_assignment",
+        {"name": "Developer", "account": "alice"},
+        (lines(ASSIGNED), DONE, _assigned(ALICE, {**ALICE, "projectId": ""})),
+        "create",
+        (
+            {
+                "action": "update_role_assignment",
+                "name": "Developer",
+                "account": "alice",
+                "group": "false",
+            },
+        ),
+    ),
+    "an assignment to be taken away": Case(
+        "role_assignment",
+        {"name": "Developer", "account": "alice", "project": "p", "state": "absent"},
+        (PROJECTS, lines(ASSIGNED), DONE, _assigned(DEV)),
+        "delete",
+        (
+            {
+                "action": "update_role_assignment",
+                "name": "Developer",
+                "account": "alice",
+                "project": "p_1",
+                "group": "false",
+                "remove": "true",
+            },
+        ),
+        reads=({"action": "projects"}, {"action": "role_assignments", "search": "Developer"}),
+    ),
+    "no assignment in a project that is gone": Case(
+        "role_assignment",
+        {"name": "Developer", "account": "alice", "project": "x", "state": "absent"},
+        (PROJECTS, lines(ASSIGNED)),
+        "none",
+    ),
+    "a project that is there": Case("project", {"name": "p", **WAIT}, (PROJECTS,), "none"),
+    "a project that need not be imported": Case(
+        "project", {"name": "p", "import_from": SOURCE, **WAIT}, (PROJECTS,), "none"
+    ),
+    "a project with a new name": Case(
+        "project",
+        {"name": "p", "new_name": "r", **WAIT},
+        (PROJECTS, DONE, lines({"id": "p_1", "name": "r"})),
+        "update",
+        ({"action": "update_project", "name": "p", "new_name": "r"},),
+    ),
+    "a project that has its new name": Case(
+        "project", {"name": "old", "new_name": "p", **WAIT}, (PROJECTS,), "none"
+    ),
+    "a project to be deleted": Case(
+        "project",
+        {"name": "q", "state": "absent", **WAIT},
+        (PROJECTS, DONE, lines()),
+        "delete",
+        ({"action": "delete_project", "name": "q"},),
+    ),
+    "a view that is as wanted": Case(
+        "view",
+        {"project": "p", "name": "v", "query": "state:New", "tags": ["b", "a"]},
+        (lines(BUILTIN, TAGGED),),
+        "none",
+        reads=({"action": "views", "project": "p"},),
+    ),
+    "a view without tags shows none": Case(
+        "view", {"project": "p", "name": "v", "tags": []}, (lines(VIEW),), "none"
+    ),
+    "a new view": Case(
+        "view",
+        {"project": "p", "name": "v", "query": "state:New", "tags": ["a", "b"]},
+        (lines(BUILTIN), DONE, lines(TAGGED)),
+        "create",
+        (
+            {
+                "action": "create_view",
+                "project": "p",
+                "name": "v",
+                "query": "state:New",
+                "tags": "a,b",
+            },
+        ),
+    ),
+    "a new view on a server that takes tags only later": Case(
+        "view",
+        {"project": "p", "name": "v", "query": "state:New", "tags": ["a", "b"]},
+        (lines(BUILTIN), UNKNOWN, DONE, lines(VIEW), DONE, lines(TAGGED)),
+        "create",
+        (
+            {
+                "action": "create_view",
+                "project": "p",
+                "name": "v",
+                "query": "state:New",
+                "tags": "a,b",
+            },
+            {"action": "create_view", "project": "p", "name": "v", "query": "state:New"},
+            {"action": "update_view", "project": "p", "name": "v", "tags": "a,b"},
+        ),
+    ),
+    "a view with another query": Case(
+        "view",
+        {"project": "p", "name": "v", "query": "state:Fixed"},
+        (lines(VIEW), DONE, lines({**VIEW, "query": "state:Fixed"})),
+        "update",
+        ({"action": "update_view", "project": "p", "name": "v", "query": "state:Fixed"},),
+    ),
+    "a view without tags any more": Case(
+        "view",
+        {"project": "p", "name": "v", "tags": []},
+        (lines(TAGGED), DONE, lines(VIEW)),
+        "update",
+        ({"action": "update_view", "project": "p", "name": "v", "tags": ""},),
+    ),
+    "a view to be made anew": Case(
+        "view",
+        {"project": "p", "name": "v", "query": "state:Fixed", "recreate": True},
+        (
+            lines(TAGGED),
+            UNKNOWN,
+            DONE,
+            lines(TAGGED),
+            DONE,
+            DONE,
+            lines({**TAGGED, "query": "state:Fixed"}),
+        ),
+        "update",
+        (
+            {"action": "update_view", "project": "p", "name": "v", "query": "state:Fixed"},
+            {"action": "update_view", "project": "p", "name": "v"},
+            {"action": "delete_view", "project": "p", "name": "v"},
+            {
+                "action": "create_view",
+                "project": "p",
+                "name": "v",
+                "query": "state:Fixed",
+                "tags": "a,b",
+                "is_public": "true",
+            },
+        ),
+    ),
+    "a view to be deleted": Case(
+        "view",
+        {"project": "p", "name": "v", "state": "absent"},
+        (lines(VIEW), DONE, lines()),
+        "delete",
+        ({"action": "delete_view", "project": "p", "name": "v"},),
+    ),
+    "a build that is there": Case(
+        "build",
+        {"project": "p", "name": "b"},
+        (lines(BUILD),),
+        "none",
+        reads=({"action": "builds", "project": "p"},),
+    ),
+    "a build with a new name": Case(
+        "build",
+        {"project": "p", "name": "b", "new_name": "c"},
+        (lines(BUILD), DONE, lines({**BUILD, "name": "c"})),
+        "update",
+        ({"action": "update_build", "project": "p", "name": "b", "new_name": "c"},),
+    ),
+    "a build with a new name on a server that takes no project": Case(
+        "build",
+        {"project": "p", "name": "b", "new_name": "c"},
+        (lines(BUILD), UNKNOWN, DONE, lines({**BUILD, "name": "c"})),
+        "update",
+        (
+            {"action": "update_build", "project": "p", "name": "b", "new_name": "c"},
+            {"action": "update_build", "name": "b", "new_name": "c"},
+        ),
+    ),
+    "a build that has its new name": Case(
+        "build", {"project": "p", "name": "a", "new_name": "b"}, (lines(BUILD),), "none"
+    ),
+    "a build to be deleted": Case(
+        "build",
+        {"project": "p", "name": "b", "state": "absent"},
+        (lines(BUILD), DONE, lines()),
+        "delete",
+        ({"action": "delete_build", "project": "p", "name": "b"},),
+    ),
+    "a defect type that is as wanted": Case(
+        "defect_type",
+        {"project": "p", "code": "ABV", "enabled": True},
+        (_types(enabled="true"),),
+        "none",
+        reads=({"action": "defect_types", "project": "p"},),
+    ),
+    "a defect type to be disabled": Case(
+        "defect_type",
+        {"project": "p", "code": "ABV", "enabled": False},
+        (_types(), DONE, _types(enabled=False)),
+        "update",
+        (
+            {
+                "action": "update_defect_type",
+                "project": "p",
+                "code": "ABV",
+                "enabled": "false",
+            },
+        ),
+    ),
+}
+READS = ("users", "groups", "role_assignments", "projects", "views", "builds", "defect_types")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_sent(name: str) -> None:
+    case = CASES[name]
+    plan, values, forms, warnings = manage(case.noun, *case.replies, **case.params)
+    assert plan.action == case.action
+    assert [form for form in forms if form["action"] not in READS] == list(case.writes)
+    assert forms[: len(case.reads)] == list(case.reads)
+    assert warnings == []
+    assert (case.noun in values) is (case.params.get("state") != "absent")
+    assert (plan.before != plan.after) is plan.changed
+
+
+REFUSALS: dict[str, tuple[str, Mapping[str, Any], tuple[Reply, ...], str, str]] = {
+    "a read-only user": (
+        "user",
+        {"name": "root", "state": "absent"},
+        (USERS,),
+        "permission",
+        "read-only",
+    ),
+    "a read-only group": (
+        "group",
+        {"name": "dev", "users": []},
+        (_group(readonly=True),),
+        "permission",
+        "read-only",
+    ),
+    "the view of the server": (
+        "view",
+        {"project": "p", "name": "*default*", "state": "absent"},
+        (lines(BUILTIN),),
+        "permission",
+        "read-only",
+    ),
+    "members that were not kept": (
+        "group",
+        {"name": "dev", "users": ["eve"]},
+        (_group(), DONE, _group()),
+        "rejected",
+        "did not keep users",
+    ),
+    "a member without a name": ("group", {"name": "dev", "users": [""]}, (), "invalid", "users"),
+    "a role in a project that is not there": (
+        "role_assignment",
+        {"name": "Developer", "account": "alice", "project": "x"},
+        (PROJECTS,),
+        "not_found",
+        "no project 'x'",
+    ),
+    "a project without a source": (
+        "project",
+        {"name": "x", **WAIT},
+        (PROJECTS,),
+        "not_found",
+        "import_from",
+    ),
+    "two projects for one name": (
+        "project",
+        {"name": "p", "new_name": "q", **WAIT},
+        (PROJECTS,),
+        "conflict",
+        "'q'",
+    ),
+    "an absent project with a source": (
+        "project",
+        {"name": "p", "import_from": SOURCE, "state": "absent", **WAIT},
+        (),
+        "invalid",
+        "import_from",
+    ),
+    "a name for what is not waited for": (
+        "project",
+        {"name": "p", "new_name": "q", "import_from": SOURCE, **WAIT, "wait": False},
+        (),
+        "invalid",
+        "new_name",
+    ),
+    "no time to wait": (
+        "project",
+        {"name": "p", "import_from": SOURCE, **WAIT, "wait_timeout": 0},
+        (),
+        "invalid",
+        "wait_timeout",
+    ),
+    "a new view without a query": (
+        "view",
+        {"project": "p", "name": "v", "tags": ["a"]},
+        (lines(),),
+        "invalid",
+        "needs query",
+    ),
+    "a query that was not kept": (
+        "view",
+        {"project": "p", "name": "v", "query": "state:Fixed"},
+        (lines(VIEW), UNKNOWN, DONE, lines(VIEW)),
+        "rejected",
+        "did not keep query (it had refused more: Unknown parameter)",
+    ),
+    "a view that is gone after it was to be made anew": (
+        "view",
+        {"project": "p", "name": "v", "query": "x", "recreate": True},
+        (lines(VIEW), UNKNOWN, DONE, lines(VIEW), DONE, refusal(500, "broken")),
+        "server",
+        "deleted to be created anew",
+    ),
+    "a build that is not there": (
+        "build",
+        {"project": "p", "name": "c"},
+        (lines(BUILD),),
+        "not_found",
+        "analysis",
+    ),
+    "a new name for an absent build": (
+        "build",
+        {"project": "p", "name": "b", "new_name": "c", "state": "absent"},
+        (),
+        "invalid",
+        "new_name",
+    ),
+    "a defect type that is not there": (
+        "defect_type",
+        {"project": "p", "code": "X", "enabled": True},
+        (_types(),),
+        "not_found",
+        "'X'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_what_is_refused(name: str) -> None:
+    noun, params, replies, kind, words = REFUSALS[name]
+    error = refused(noun, *replies, **params)
+    assert error.kind == kind
+    assert words in str(error)
+
+
+EMPTY_NAMES: dict[str, tuple[str, ...]] = {
+    "user": ("name",),
+    "group": ("name",),
+    "role_assignment": ("name", "account", "project"),
+    "project": ("name", "new_name"),
+    "view": ("project", "name"),
+    "build": ("project", "name", "new_name"),
+    "defect_type": ("project", "code"),
+}
+
+
+@pytest.mark.parametrize(
+    ("noun", "option"), [(noun, name) for noun, names in EMPTY_NAMES.items() for name in names]
+)
+def test_an_empty_name_is_refused_before_any_request(noun: str, option: str) -> None:
+    options = {
+        "name": "n",
+        "account": "a",
+        "project": "p",
+        "code": "c",
+        "enabled": True,
+        **WAIT,
+        option: "",
+    }
+    error = refused(noun, **options)
+    assert error.kind == "invalid"
+    assert f"{option} must not be empty" in str(error)
+
+
+def test_members_that_no_server_shows_are_not_written_alone() -> None:
+    shown = {"name": "dev", "readonly": False}
+    plan, values, _forms, warnings = manage("group", lines(shown), name="dev", users=["alice"])
+    assert not plan.changed
+    assert values == {"group": shown}
+    assert "does not show users of the group 'dev'" in warnings[0]
+
+
+def test_members_left_out_beside_a_group_that_shows_them_are_none() -> None:
+    empty = {"name": "dev", "readonly": False}
+    plan, _values, _forms, warnings = manage(
+        "group", lines(OTHER_GROUP, empty), name="dev", users=[]
+    )
+    assert not plan.changed
+    assert warnings == []
+
+
+def test_a_password_is_in_no_plan() -> None:
+    plan, values, _forms, _warnings = manage(
+        "user", lines(), DONE, lines({"name": "eve"}), name="eve", password="geheim"
+    )
+    assert "geheim" not in repr((plan, values))
+
+
+def test_no_secret_is_in_the_words_for_an_object() -> None:
+    assert "geheim" not in repr(user.wanted({"name": "n", "password": "geheim"}))
+    assert "secret" not in repr(project.wanted({"name": "n", "import_from": SOURCE, **WAIT}))
+
+
+def test_a_lost_answer_is_looked_up() -> None:
+    _plan, _values, forms, _warnings = manage(
+        "group", lines(), Reply(cut=True), _group(), name="dev", users=["alice", "bob"]
+    )
+    assert [form["action"] for form in forms] == ["groups", "create_group", "groups"]
+    error = refused("group", lines(), Reply(cut=True), lines(), name="dev", users=["alice", "bob"])
+    assert (error.kind, error.unanswered) == ("network", True)
+
+
+# Imports of projects
+
+
+def status(state: str, **members: Any) -> Reply:
+    return lines({"project": "fw", "status": state, **members})
+
+
+def imported(*replies: Reply, **params: Any) -> list[dict[str, str]]:
+    """The forms of a task that imports a project, after the first read."""
+    options = {"name": "fw", "import_from": SOURCE, **WAIT, **params}
+    plan, values, forms, _warnings = manage("project", PROJECTS, *replies, **options)
+    assert plan.action == "create"
+    assert values["project"] == {"name": params.get("new_name", "fw")}
+    return forms[1:]
+
+
+def test_an_import_is_started_once_and_waited_for() -> None:
+    running = [status("Queued"), status("Running", progress=40), status("Completed")]
+    forms = imported(lines(), DONE, *running, lines({"name": "fw"}))
+    assert [form["action"] for form in forms] == [
+        "import_status",
+        "import_project",
+        *["import_status"] * 3,
+        "projects",
+    ]
+    assert forms[1] == {
+        "action": "import_project",
+        "project": "fw",
+        "sourceURL": "https://old:8080",
+        "sourceAdmin": "admin",
+        "sourcePassword": "secret",
+    }
+
+
+def test_an_import_gets_its_new_name_in_the_end() -> None:
+    forms = imported(
+        lines(), DONE, status("Completed"), DONE, lines({"name": "boot"}), new_name="boot"
+    )
+    assert forms[3] == {"action": "update_project", "name": "fw", "new_name": "boot"}
+
+
+def test_an_import_that_is_not_waited_for_is_only_started() -> None:
+    forms = imported(lines(), lines(), DONE, PROJECTS, wait=False)
+    assert [form["action"] for form in forms] == [
+        "import_status",
+        "import_status",
+        "import_project",
+        "projects",
+    ]
+
+
+def test_an_import_that_runs_and_is_not_waited_for_is_no_change() -> None:
+    options = {"name": "fw", "import_from": SOURCE, **WAIT, "wait": False}
+    plan, values, forms, _warnings = manage("project", PROJECTS, status("Running"), **options)
+    assert not plan.changed
+    assert plan.before == plan.after
+    assert values == {"project": {"name": "fw"}}
+    assert [form["action"] for form in forms] == ["projects", "import_status"]
+
+
+def test_an_import_that_failed_fails_the_task_with_the_servers_words() -> None:
+    options = {"name": "fw", "import_from": SOURCE, **WAIT}
+    failed = status("Failed", message="no space left")
+    error = refused("project", PROJECTS, lines(), DONE, failed, **options)
+    assert error.kind == "failed"
+    assert "importing the project 'fw': no space left" in str(error)
+
+
+def test_the_password_in_the_address_of_a_source_is_hidden() -> None:
+    hidden: list[str] = []
+    with Stub() as stub:
+        source = {**SOURCE, "url": "https://admin:in-the-url@old:8080"}
+        task, _warnings = task_for(stub, name="fw", import_from=source, **WAIT)
+        project.ProjectOperation(replace(task, hide=hidden.append))
+    assert hidden == ["in-the-url", "in-the-url"]
