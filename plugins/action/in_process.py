@@ -15,7 +15,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from ansible import constants
@@ -26,6 +26,8 @@ from ansible.module_utils import _internal, basic
 from ansible.module_utils._internal._ansiballz import _loader
 from ansible.module_utils.common import warnings
 from ansible.module_utils.common.json import Direction, get_module_encoder
+from ansible.module_utils.common.parameters import remove_values
+from ansible.module_utils.common.text.converters import to_native
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action.normal import ActionModule as NormalAction
 from ansible.utils.display import Display
@@ -35,8 +37,17 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress i
 # For the workers: the process that forks them loads this file, so that none of them pays for it.
 importlib.import_module("ansible_collections.delivery.toolchain.plugins.module_utils.core.host")
 
+# Ansible takes the terminal away from its workers, and shows nothing more of what they send once it was interrupted.
+# The process that forks them keeps its standard error here for their last words. Closed: nobody hears them.
+try:
+    _STDERR = os.dup(2)
+except OSError:
+    _STDERR = -1
+
 _PROFILE = "legacy"
 _HERE = ("localhost", "127.0.0.1", "::1")
+#: Elements from which on a list in a result is searched for secrets as a whole.
+_LARGE = 100
 #: Up to ansible-core 2.20 `no_log` takes a return value C(results) for the items of a loop, and hides
 #: only those that are marked.
 _HIDES_MARKED_ROWS_ONLY = hasattr(task_result, "censor_result")
@@ -113,7 +124,7 @@ class ActionModule(NormalAction):
             return executed
         environment: dict[str, Any] = {}
         self._compute_environment_string(environment)
-        with shown_by(Display().display):
+        with shown_by(Display().display, last=_last_words):
             folder = self._loader.get_basedir()
             rc, stdout, stderr = _run_module(self._module, self._arguments, environment, folder)
         return {
@@ -123,6 +134,11 @@ class ActionModule(NormalAction):
             "stderr": stderr,
             "stderr_lines": stderr.splitlines(),
         }
+
+
+def _last_words(line: str) -> None:
+    with contextlib.suppress(OSError):
+        os.write(_STDERR, f"{line}\n".encode())
 
 
 def _run_module(
@@ -167,14 +183,49 @@ def _as_on_a_target(
     os.chdir(folder)
     os.environ.update({str(key): str(value) for key, value in environment.items()})
     basic._ANSIBLE_ARGS, basic._ANSIBLE_PROFILE = arguments, _PROFILE
+    basic.remove_values = masked  # gives the same, sooner where a result is large
     # Warnings of a module belong to its result; on the controller they would go to the display at once.
     _internal.is_controller = False
     try:
         yield
     finally:
         basic._ANSIBLE_ARGS, basic._ANSIBLE_PROFILE, _internal.is_controller = globals_before
+        basic.remove_values = remove_values
         warnings._global_warnings.clear()
         warnings._global_deprecations.clear()
         os.environ.clear()
         os.environ.update(before)
         os.chdir(folder_before)
+
+
+def masked(value: Any, secrets: Collection[str]) -> Any:
+    """What C(remove_values) of Ansible gives for the result of a module (or a line of its log).
+
+    That looks at every single value, which for tens of thousands of rows takes longer than to get them from the
+    server. A large list whose text, as a whole, shows no secret stays as it is.
+    """
+    if type(value) is not dict:
+        return remove_values(value, secrets)
+    forms = [_in_json(to_native(secret, errors="surrogate_or_strict")) for secret in secrets]
+    clean = {name for name, one in value.items() if _is_large_and_clean(one, forms)}
+    others = {name: None if name in clean else one for name, one in value.items()}
+    checked: dict[str, Any] = remove_values(others, secrets)
+    return {name: value[name] if name in clean else one for name, one in checked.items()}
+
+
+def _is_large_and_clean(value: Any, forms: list[str]) -> bool:
+    """Whether C(remove_values) would find nothing in a list: in no text and, as it reads it, in no number. What JSON
+    has no word for is left to that.
+    """
+    if type(value) is not list or len(value) < _LARGE:
+        return False
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return not any(form in text for form in forms)
+
+
+def _in_json(text: str) -> str:
+    """How a part of a text looks in JSON, where each character is written for itself."""
+    return json.dumps(text, ensure_ascii=False)[1:-1]

@@ -56,7 +56,7 @@ class LookupModule(LookupBase):
         self.set_options(var_options=variables, direct=kwargs)
         options = {"page_size": self.get_option("page_size")}
         found: list[dict[str, Any]] = []
-        for term in terms:
+        for term in self._flatten(terms):
             params = {**options, "repo": str(term)}
             found += lookups.ask("repo", self.get_option, params, image_info.images)
         return found

@@ -59,7 +59,7 @@ class LookupModule(LookupBase):
         self.set_options(var_options=variables, direct=kwargs)
         options = {name: self.get_option(name) for name in ("repo", "page_size")}
         found: list[str] = []
-        for term in terms:
+        for term in self._flatten(terms):
             params = {**options, "image": str(term)}
             found += lookups.ask("repo", self.get_option, params, image_info.tags)
         return found

@@ -14,7 +14,8 @@ description:
   - A file appears whole or not at all. Its size is compared with what the server says of it, and a page of the server (as a login form) is never
     taken for an attachment.
   - A file counts as unchanged where it has the size of the attachment and, as its time, the time at which that was created; downloaded files get that
-    time. Where the time differs, or the server tells no size, the bytes are compared, which means to read them from the server.
+    time. Where the server does not tell it, files get the time of the download, with a mark of the attachment in place of the part of a second.
+    Where the time differs, or the server tells no size, the bytes are compared, which means to read them from the server.
   - Files get the server's names made safe. Path separators, control characters and a leading dot become V(_), names of devices get a V(_) in front,
     and names that no file system takes are cut. Where names are equal (also but for small letters and capitals), each gets C(-<id>) before
     its extension, whichever of them O(patterns) names.

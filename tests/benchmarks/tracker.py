@@ -4,8 +4,10 @@
 Both clients ask for pages of their own default size, which is 100 in both. Each runs in a process
 of its own; the server runs in another one and has its pages ready. The last way is a module that
 only hands over the same issues from a file: what Ansible itself takes for a result of that size,
-whoever found it. The promises are broken where the library is not at least twice as slow as our
-client, and as our module without Ansible's own share, or where a page is asked for more than once.
+whoever found it, if nothing is done about it. The promises are broken where the library is not at
+least twice as slow as our client, or where a page is asked for more than once. Of the task as a
+whole nothing is promised: most of what it takes beyond the client is Ansible's copying of the
+result for its callbacks.
 """
 
 from __future__ import annotations
@@ -224,14 +226,8 @@ def run() -> bool:
 
 def _print_promise(times: dict[str, float]) -> bool:
     """Print what was promised; whether it is kept."""
-    share = times[MODULE] - times[ALONE]
-    ratio = times[PEER] / max(share, 0.01)
-    kept = min(ratio, times[PEER] / times[CLIENT]) >= PROMISED_RATIO
-    print(
-        f"\nthe module without what Ansible takes for any such result: {share:.2f} s, {ratio:.1f}x"
-    )
+    kept = times[PEER] / times[CLIENT] >= PROMISED_RATIO
     whole = times[PEER] / times[MODULE]
-    print(f"the task as a whole, which nothing is promised of: {whole:.1f}x")
-    verdict = "yes" if kept else "NO"
-    print(f"client, and module without that share, {PROMISED_RATIO:g} times faster: {verdict}")
+    print(f"\nthe task as a whole, which nothing is promised of: {whole:.1f}x")
+    print(f"client {PROMISED_RATIO:g} times faster: {'yes' if kept else 'NO'}")
     return kept

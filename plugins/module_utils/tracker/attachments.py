@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 Taken = TypeVar("Taken")
 
 _BLOCK = 64 * 1024
+_SECOND = 1_000_000_000  # nanoseconds
 _SHOWN = 100
 # Server fact: the addresses under which servers and the cloud have their own attachments.
 _OWN_PATH = re.compile(r"/((secure/attachment/[^/]+/|rest/api/[^/]+/attachment/content/)[^/]+)$")
@@ -62,6 +64,28 @@ class Attachment:
             _seconds(item.get("created")),
             "html" in str(item.get("mimeType")) or _HTML.search(filename) is not None,
         )
+
+    def file_time(self, now: int) -> int:
+        """The time that the file gets, in nanoseconds since 1970, so that the next run knows it.
+
+        Where the server does not tell when the attachment was created, it is C(now) with the mark
+        of the attachment in place of the part of a second.
+        """
+        if self.created is not None:
+            return int(self.created * 1000) * 1_000_000
+        return now // _SECOND * _SECOND + self._mark()
+
+    def has_time(self, time: int) -> bool:
+        """Whether C(time) of a file is one that C(file_time) gives. Parts of a second that the
+        server told do not count: not every file system keeps them.
+        """
+        if self.created is not None:
+            return time // _SECOND == int(self.created)
+        return time % _SECOND == self._mark()
+
+    def _mark(self) -> int:
+        told = f"{self.number} {self.size} {self.content}"
+        return int.from_bytes(hashlib.sha256(told.encode()).digest(), "big") % _SECOND
 
 
 def _seconds(created: Any) -> float | None:

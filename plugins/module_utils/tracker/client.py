@@ -93,6 +93,4 @@ class Tracker:
             raise
 
     def _require_login(self, answer: Answer) -> None:
-        connection = self._transport.connection
-        logged_in = connection.has_credentials and origin(answer.url) == origin(connection.url)
-        require_login(answer, logged_in)
+        require_login(answer, self._transport.connection)

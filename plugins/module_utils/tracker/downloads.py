@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -134,7 +135,7 @@ class Downloads:
 
     def _action(self, entry: Entry) -> str:
         """What is to be done, by size and time; the bytes are read where these cannot tell."""
-        size, created = entry.attachment.size, entry.attachment.created
+        size = entry.attachment.size
         if size is not None and self._most is not None and size > self._most:
             return "skipped"
         if size is None:
@@ -142,7 +143,7 @@ class Downloads:
             return self._compared(entry) if looks else "downloaded"
         if entry.file is None or entry.file.st_size != size:
             return "downloaded"
-        if created is not None and int(entry.file.st_mtime) == int(created):
+        if entry.attachment.has_time(entry.file.st_mtime_ns):
             return "unchanged"
         return self._compared(entry)
 
@@ -190,16 +191,14 @@ class Downloads:
 
     def _bring(self, entry: Entry) -> int:
         """Download one attachment; its size. The time of the file tells the next run what it is."""
-        created = entry.attachment.created
 
         def save(response: requests.Response, blocks: Iterator[bytes]) -> int:
             with replacing(entry.path) as file:
                 for block in blocks:
                     file.write(block)
                 file.flush()
-                if created is not None:
-                    moment = round(created * 1000) * 1_000_000  # milliseconds to nanoseconds
-                    os.utime(file.fileno(), ns=(moment, moment))
+                moment = entry.attachment.file_time(time.time_ns())
+                os.utime(file.fileno(), ns=(moment, moment))
                 return file.tell()
 
         return self._source.take(entry.attachment, save)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import tracemalloc
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -190,12 +191,34 @@ def test_another_size_is_another_content(servers: ExitStack, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("created", [None, "yesterday", "2026-01-06T10:14:00", 5])
-def test_without_a_time_the_bytes_count(servers: ExitStack, tmp_path: Path, created: Any) -> None:
+def test_without_a_time_the_bytes_of_any_other_file_count(
+    servers: ExitStack, tmp_path: Path, created: Any
+) -> None:
     tracker = Tracker({"a.txt": b"first\n"})
     tracker.items[0]["created"] = created
     stub = serve(servers, tracker)
     assert actions(run(stub, tmp_path)()) == ["downloaded"]
+    (tmp_path / "a.txt").write_bytes(b"first\n")
     assert actions(run(stub, tmp_path)()) == ["unchanged"]
+    assert len(fetched(stub)) == 2
+    (tmp_path / "a.txt").write_bytes(b"FIRST\n")
+    assert actions(run(stub, tmp_path)()) == ["downloaded"]
+    assert files(tmp_path) == {"a.txt": b"first\n"}
+
+
+def test_what_was_downloaded_is_known_again_without_a_time(
+    servers: ExitStack, tmp_path: Path
+) -> None:
+    tracker = Tracker({"a.txt": b"first\n"})
+    tracker.items[0]["created"] = None
+    stub = serve(servers, tracker)
+    run(stub, tmp_path)()
+    assert abs((tmp_path / "a.txt").stat().st_mtime - time.time()) < 600
+    assert actions(run(stub, tmp_path)()) == ["unchanged"]
+    assert len(fetched(stub)) == 1
+    tracker.items[0].update(id="777", bytes=b"other\n")  # uploaded anew: equal in name and size
+    assert actions(run(stub, tmp_path)()) == ["downloaded"]
+    assert files(tmp_path) == {"a.txt": b"other\n"}
 
 
 @pytest.mark.parametrize("created", ["2026-01-06T09:14:00Z", "2026-01-06T09:14:00.000000+00:00"])
@@ -204,6 +227,15 @@ def test_times_in_other_spellings(servers: ExitStack, tmp_path: Path, created: s
     tracker.items[0]["created"] = created
     run(serve(servers, tracker), tmp_path)()
     assert (tmp_path / "a.txt").stat().st_mtime == CREATED_SECONDS
+
+
+def test_the_last_moment_of_a_second_is_in_that_second(servers: ExitStack, tmp_path: Path) -> None:
+    tracker = Tracker({"a.txt": b"first\n"})
+    tracker.items[0]["created"] = "2026-01-06T09:14:00.999999+00:00"
+    stub = serve(servers, tracker)
+    assert actions(run(stub, tmp_path)()) == ["downloaded"]
+    assert actions(run(stub, tmp_path)()) == ["unchanged"]
+    assert len(fetched(stub)) == 1
 
 
 # -- as the written interface has it: no name, no size, no time --------------------------------
