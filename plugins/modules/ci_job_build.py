@@ -134,7 +134,7 @@ options:
     type: int
 notes:
   - A task that is interrupted (Ctrl-C, SIGTERM) says which build or queue item goes on, when it runs in the process of Ansible (see
-    P(delivery.toolchain.in_process#module)); a process of its own has nobody to tell it to. O(stop_on_timeout) works in both.
+    the action C(delivery.toolchain.in_process)); a process of its own has nobody to tell it to. O(stop_on_timeout) works in both.
   - A running build that is waited for in place of a new one is not a change. A build that the server folded into a waiting one
     with the same parameters is.
 seealso:

@@ -46,10 +46,8 @@ class Uploader:
         on its way, and lets a content that it has already be put in place again.
         """
         try:
-            known = self._asks_for(wanted) and self._put(wanted, send_bytes=False)
-            if wanted.digests.size < _SMALL:
-                self._unknown = 0 if known else self._unknown + 1
-            if known:
+            if self._asks_for(wanted) and self._put(wanted, send_bytes=False):
+                self._unknown = 0
                 return "checksum_deployed", 0
             self._put(wanted, send_bytes=True)
         except ToolchainError as error:
@@ -64,7 +62,9 @@ class Uploader:
             return self.by_checksum
         if wanted.digests.size >= _SMALL:
             return True
-        return self._unknown < _TRIES or self._unknown % _AGAIN == 0
+        # counted before the answer, so that workers do not ask all at once
+        self._unknown += 1
+        return self._unknown <= _TRIES or self._unknown % _AGAIN == 0
 
     def _put(self, wanted: Wanted, *, send_bytes: bool) -> bool:
         """Whether it is in place; without bytes it is not where the server does not know the

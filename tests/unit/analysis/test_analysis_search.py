@@ -291,6 +291,8 @@ class _Lines(BaseHTTPRequestHandler):
     """Answers with many issues, one line after the other."""
 
     def do_POST(self) -> None:
+        # a body that nobody reads makes the end of the connection a reset
+        self.rfile.read(int(self.headers["Content-Length"]))
         self.send_response(200)
         self.end_headers()
         part = ONE.encode() * 1000

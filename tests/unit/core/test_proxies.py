@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from socketserver import StreamRequestHandler, ThreadingTCPServer
+from typing import Any
 
 import pytest
 import trustme
@@ -32,7 +33,7 @@ def through(proxy: str, *, user: str = "") -> str:
 
 def upload(transport: Transport, size: int) -> int:
     """Send a body from a file; the bytes that the task counts as sent."""
-    parts = {"open_body": lambda: io.BytesIO(b"x" * size), "size": size}
+    parts: dict[str, Any] = {"open_body": lambda: io.BytesIO(b"x" * size), "size": size}
     transport.write("deploying 'x'", "PUT", "x", **parts)
     return transport.accounting.bytes_sent
 
@@ -179,7 +180,7 @@ def tunnels(secure: Stub, monkeypatch: pytest.MonkeyPatch) -> Iterator[_Tunnels]
 def test_a_tunnel_ends_at_a_server_that_is_checked(
     secure: Stub, tunnels: _Tunnels, bundle: str, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    settings = {"ca_path": bundle} if how == "ca_path" else {}
+    settings: dict[str, Any] = {"ca_path": bundle} if how == "ca_path" else {}
     if not settings:
         monkeypatch.setenv(how, bundle)
     transport = transport_to("https://server.invalid/base", **settings)

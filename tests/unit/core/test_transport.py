@@ -361,9 +361,12 @@ def test_a_file_that_gets_shorter_is_a_failure() -> None:
 
 
 def test_a_file_that_went_is_a_failure() -> None:
+    def open_body() -> io.BufferedReader:
+        return Path("/nowhere/x").open("rb")
+
     with Stub() as stub:
         transport = transport_to(stub.url)
-        parts = {"open_body": lambda: Path("/nowhere/x").open("rb"), "size": 11}
+        parts: dict[str, Any] = {"open_body": open_body, "size": 11}
         error = fails(transport.write, "deploying 'x'", "PUT", "x", **parts)
     assert error.message == "deploying 'x': the file cannot be read: No such file or directory"
     assert (error.kind, error.unanswered) == ("failed", False)

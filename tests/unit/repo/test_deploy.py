@@ -289,7 +289,7 @@ def test_known_files_after_many_unknown_ones_are_found(server: Server, tmp_path:
     server.on.update({f"PUT /r/t/{number:02}.txt": put for number in range(40)})
     given = options(path="t", src=f"{tmp_path}/", parallel=1)
     _plan, values = server.run(deploy.operation, given)
-    expected = [(f"t/{n:02}.txt", "uploaded" if n < 20 else "checksum_deployed") for n in range(40)]
+    expected = [(f"t/{n:02}.txt", "uploaded" if n < 19 else "checksum_deployed") for n in range(40)]
     assert actions(values) == expected
 
 
