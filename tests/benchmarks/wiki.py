@@ -7,9 +7,10 @@ are sent, because the library would write every page again otherwise. The promis
 the library is not at least three times as slow, or where a page takes more than one request
 unchanged and two changed.
 
-Without any delay the times are shown, too, and nothing is promised: there both wait for the one
-process of the sandbox, and what a comparison and a diff cost, which the library does not make,
-shows.
+Without any delay the times are shown, too, and nothing is promised: there the processors decide.
+The task works side by side with the one process of the sandbox, the library takes turns with it, so
+that a machine which has other things to do slows the task down more; and the start of the module,
+about a quarter of an unchanged task, counts.
 """
 
 from __future__ import annotations

@@ -14,12 +14,15 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ToolchainError, invalid
 from ..core.plan import Change
 from .client import Page, Wiki, member, number, place_of
 from .multipart import Form
+
+if TYPE_CHECKING:
+    import requests
 
 _BLOCK = 1024 * 1024
 #: Characters. Servers keep 255 of a comment; the mark takes up to 90.
@@ -135,16 +138,14 @@ class Attachments:
 
     def _digest(self, file: File, link: str) -> str | None:
         """Of what the server holds; C(None) where it cannot be downloaded with this login."""
-        digest = hashlib.sha256()
         try:
-            with self._wiki.download(f"downloading the attachment '{file.name}'", link) as response:
-                for block in response.iter_content(_BLOCK):
-                    digest.update(block)
+            return self._wiki.download(
+                f"downloading the attachment '{file.name}'", link, _sha256_of
+            )
         except ToolchainError as error:
             if error.kind not in _CANNOT_TELL:
                 raise
             return None
-        return digest.hexdigest()
 
     def _upload(self, page: Page, step: Step) -> None:
         """Send a file once; where the answer got lost, the listing tells whether it arrived.
@@ -224,6 +225,13 @@ def _file(src: str, given: str | None, comment: str) -> File:
     except OSError as error:
         raise invalid(f"attachments: '{src}' cannot be read: {error.strerror}") from None
     return File(src, name, comment.strip(), size, digest.hexdigest())
+
+
+def _sha256_of(response: requests.Response) -> str:
+    digest = hashlib.sha256()
+    for block in response.iter_content(_BLOCK):
+        digest.update(block)
+    return digest.hexdigest()
 
 
 def _size_in(body: bytes) -> int | None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..core import errors
+from ..core.download import Taken, download
 from ..core.seraph import require_login
 from ..core.task import Task
 from ..core.wire import Answer, path, unreadable
@@ -97,9 +97,7 @@ class Wiki:
     def __init__(self, task: Task, *, labels: bool = False, connections: int = 10) -> None:
         self._transport = task.transport(describe=describe, connections=connections)
         self._base = task.connection.url
-        # The written interface knows no query: a server may refuse it, which is asked only once.
-        expand = f"{_EXPAND},{_LABELS}" if labels else _EXPAND
-        self._expand = None if self._transport.memory.get(_REFUSED) else expand
+        self._expand = f"{_EXPAND},{_LABELS}" if labels else _EXPAND
 
     def get(self, what: str, page_id: str, space: str | None) -> Page | None:
         """A page by id; C(None) where it is missing or not visible (the server does not tell).
@@ -139,8 +137,9 @@ class Wiki:
     def create(self, what: str, content: Mapping[str, Any]) -> Answer:
         return self._write(what, "POST", CONTENT, content)
 
-    def replace(self, what: str, page_id: str, content: Mapping[str, Any]) -> Answer:
-        return self._write(what, "PUT", place_of(page_id), content)
+    def replace(self, what: str, page: Page, content: Mapping[str, Any]) -> Answer:
+        """The answer of a server that showed no parent has no more in it for C(expand)."""
+        return self._write(what, "PUT", place_of(page.id), content, expands=page.shows_parent)
 
     def trash(self, what: str, page_id: str) -> Answer:
         return self.send(what, "DELETE", place_of(page_id), (200, 202, 204))
@@ -166,11 +165,11 @@ class Wiki:
                     error.with_words(_NO_LISTING)
                 raise
             entries = _results(answer, "a list")
+            if (entries and entries[0] in found) or len(found) > _MOST_ENTRIES:
+                raise answer.error("protocol", f"the list does not end after {len(found)} entries")
             found += entries
             if not entries or member(answer.json(), "_links", "next") is None:
                 return found
-            if len(found) > _MOST_ENTRIES:
-                raise answer.error("protocol", f"the list does not end after {len(found)} entries")
 
     def send(
         self, what: str, method: str, place: str, expect: tuple[int, ...], **parts: Any
@@ -182,27 +181,34 @@ class Wiki:
             what, method, place, headers=headers, expect=expect, judge=self._require_taken, **parts
         )
 
-    def download(self, what: str, place: str) -> AbstractContextManager[requests.Response]:
-        """A content that is taken piece by piece. The server may hand on to another host, which
-        gets no credentials then (contract, 1.4).
-        """
-        return self._transport.stream(what, place, foreign_hosts=True)
+    def download(self, what: str, place: str, take: Callable[[requests.Response], Taken]) -> Taken:
+        """What C(take) makes of a content (see C(core.download))."""
+        return download(self._transport, what, place, take, judge=self._require_login)
 
     # -- how requests are made -----------------------------------------------------------------
 
     def _read(
         self, what: str, place: str, query: Mapping[str, str], expect: tuple[int, ...]
     ) -> Answer:
-        """Ask with C(expand), and once without it where the server refuses that with 400."""
-        while True:
-            expansion = {} if self._expand is None else {"expand": self._expand}
-            expected = (*expect, 400) if expansion else expect
-            answer = self._ask(what, place, {**query, **expansion}, expected)
-            if answer.status == 400:
-                self._expand = None
-                continue
-            self._transport.memory[_REFUSED] = self._expand is None
-            return answer
+        """Ask with C(expand), and once without it where the server may not know such a query."""
+        if self._expands:
+            expanded = {**query, "expand": self._expand}
+            answer = self._ask(what, place, expanded, (*expect, 400, 404))
+            if not (answer.status == 400 or (query == {} and _is_no_route(answer))):
+                if answer.status not in expect:
+                    raise self._transport.failure(answer)
+                return answer
+        answer = self._ask(what, place, query, expect)
+        if answer.status == 200:
+            self._transport.memory[_REFUSED] = True
+        return answer
+
+    @property
+    def _expands(self) -> bool:
+        """The written interface knows no query: a server may refuse it, which is asked only once
+        for all pages.
+        """
+        return not self._transport.memory.get(_REFUSED)
 
     def _ask(
         self, what: str, place: str, query: Mapping[str, Any], expect: tuple[int, ...]
@@ -216,12 +222,20 @@ class Wiki:
             judge=self._require_login,
         )
 
-    def _write(self, what: str, method: str, place: str, content: Mapping[str, Any]) -> Answer:
-        query = {} if self._expand is None else {"expand": self._expand}
-        return self.send(what, method, place, (200, 201), query=query, json=content)
+    def _write(
+        self,
+        what: str,
+        method: str,
+        place: str,
+        content: Mapping[str, Any],
+        *,
+        expands: bool = True,
+    ) -> Answer:
+        query = {"expand": self._expand} if expands and self._expands else {}
+        return self.send(what, method, place, (200, 201, 202, 204), query=query, json=content)
 
     def _require_login(self, answer: Answer) -> None:
-        require_login(answer, self._transport.connection.has_credentials)
+        require_login(answer, self._transport.connection)
         if answer.status == 410:
             said = errors.shorten(describe(answer))
             raise answer.error("not_found", f"the server answered 410: {said}; {_SUCCESSOR}", said)
@@ -262,7 +276,7 @@ class Wiki:
     def _url(self, page_id: str, content: Any) -> str:
         base, page = member(content, "_links", "base"), member(content, "_links", "webui")
         if isinstance(page, str):
-            return f"{(base or self._base).rstrip('/')}{page}"
+            return f"{(base if isinstance(base, str) and base else self._base).rstrip('/')}{page}"
         return f"{self._base}/pages/viewpage.action?pageId={page_id}"
 
 
@@ -293,6 +307,15 @@ def _labels(listing: Any) -> tuple[str, ...] | None:
     """The labels in a page; C(None) where it shows none, or not all of them."""
     results, following = member(listing, "results"), member(listing, "_links", "next")
     return label_names(results) if isinstance(results, list) and following is None else None
+
+
+def _is_no_route(answer: Answer) -> bool:
+    """Whether a 404 may mean the address, not the page: the wiki itself says C(statusCode)."""
+    try:
+        decoded = json.loads(answer.body)
+    except ValueError:
+        decoded = None
+    return answer.status == 404 and member(decoded, "statusCode") is None
 
 
 def _results(answer: Answer, wanted: str) -> list[Any]:

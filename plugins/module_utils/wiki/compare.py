@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from . import noise
-from .canonical import MACROS, canonical, is_note
+from .canonical import MACROS, PARAMETER, TASK_ID, canonical, is_note
 from .pretty import pretty
 from .storage import Element, Malformed, Node, parse
 
@@ -31,13 +31,36 @@ def compare(current: str, wanted: str, space: str | None) -> Verdict:
     """
     if current == wanted:
         return Verdict(True)
+    if not alike(current, wanted, space):
+        return Verdict(False)
+    return Verdict(True, noise.ignored((parse(current), current), (parse(wanted), wanted), space))
+
+
+def alike(current: str, wanted: str, space: str | None) -> bool:
+    """As C(compare), for those who need not know what does not count."""
+    if current == wanted:
+        return True
     try:
         there, here = parse(current), parse(wanted)
     except Malformed:
-        return Verdict(False)
-    if not same(*_comparable(there, here, space)):
-        return Verdict(False)
-    return Verdict(True, noise.ignored((there, current), (here, wanted), space))
+        return False
+    # Most bodies that differ do so in their words, and that is seen without all the rest.
+    return _words(there) == _words(here) and same(*_comparable(there, here, space))
+
+
+def _words(tree: Element) -> str:
+    """The text of a body that no server rewrites, without whitespace: two bodies that are the same
+    to a reader have the same, whatever C(canonical) takes out of them.
+    """
+    found: list[str] = []
+    todo: list[Node] = [tree]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, str):
+            found.append(node)
+        elif isinstance(node, Element) and node.name not in (PARAMETER, TASK_ID):
+            todo.extend(reversed(node.children))
+    return "".join("".join(found).split())
 
 
 def _comparable(current: Element, wanted: Element, space: str | None) -> tuple[Element, Element]:

@@ -13,7 +13,7 @@ from ..core.task import Task
 from .attachments import Attachments
 from .canonical import MARKER
 from .client import Page, Wiki
-from .compare import Verdict, compare, readable
+from .compare import Verdict, alike, readable
 from .labels import Labels
 from .parts import Part
 from .storage import Malformed, parse
@@ -98,9 +98,14 @@ class PageOperation:
     def _removal(self, page: Page | None) -> Plan:
         if page is None or page.status == "trashed":
             return unchanged({"page": None, "ignored_differences": []}, "")
-        before = self._text(page, readable(page.body or "", "", page.space)[0], after=False)
+        changes = (Change("state", "present", "absent"),)
         result = {"page": page.shown(), "ignored_differences": []}
-        return Plan(before, "", "delete", (Change("state", "present", "absent"),), result)
+
+        def sides() -> tuple[str, str]:
+            body = readable(page.body or "", "", page.space)[0]
+            return self._text(page, body, after=False), ""
+
+        return Plan(None, None, "delete", changes, result, sides=sides)
 
     def _creation(self) -> Plan:
         target, space = self._target, self._params["space"]
@@ -110,10 +115,14 @@ class PageOperation:
                 f"{self.named()} does not exist; body or src without section can create it",
             )
         changes = (Change("body", None, target.body), *self._hanging(None))
-        page = Page("", target.title or "", space, 1, "", parent=target.parent)
-        after = self._text(page, readable("", target.body, space)[1], after=True)
+        page = Page("", target.title or "", space, 1, "", body=target.body, parent=target.parent)
         shown = {**page.shown(), "id": None, "url": None}
-        return Plan("", after, "create", changes, {"page": shown, "ignored_differences": []})
+        result = {"page": shown, "ignored_differences": []}
+
+        def sides() -> tuple[str, str]:
+            return "", self._text(page, readable("", page.body or "", space)[1], after=True)
+
+        return Plan(None, None, "create", changes, result, sides=sides)
 
     def _update(self, page: Page) -> Plan:
         target = self._target
@@ -131,15 +140,14 @@ class PageOperation:
         result = {"page": wanted.shown(), "ignored_differences": list(verdict.ignored)}
         if not changes:
             return unchanged(result, self._text(page, page.body or "", after=True))
-        bodies = page.body or "", wanted.body or ""
-        before, after = readable(*bodies, page.space, exact=target.exact)
-        return Plan(
-            self._text(page, _NO_BODY if page.body is None else before, after=False),
-            self._text(wanted, after, after=True),
-            "update",
-            tuple(changes),
-            result,
-        )
+
+        def sides() -> tuple[str, str]:
+            bodies = page.body or "", wanted.body or ""
+            before, after = readable(*bodies, page.space, exact=target.exact)
+            before = _NO_BODY if page.body is None else before
+            return self._text(page, before, after=False), self._text(wanted, after, after=True)
+
+        return Plan(None, None, "update", tuple(changes), result, sides=sides)
 
     def _wanted(self, page: Page, verdict: Verdict) -> Page:
         """The page as it is to be saved."""
@@ -233,7 +241,7 @@ class PageOperation:
                 f" {wanted or 'the top of the space'}: set parent_id",
                 result={"changed": True, "page": saved.shown()},
             )
-        if saved.body is not None and not compare(saved.body, self._body, saved.space).same:
+        if saved.body is not None and not alike(saved.body, self._body, saved.space):
             self._task.warn(
                 f"{self.named()}: the server stored another body than it was sent; something that"
                 " it does not know may be lost, and the next run will differ again"
@@ -242,6 +250,9 @@ class PageOperation:
 
 def require_address(params: Mapping[str, Any]) -> None:
     """C(invalid) where a page cannot be found by what is given."""
+    for name in ("page_id", "space", "title"):
+        if params[name] is not None and not params[name].strip():
+            raise invalid(f"{name} is blank")
     if params["page_id"] is None and (params["space"] is None or params["title"] is None):
         raise invalid("give page_id, or space and title, so that the page can be found")
 

@@ -10,7 +10,7 @@ from typing import Any
 from ..core.accounting import Accounting
 from ..core.errors import ToolchainError, invalid, shorten
 from ..core.plan import Operation, Plan, unchanged, without_none
-from ..core.pool import bounded
+from ..core.pool import spread
 from ..core.task import Task
 from .page import PageOperation, named, require_address
 
@@ -93,13 +93,19 @@ class PagesOperation:
         self._each(self._plan_one, self._items[1:], _OF_THE_SERVER, hopeless)
         self._refuse_twins()
         changed = [item for item in self._items if item.error is None and item.plan.changed]
-        texts = [_excerpt(item) for item in changed]
+
+        def sides() -> tuple[str, str]:
+            texts = [_excerpt(item) for item in changed]
+            before = "".join(text for text, _other in texts)
+            return before, "".join(text for _other, text in texts)
+
         return Plan(
-            "".join(before for before, _after in texts),
-            "".join(after for _before, after in texts),
+            None,
+            None,
             "update" if changed else "none",
             result={"pages": self._shown()},
             failure=self._failure(),
+            sides=sides,
         )
 
     def _plan_one(self, item: _Item) -> None:
@@ -150,8 +156,7 @@ class PagesOperation:
                 if error.kind in final and not error.unanswered:
                     found.append(error)
 
-        for _done in bounded(self._parallel, attempt, items):
-            pass
+        spread(self._parallel, attempt, items)
         for warnings in self._warnings.values():
             while warnings:
                 self._task.warn(warnings.pop(0))
@@ -188,7 +193,7 @@ def _excerpt(item: _Item) -> tuple[str, str]:
     """Both sides of a page's diff without the lines that they begin and end with alike, below the
     name of the page: many pages follow each other in one text.
     """
-    before, after = (text.splitlines(keepends=True) for text in (item.plan.before, item.plan.after))
+    before, after = (text.splitlines(keepends=True) for text in item.plan.diff())
     start = _alike(before, after)
     end = _alike(before[start:][::-1], after[start:][::-1])
     first, last = max(start - 1, 0), max(end - 1, 0)

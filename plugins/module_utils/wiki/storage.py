@@ -100,7 +100,6 @@ class _Parser:
         self._text, self._source = source, source.encode()
         self.root = Element("", end=len(self._source), outer=len(self._source))
         self._open = [self.root]
-        self._places: list[tuple[int, int]] = []
         self._expat = parser = expat.ParserCreate("utf-8")
         parser.ordered_attributes = True
         parser.buffer_text = True
@@ -119,18 +118,17 @@ class _Parser:
         return self._expat.CurrentByteIndex - len(_OPENING)
 
     def _start(self, name: str, attributes: list[str]) -> None:
-        if self._offset() < 0:
+        begin = self._offset()
+        if begin < 0:
             return
         if len(self._open) > _DEEPEST:
             self._refuse(f"<{name}> stands inside of more than {_DEEPEST} elements")
         pairs = dict(zip(attributes[::2], attributes[1::2], strict=True))
-        begin = self._offset()
         found = _TAG_END.match(self._source, begin)
         inner = begin if found is None else found.end()
         element = Element(name, pairs, begin=begin, inner=inner, outer=inner, end=inner)
         self._open[-1].children.append(element)
         self._open.append(element)
-        self._places.append((self._expat.CurrentLineNumber - 1, self._expat.CurrentColumnNumber))
 
     def _end(self, name: str) -> None:
         offset = self._offset()
@@ -139,7 +137,6 @@ class _Parser:
                 self._refuse(f"</{name}> closes nothing that is open")
             return
         element = self._open.pop()
-        self._places.pop()
         if self._source[element.inner - 2 : element.inner] != b"/>":
             element.outer = offset
             element.end = self._source.index(b">", offset) + 1
@@ -176,13 +173,15 @@ class _Parser:
         return _invalid(words, here, line, column)
 
     def _unclosed(self, line: int, column: int) -> Malformed:
-        if not self._places:
+        if len(self._open) == 1:
             return Malformed("an end tag closes nothing that is open", line, column)
-        name, (opened, place) = self._open[-1].name, self._places[-1]
+        name = self._open[-1].name
+        before = self._source[: self._open[-1].begin].decode()
+        opened, place = before.count("\n") + 1, len(before) - before.rfind("\n")
         if name.lower() in _NEVER_CLOSED:
             hint = f"write <{name} /> instead of <{name}>"
-            return Malformed(f"<{name}> is not closed", opened, place + 1, hint)
-        reason = f"<{name}> from line {opened}, column {place + 1} is not closed here"
+            return Malformed(f"<{name}> is not closed", opened, place, hint)
+        reason = f"<{name}> from line {opened}, column {place} is not closed here"
         return Malformed(reason, line, column)
 
 

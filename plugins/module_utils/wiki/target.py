@@ -74,10 +74,8 @@ class Target:
 
 
 def target_of(params: Mapping[str, Any]) -> Target:
-    """The target of a task; C(invalid) for a malformed body and for a blank title."""
+    """The target of a task; C(invalid) for a malformed body."""
     title, body = params["title"], _body(params)
-    if title is not None and not title.strip():
-        raise invalid("title is blank")
     if params["section"] is not None and body is None:
         raise invalid("section needs body or src: the content of the section")
     return Target(
@@ -93,7 +91,7 @@ def _body(params: Mapping[str, Any]) -> str | None:
     body, source = params["body"], params["src"]
     if source is not None:
         try:
-            with open(source, encoding="utf-8", newline="") as file:
+            with open(source, encoding="utf-8-sig", newline="") as file:
                 body = file.read()
         except (OSError, ValueError) as error:
             raise invalid(f"src {source} cannot be read: {error}") from None

@@ -88,7 +88,7 @@ class Writer:
             **_content(title, page.space, body, self._target.parent),
             "version": {"number": version, **self._note},
         }
-        answer = self._wiki.replace(_updating(page), page.id, content)
+        answer = self._wiki.replace(_updating(page), page, content)
         saved = self._wiki.written(answer, page.space)
         if saved is None or saved.id != page.id:
             saved = replace(page, title=title, version=version, shows_parent=False, body=None)

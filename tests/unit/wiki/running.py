@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,12 +22,16 @@ FILE: dict[str, Any] = {"name": None, "comment": None}
 
 
 class Run:
-    """One task on a wiki: C(plan), then C(apply) unless nothing changes."""
+    """One task on a wiki: C(plan), then C(apply) unless nothing changes, then the diff."""
 
-    def __init__(self, stub: Stub, *, read_only: bool = False, **params: Any) -> None:
+    def __init__(
+        self, stub: Stub, *, read_only: bool = False, retries: int = 0, **params: Any
+    ) -> None:
         self.warnings: list[str] = []
         login = {"username": "reporter", "password": Secret("reporter-password")}
-        connection = connection_to(stub.url, "wiki", settings={"retries": 0}, **login)
+        connection = connection_to(
+            stub.url, "wiki", settings={"retries": retries, "retry_max_wait": 0}, **login
+        )
         self.task = Task({**PARAMS, **params}, connection, self.warnings.append, read_only)
 
     def __call__(self) -> tuple[Plan, dict[str, Any]]:
@@ -37,7 +42,8 @@ class Run:
             result |= operation.apply(plan)
         elif plan.failure is not None:
             raise plan.failure
-        return plan, result
+        before, after = plan.diff()
+        return replace(plan, before=before, after=after), result
 
     def fails(self) -> ToolchainError:
         with pytest.raises(ToolchainError) as caught:

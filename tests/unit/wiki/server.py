@@ -34,7 +34,7 @@ class Wiki:
     """`puts`: what happens to the next PUTs, before or instead of being carried out; each is given
     the wiki and may return an answer of its own.
 
-    `expands`: members that a read shows (None: refuses the parameter with 400).
+    `expands`: members that a read shows (None: refuses the parameter with `refusal`).
     """
 
     def __init__(self, *pages: dict[str, Any]) -> None:
@@ -44,6 +44,7 @@ class Wiki:
         self.expands: frozenset[str] | None = frozenset(
             {"body.storage", "version", "space", "ancestors"}
         )
+        self.refusal = Reply(400, {"message": "Unknown query parameter: expand"})
         self.finds = True
         self.shows_labels = True
         self.saved: Callable[[str], str] = str  # what a save makes of a body
@@ -52,7 +53,7 @@ class Wiki:
     def __call__(self, seen: Seen) -> Reply:
         query = {name: value for name, (value,) in parse_qs(urlsplit(seen.target).query).items()}
         if "expand" in query and self.expands is None:
-            return Reply(400, {"message": "Unknown query parameter: expand"})
+            return self.refusal
         if seen.method != "GET":
             assert seen.headers["X-Atlassian-Token"] == "no-check"
         name = seen.path.removeprefix(CONTENT).strip("/")

@@ -56,6 +56,8 @@ def test_every_edit_is_a_difference(blocks: list[Any], chance: random.Random) ->
         ("<p />", "<p></p>", "spelling of empty elements (1)"),
         ("<p>\u2013</p>", "<p>&ndash;</p>", "entities (1)"),
         ("<p>a</p>", "<p>a</p>\n", "whitespace between blocks (1)"),
+        ("<p>a</p>", "<p >a</p\n>", "spelling of tags and line breaks (1)"),
+        ("<p>a\nb</p>", "<p>a\r\nb</p>", "spelling of tags and line breaks (1)"),
         ('<p b="1" a="2" />', '<p a="2" b="1" />', "order of attributes (1)"),
         ("<p a='1' />", '<p a="1" />', "quotation marks of attributes (1)"),
         (

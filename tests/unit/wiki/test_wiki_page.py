@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.stub import Reply, Stub, Waits
 from tests.unit.wiki.running import Run, methods
-from tests.unit.wiki.server import Wiki
+from tests.unit.wiki.server import CONTENT, Wiki
 
 LOCK = Reply(409, {"message": "org.x.OptimisticLockException: Row was updated"})
 
@@ -94,7 +94,7 @@ def test_exact_comparison_compares_text(stub: Stub, wiki: Wiki) -> None:
 
 def test_a_body_comes_from_a_file(stub: Stub, wiki: Wiki, tmp_path: Path) -> None:
     source = tmp_path / "page.xml"
-    source.write_bytes("<p>ä</p>\r\n".encode())
+    source.write_bytes("\ufeff<p>ä</p>\r\n".encode())
     Run(stub, page_id="7", src=str(source))()
     assert wiki.pages["7"]["body"] == "<p>ä</p>\r\n"
     source.write_bytes(b"\xff")
@@ -230,6 +230,8 @@ def test_what_cannot_be_done_is_said_before_any_write(
         ({"title": "x", "body": ""}, "page_id, or space and title"),
         ({"space": "REL", "body": ""}, "page_id, or space and title"),
         ({"page_id": "7", "title": " "}, "title is blank"),
+        ({"page_id": "", "body": ""}, "page_id is blank"),
+        ({"space": "", "title": "x", "body": ""}, "space is blank"),
         ({"page_id": "7", "section": "A"}, "section needs body"),
         ({"page_id": "7", "body": "<p>R & D</p>"}, "line 1, column 6"),
         ({"page_id": "..", "body": ""}, "not a path"),
@@ -261,14 +263,46 @@ def test_a_page_that_is_not_current_is_left_alone(stub: Stub, wiki: Wiki, status
 # -- what servers do not tell ----------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("status", [400, 404])
 def test_a_server_that_refuses_expand_is_asked_without_it_and_remembered(
-    stub: Stub, wiki: Wiki
+    stub: Stub, wiki: Wiki, status: int
 ) -> None:
-    wiki.expands = None
+    wiki.expands, wiki.refusal = None, Reply(status, "<html><h1>Oh no</h1></html>")
     assert Run(stub, page_id="7", body="<p>new</p>")()[0].changed
     assert not Run(stub, page_id="7", body="<p>new</p>")()[0].changed
     assert methods(stub) == ["GET", "GET", "PUT", "GET"]
     assert ["expand" in seen.target for seen in stub.seen] == [True, False, False, False]
+
+
+def test_a_page_that_is_missing_is_asked_for_once(stub: Stub, wiki: Wiki) -> None:
+    assert Run(stub, page_id="9", body="").fails().kind == "not_found"
+    assert methods(stub) == ["GET"]
+
+
+def test_a_server_that_ignores_expand_gets_no_more_than_is_written(stub: Stub, wiki: Wiki) -> None:
+    wiki.expands = frozenset({"body.storage"})
+    Run(stub, page_id="7", body="<p>new</p>")()
+    assert [seen.target for seen in stub.seen if seen.method == "PUT"] == [f"{CONTENT}/7"]
+    assert wiki.written == [
+        {
+            "id": "7",
+            "type": "page",
+            "title": "Notes",
+            "space": {"key": "REL"},
+            "body": {"storage": {"value": "<p>new</p>", "representation": "storage"}},
+            "version": {"number": 4},
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    "links", [{"base": 5, "webui": "/x"}, {"base": None, "webui": "/x"}, {"webui": 5}, [], 5]
+)
+def test_links_may_have_any_shape(stub: Stub, wiki: Wiki, links: Any) -> None:
+    content = {"id": 7, "title": "Notes", "version": {"number": 3}, "_links": links}
+    stub.replies = [Reply(body=content)]
+    _plan, result = Run(stub, page_id="7", title="Notes")()
+    assert result["page"]["url"].startswith(f"{stub.url}/")
 
 
 def test_a_look_up_may_show_no_more_than_id_and_title(stub: Stub, wiki: Wiki) -> None:
@@ -343,11 +377,11 @@ def test_an_answer_without_a_page_is_no_page(body: bytes) -> None:
         assert Run(stub, page_id="7", body="").fails().kind == "protocol"
 
 
-@pytest.mark.parametrize("body", [b"", b"{}", b"OK"])
-def test_the_answer_to_a_save_may_have_any_shape(stub: Stub, wiki: Wiki, body: bytes) -> None:
+@pytest.mark.parametrize("reply", [Reply(), Reply(body=b"{}"), Reply(body=b"OK"), Reply(204)])
+def test_the_answer_to_a_save_may_have_any_shape(stub: Stub, wiki: Wiki, reply: Reply) -> None:
     def saved(_wiki: Wiki) -> Reply:
         wiki.store_last()
-        return Reply(body=body)
+        return reply
 
     wiki.puts = [saved]
     _plan, result = Run(stub, page_id="7", title="Renamed", body="<p>new</p>")()

@@ -53,6 +53,12 @@ def test_unchanged_pages_take_a_request_each_and_changed_ones_two(stub: Stub) ->
     assert run.task.accounting.writes == 1
 
 
+def test_a_server_that_refuses_expand_does_so_once_for_all_pages(stub: Stub, wiki: Wiki) -> None:
+    wiki.expands = None
+    Run(stub, pages=entries({"page_id": "7", "title": "Notes"}, {"page_id": "8", "title": "X"}))()
+    assert methods(stub) == ["GET", "GET", "GET", "PUT"]
+
+
 def test_the_diff_names_the_pages_that_differ(stub: Stub, wiki: Wiki) -> None:
     old, new = (
         "".join(f"<p>{line}</p>" for line in ("a", "b", word, "d", "e")) for word in ("c", "C")

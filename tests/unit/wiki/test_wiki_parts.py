@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import attachments
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.multipart import Form
-from tests.unit.stub import Reply, Stub
+from tests.unit.stub import Reply, Seen, Stub
 from tests.unit.wiki.running import FILE, Run, methods
 from tests.unit.wiki.server import Wiki
 
@@ -116,6 +116,13 @@ def test_a_server_without_labels_and_attachments_is_explained(
     assert set(methods(stub)) == {"GET"}
 
 
+def test_a_list_that_does_not_end_is_given_up(stub: Stub, wiki: Wiki, source: Path) -> None:
+    again = Reply(body={"results": [{"id": "1", "title": "x"}], "_links": {"next": "/x"}})
+    stub.answer = lambda seen: again if "/child/" in seen.path else wiki(seen)
+    assert Run(stub, page_id="7", attachments=file(source)).fails().kind == "protocol"
+    assert len(stub.seen) == 3
+
+
 # -- attachments -----------------------------------------------------------------------------------
 
 
@@ -179,7 +186,13 @@ def test_a_digest_counts_for_the_version_that_it_was_made_for(
 
 @pytest.mark.parametrize(
     "reply",
-    [Reply(302, headers={"Location": "/login.action"}), Reply(404), Reply(403)],
+    [
+        Reply(302, headers={"Location": "/login.action"}),
+        Reply(404),
+        Reply(403),
+        # a login that does not count: this is no content, whatever it holds
+        Reply(body=CONTENT, headers={"X-Seraph-LoginReason": "AUTHENTICATED_FAILED"}),
+    ],
 )
 def test_a_file_that_cannot_be_downloaded_is_uploaded(
     stub: Stub, wiki: Wiki, source: Path, reply: Reply
@@ -188,6 +201,19 @@ def test_a_file_that_cannot_be_downloaded_is_uploaded(
     stub.answer = lambda seen: reply if "/download/" in seen.path else wiki(seen)
     assert Run(stub, page_id="7", attachments=file(source))()[0].changed
     assert not Run(stub, page_id="7", attachments=file(source))()[0].changed
+
+
+def test_a_download_that_breaks_off_begins_anew(stub: Stub, wiki: Wiki, source: Path) -> None:
+    wiki.pages["7"]["files"] = {"plan.txt": (1, CONTENT, "by hand")}
+    broken = [Reply(body=CONTENT, truncate=3)]
+
+    def answer(seen: Seen) -> Reply:
+        return broken.pop() if broken and "/download/" in seen.path else wiki(seen)
+
+    stub.answer = answer
+    run = Run(stub, retries=1, page_id="7", attachments=file(source))
+    assert not run()[0].changed
+    assert run.task.accounting.as_dict()["retries"] == 1
 
 
 def test_a_server_in_trouble_is_not_taken_for_another_content(
