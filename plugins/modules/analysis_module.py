@@ -118,19 +118,10 @@ error:
   type: dict
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import module
 from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "project": {"type": "str", "required": True},
-    "name": {"type": "str", "required": True},
-    "new_name": {"type": "str"},
-    "allow_all": {"type": "bool"},
-    "paths": {"type": "list", "elements": "str"},
-    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-}
+OPTIONS = module.OPTIONS
 
 
 def main() -> None:

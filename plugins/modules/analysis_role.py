@@ -135,21 +135,10 @@ error:
   type: dict
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import role
 from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
 
-TRANSITION = {"from": {"type": "str", "required": True}, "to": {"type": "str", "required": True}}
-OPTIONS: dict[str, dict[str, Any]] = {
-    "name": {"type": "str", "required": True},
-    "permissions": {"type": "dict"},
-    "create_project": {"type": "bool"},
-    "manage_roles": {"type": "bool"},
-    "change_issue_status": {"type": "bool"},
-    "allowed_status_transitions": {"type": "list", "elements": "dict", "options": TRANSITION},
-    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-}
+OPTIONS = role.OPTIONS
 
 
 def main() -> None:

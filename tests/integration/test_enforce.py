@@ -23,12 +23,19 @@ ROLE = "delivery.toolchain.analysis_config : "
 
 
 def _run(sandbox: Sandbox, folder: Path, name: str, variables: dict[str, Any]) -> playbook.Run:
-    login = connections.connection("analysis", sandbox.urls["analysis"])
-    options = {"enforce_connections": {"analysis": login}, "enforce_roles": ["analysis_config"]}
-    play = {"import_playbook": f"delivery.toolchain.{name}", "vars": {**variables, **options}}
+    logins = {
+        service: connections.connection(service, sandbox.urls[service])
+        for service in ("repo", "ci", "analysis")
+    }
+    logins["repo"]["dialect"] = "jfrog"
+    play = {
+        "import_playbook": f"delivery.toolchain.{name}",
+        "vars": {**variables, "enforce_connections": logins},
+    }
     run = playbook.run(folder, [play], controls={"localhost": sandbox.control}, arguments=["-vvv"])
     assert run.code == 0, run.output
-    assert run.shows([PASSWORD, *connections.secrets(login)]) == []
+    secrets = [secret for login in logins.values() for secret in connections.secrets(login)]
+    assert run.shows([PASSWORD, *secrets]) == []
     return run
 
 
@@ -52,8 +59,24 @@ def test_drift_tells_what_enforce_then_does(fresh: Fresh, tmp_path: Path) -> Non
     assert after.event("Report").items[0]["msg"] == []
 
 
+def test_every_service_with_variables_is_held_in_its_state(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    variables = {
+        "ci_baseline_plugins": [{"name": "there-is-none"}],
+        "ci_baseline_check_java": False,
+        "repo_housekeeping_retention": [{"build_name": "nightly", "count": 3}],
+    }
+    drift = _run(sandbox, tmp_path, "drift", variables)
+    assert [report["msg"] for report in drift.event("Report").items] == [
+        [{"kind": "plugin", "name": "there-is-none", "text": "plugin there-is-none is missing"}],
+        [{"kind": "build", "name": "nightly", "text": "too old or too many: 101"}],
+    ]
+    assert sandbox.requests("analysis") == []
+    assert [each for event in drift.events for each in event.writes] == []
+
+
 def test_a_role_without_variables_asks_the_server_for_nothing(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
-    mark = sandbox.mark()
     _run(sandbox, tmp_path, "enforce", {})
-    assert sandbox.requests("analysis", since=mark) == []
+    for service in ("repo", "ci", "analysis"):
+        assert sandbox.requests(service) == []

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..core.errors import ToolchainError, invalid
+from ..core.plan import Change
 from .desired import Desired, project_of
 from .kinds import KINDS, PROJECTS, ROLE_ASSIGNMENTS, Catalogue, Kind
 from .removals import Own, matches, surplus
@@ -49,11 +50,18 @@ class Item:
             "kind": self.kind.option,
             "name": self.name,
             "action": self.step.plan.action,
-            "changes": [
-                {"field": change.field, "before": change.before, "after": change.after}
-                for change in self.step.plan.changes
-            ],
+            "changes": [_shown(change) for change in self.step.plan.changes],
         }
+
+
+def _shown(change: Change) -> dict[str, Any]:
+    """A change; of mappings only the entries that differ, which are few of many permissions."""
+    before, after = change.before, change.after
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        differing = [name for name in after if before.get(name) != after[name]]
+        before = {name: before.get(name) for name in differing}
+        after = {name: after[name] for name in differing}
+    return {"field": change.field, "before": before, "after": after}
 
 
 @dataclass(frozen=True)

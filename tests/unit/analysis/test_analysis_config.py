@@ -153,6 +153,18 @@ def test_the_difference_is_the_plan_object_by_object() -> None:
     ]
 
 
+def test_of_permissions_only_those_that_differ_are_planned() -> None:
+    roles = [{"name": "Developer", "permissions": {"create_build": True, "manage_roles": True}}]
+    ran = configure(Server(), predict=True, roles=roles)
+    assert ran.values["plan"][0]["changes"] == [
+        {
+            "field": "permissions",
+            "before": {"manage_roles": False},
+            "after": {"manage_roles": True},
+        }
+    ]
+
+
 def test_each_kind_is_read_once_and_only_where_it_is_asked_for() -> None:
     server = Server()
     configure(server, groups=[{"name": "dev"}, {"name": "admins"}], roles=[])

@@ -1,0 +1,108 @@
+#!/usr/bin/python
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: analysis_role_assignment
+short_description: Give a role of the code analysis server to a user or a group
+version_added: 0.1.0
+description:
+  - Gives a role to a user or a group, everywhere or in one project, or takes it away.
+  - An assignment that is as wanted costs one request, one in a project two.
+  - After a change the assignments are read back.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.analysis
+  - delivery.toolchain.attributes
+  - delivery.toolchain.attributes.analysis
+options:
+  name:
+    description: Name of the role.
+    type: str
+    required: true
+  account:
+    description: Name of the user, or of the group with O(group=true).
+    type: str
+    required: true
+  project:
+    description: Name of the project in which the role is held. Without it the role is held in all projects.
+    type: str
+  group:
+    description: Whether O(account) is a group.
+    type: bool
+    default: false
+  state:
+    description: Whether the assignment is to be there.
+    type: str
+    choices: [present, absent]
+    default: present
+seealso:
+  - module: delivery.toolchain.analysis_role
+  - module: delivery.toolchain.analysis_user
+  - module: delivery.toolchain.analysis_group
+"""
+
+EXAMPLES = r"""
+- name: Developers may work in one project
+  delivery.toolchain.analysis_role_assignment:
+    name: Developer
+    account: developers
+    group: true
+    project: legacy
+
+- name: One user may do so everywhere
+  delivery.toolchain.analysis_role_assignment:
+    name: Developer
+    account: alice
+
+- name: And no longer
+  delivery.toolchain.analysis_role_assignment:
+    name: Developer
+    account: alice
+    state: absent
+"""
+
+RETURN = r"""
+role_assignment:
+  description: The assignment as it is after the task.
+  returned: when O(state=present)
+  type: dict
+  contains:
+    name:
+      description: Name of the role.
+      type: str
+    account:
+      description: Name of the user or group.
+      type: str
+    project:
+      description: Name of the project, C(null) for all projects.
+      type: str
+    group:
+      description: Whether the account is a group.
+      type: bool
+  sample: {name: Developer, account: developers, project: legacy, group: true}
+http:
+  description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  returned: always
+  type: dict
+error:
+  description: What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
+  returned: on failure
+  type: dict
+"""
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import role_assignment
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+
+OPTIONS = role_assignment.OPTIONS
+
+
+def main() -> None:
+    host.run("analysis", OPTIONS, role_assignment.RoleAssignmentOperation)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+#!/usr/bin/python
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: analysis_user
+short_description: Manage a user of the code analysis server
+version_added: 0.1.0
+description:
+  - Creates or deletes a user. An existing one costs one request.
+  - After a change the users are read back.
+  - A user that the server marks as read-only (as one of a directory service) cannot be deleted; the task fails before it
+    writes.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.analysis
+  - delivery.toolchain.attributes
+  - delivery.toolchain.attributes.analysis
+options:
+  name:
+    description: Name of the user.
+    type: str
+    required: true
+  password:
+    description:
+      - Password of a user that is created. No server tells it, so that it does not change that of a user who is there.
+    type: str
+  state:
+    description: Whether the user is to be there.
+    type: str
+    choices: [present, absent]
+    default: present
+seealso:
+  - module: delivery.toolchain.analysis_group
+  - module: delivery.toolchain.analysis_role_assignment
+"""
+
+EXAMPLES = r"""
+- name: Make an account for the build agents
+  delivery.toolchain.analysis_user:
+    name: build-agent
+    password: "{{ agent_password | default('example-password') }}"
+
+- name: Remove an account
+  delivery.toolchain.analysis_user:
+    name: bob
+    state: absent
+"""
+
+RETURN = r"""
+user:
+  description: The user as it is after the task.
+  returned: when O(state=present)
+  type: dict
+  contains:
+    name:
+      description: Name of the user.
+      type: str
+      returned: always
+    readonly:
+      description: Whether the user cannot be deleted.
+      type: bool
+      returned: when the server tells
+  sample: {name: build-agent, readonly: false}
+http:
+  description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  returned: always
+  type: dict
+error:
+  description: What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
+  returned: on failure
+  type: dict
+"""
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import user
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+
+OPTIONS = user.OPTIONS
+
+
+def main() -> None:
+    host.run("analysis", OPTIONS, user.UserOperation)
+
+
+if __name__ == "__main__":
+    main()
