@@ -204,7 +204,7 @@ def masked(value: Any, secrets: Collection[str]) -> Any:
     That looks at every single value, which for tens of thousands of rows takes longer than to get them from the
     server. A large list whose text, as a whole, shows no secret stays as it is.
     """
-    if type(value) is not dict:
+    if not isinstance(value, dict):
         return remove_values(value, secrets)
     forms = [_in_json(to_native(secret, errors="surrogate_or_strict")) for secret in secrets]
     clean = {name for name, one in value.items() if _is_large_and_clean(one, forms)}
@@ -217,7 +217,7 @@ def _is_large_and_clean(value: Any, forms: list[str]) -> bool:
     """Whether C(remove_values) would find nothing in a list: in no text and, as it reads it, in no number. What JSON
     has no word for is left to that.
     """
-    if type(value) is not list or len(value) < _LARGE:
+    if not isinstance(value, list) or len(value) < _LARGE:
         return False
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)

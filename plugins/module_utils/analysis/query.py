@@ -86,7 +86,8 @@ def names_build(value: str, builds: Sequence[Mapping[str, Any]]) -> bool:
 def build_name(value: str) -> str:
     """The name, or the part of one, that a value of C(build) stands for."""
     text = value.removeprefix("+")
-    return text[1:-1] if len(text) > 1 and text[0] == text[-1] in "'\"" else text
+    quoted = len(text) > 1 and text[0] in "'\"" and text[0] == text[-1]
+    return text[1:-1] if quoted else text
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ C(name:version) for each plugin, comments after C(#).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..core.errors import invalid
 from .plugins import Plugin
@@ -19,7 +19,7 @@ _HEAD = "# Plugins of the CI server, name:version; written by delivery.toolchain
 _ANY_VERSION = ("", "latest", "experimental")
 
 #: Plugin to the version that it must have at least, C(None) for any.
-Baseline = Mapping[str, str | None]
+Baseline: TypeAlias = "Mapping[str, str | None]"
 
 
 def of_option(required: Any) -> tuple[dict[str, str | None], list[str]]:

@@ -34,9 +34,9 @@ def is_older(version: str, than: str) -> bool:
     return _order(_parsed(version), _parsed(than)) < 0
 
 
-def is_newer(version: str, than: str) -> bool:
+def is_newer(version: str, other: str) -> bool:
     """Whether C(version) is newer than the other one."""
-    return is_older(than, version)
+    return is_older(other, than=version)
 
 
 def _parsed(version: str) -> list[Any]:

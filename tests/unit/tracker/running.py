@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation, Plan
@@ -11,7 +12,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret imp
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
 from tests.unit.stub import Stub, connection_to
 
-BASIC: dict[str, Any] = {"username": "reporter", "password": Secret("reporter-password")}
+BASIC: Mapping[str, Any] = MappingProxyType(
+    {"username": "reporter", "password": Secret("reporter-password")}
+)
 TOKEN: dict[str, Any] = {"token": Secret("tracker-token")}
 
 
