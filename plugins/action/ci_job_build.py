@@ -3,12 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The action of the module: that of all modules.
 
-The routing in meta/runtime.yml would do to find it, but then every worker imports it anew. By its
-name the process that forks the workers loads it, once.
+The process that forks the workers loads it by its name, and with it the module: once, where otherwise every worker would
+import both anew.
 """
 
 from __future__ import annotations
 
 from ansible_collections.delivery.toolchain.plugins.action.in_process import ActionModule
+from ansible_collections.delivery.toolchain.plugins.modules import ci_job_build
 
-__all__ = ["ActionModule"]
+__all__ = ["ActionModule", "ci_job_build"]

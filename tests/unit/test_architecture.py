@@ -164,8 +164,20 @@ def test_a_module_imports_the_host_and_its_own_service() -> None:
     assert found == []
 
 
-def test_the_action_plugins_import_progress_alone() -> None:
-    assert strangers("plugins/action", f"{CORE}.progress", f"{PLUGINS}.action.in_process") == []
+def test_the_action_imports_progress_alone_and_those_of_the_modules_their_module() -> None:
+    shared, actions = f"{PLUGINS}.action.in_process", ROOT / "plugins" / "action"
+    allowed = {
+        path.stem: (f"{CORE}.progress",)
+        if path.stem == "in_process"
+        else (shared, f"{PLUGINS}.modules.{path.stem}")
+        for path in python_files("plugins/action")
+    }
+    assert [
+        f"{shown(actions / stem)} imports {name}"
+        for stem, rooms in allowed.items()
+        for name in own_imports(actions / f"{stem}.py")
+        if not inside(name, *rooms)
+    ] == []
 
 
 def test_other_plugins_stay_in_the_collection_and_fragments_import_nothing() -> None:
