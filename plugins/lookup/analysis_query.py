@@ -66,7 +66,7 @@ class LookupModule(LookupBase):
         self.set_options(var_options=variables, direct=kwargs)
         options = {name: self.get_option(name) for name in _OPTIONS}
         found: list[dict[str, Any]] = []
-        for term in terms:
+        for term in self._flatten(terms):
             params = {**options, "project": str(term)}
             found += lookups.ask("analysis", self.get_option, params, search.issues)
         return found

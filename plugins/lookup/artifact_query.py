@@ -61,6 +61,6 @@ class LookupModule(LookupBase):
     ) -> list[dict[str, Any]]:
         self.set_options(var_options=variables, direct=kwargs)
         found: list[dict[str, Any]] = []
-        for term in terms:
+        for term in self._flatten(terms):
             found += lookups.ask("repo", self.get_option, {"term": str(term)}, query.results)
         return found

@@ -61,7 +61,7 @@ class LookupModule(LookupBase):
         self.set_options(var_options=variables, direct=kwargs)
         named = {name: self.get_option(name) for name in ("page_id", "space", "title")}
         by = "page_id" if named["space"] is None else "title"
-        pages = [{**named, by: str(term)} for term in terms]
+        pages = [{**named, by: str(term)} for term in self._flatten(terms)]
         if not terms or named["page_id"] is not None or named["title"] is not None:
             pages.append(named)
         return [lookups.ask("wiki", self.get_option, page, info.page) for page in pages]

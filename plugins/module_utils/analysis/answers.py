@@ -119,6 +119,18 @@ def entries(record: Record, member: str) -> list[Record]:
     return found
 
 
+def named(found: Iterable[Record], member: str = "name") -> Iterator[Record]:
+    """The records of objects, whose names are texts; a number is taken for one, and what has
+    neither is left out: nothing could be asked of it.
+    """
+    for record in found:
+        name = record.get(member)
+        if isinstance(name, int) and not isinstance(name, bool):
+            yield {**record, member: str(name)}
+        elif isinstance(name, str) and name != "":
+            yield record
+
+
 def texts(record: Record, member: str) -> list[str]:
     """The texts in a list of a record; it may be a comma list, as the parameter of that name is."""
     found = record.get(member) or []

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from ..core.errors import ToolchainError
 from ..core.plan import Plan, without_none
 from ..core.task import Task
-from .answers import Record
+from .answers import Record, named
 from .client import Call
 from .resource import STATE, Objects, Renameable, require_names, target_name
 from .steps import ResourceOperation
@@ -47,8 +47,7 @@ class Build(Renameable):
                 "project": self.project,
                 **without_none(record, ("name", "id", "date", "keepit")),
             }
-            for record in records
-            if "name" in record
+            for record in named(records)
         }
 
     def call(self, plan: Plan) -> Call:

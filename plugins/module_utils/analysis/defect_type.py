@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from ..core.errors import ToolchainError
 from ..core.plan import Plan
 from ..core.task import Task
-from .answers import Record, flag
+from .answers import Record, flag, named
 from .client import Call
 from .resource import Objects, Reference, Resource, State, require_names
 from .steps import ResourceOperation
@@ -77,7 +77,7 @@ def wanted(options: Mapping[str, Any]) -> DefectType:
 
 def objects(records: Sequence[Record], project: str) -> dict[Hashable, State]:
     """The defect types of a project by their codes."""
-    return {record["code"]: _state_of(project, record) for record in records if "code" in record}
+    return {record["code"]: _state_of(project, record) for record in named(records, "code")}
 
 
 def _state_of(project: str, record: Record) -> dict[str, Any]:

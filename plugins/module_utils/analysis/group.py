@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from ..core.plan import Comparison, Plan, unordered
 from ..core.task import Task
-from .answers import Record, entries, flag, texts
+from .answers import Record, entries, flag, named, texts
 from .client import Call
 from .resource import STATE, Objects, Reference, Resource, State, require_names
 from .steps import ResourceOperation
@@ -92,7 +92,7 @@ def objects(records: Sequence[Record]) -> dict[Hashable, State]:
     have none; where no group does, the server does not tell.
     """
     shown = any("users" in record for record in records)
-    return {record["name"]: _state_of(record, shown) for record in records if "name" in record}
+    return {record["name"]: _state_of(record, shown) for record in named(records)}
 
 
 def _state_of(record: Record, with_users: bool) -> dict[str, Any]:
@@ -108,5 +108,5 @@ def _members(record: Record) -> list[str]:
     """The names of the members; whether they are names or records is not documented."""
     found = record.get("users")
     if isinstance(found, list) and any(isinstance(each, dict) for each in found):
-        return [str(each.get("name")) for each in entries(record, "users")]
+        return [each["name"] for each in named(entries(record, "users"))]
     return texts(record, "users")

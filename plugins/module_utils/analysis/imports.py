@@ -5,6 +5,7 @@ Server facts: both imports answer with an empty body and go on in the background
 gives a record per project, whose members are not documented. A record therefore counts for a
 project when one of its values is the project's name, its state is read from words as C(completed)
 or C(failed), and a project that is listed while no record tells of its import has been imported.
+Whether records of earlier imports stay is not documented, either: see :class:`_Earlier`.
 
     imports = Imports(client, Import("importing the project 'x'", call, project="x"), Pace(3600, 5))
     imports.start()    # a write; sends none where such an import runs already
@@ -22,7 +23,7 @@ from typing import Any, Literal
 
 from ..core.errors import ToolchainError, invalid
 from ..core.pace import Pace
-from .answers import Record
+from .answers import Record, named
 from .client import Call, Client
 
 State = Literal["running", "done", "failed"]
@@ -33,8 +34,10 @@ WAIT_OPTIONS: dict[str, dict[str, Any]] = {
     "wait_timeout": {"type": "float", "default": 3600},
     "poll_interval": {"type": "float", "default": 5},
 }
-#: How long neither a record nor the project may be seen after the start, in seconds.
+#: How long nothing may be seen of an import after its start, in seconds: this long, and at most
+#: so much of the time that there is.
 _GRACE = 15.0
+_GRACE_SHARE = 0.5
 _STATES = ("status", "state", "result", "phase")
 _PERCENT = ("progress", "percent", "percentage")
 _WORDS = ("message", "error", "reason", "detail", "description")
@@ -77,8 +80,9 @@ class Imports:
 
     def __init__(self, client: Client, wanted: Import, pace: Pace) -> None:
         self._client, self._wanted, self._pace = client, wanted, pace
-        self._before: list[Record] = []
+        self._earlier = _Earlier([])
         self._last = ""
+        self._started = 0.0
 
     def start(self) -> None:
         """Start the import, once: after a lost answer the status tells whether it has begun.
@@ -86,14 +90,17 @@ class Imports:
         An import of the same project that runs already is not started again.
         """
         shown, project = self._records(), self._wanted.project
-        self._before = [each for each in shown if project is None or state_of(each) != "running"]
         if project is not None and _running([each for each in shown if _is_of(each, project)]):
+            shown = [each for each in shown if state_of(each) != "running"]
+            self._earlier = _Earlier(shown)
             return
+        self._earlier = _Earlier(shown)
         try:
             self._client.ask(self._wanted.title, self._wanted.call)
         except ToolchainError as lost:
             if not lost.unanswered or not self._has_begun():
                 raise
+        self._started = self._pace.passed
 
     def finish(self) -> list[Record]:
         """Wait for the end; the records that the server shows of it, none where it shows none.
@@ -117,41 +124,64 @@ class Imports:
     def _records(self) -> list[Record]:
         return self._client.ask(f"{self._wanted.title}: reading its status", Call("import_status"))
 
-    def _ours(self) -> list[Record]:
-        """The records of this import: those of earlier ones stay in the list of some servers."""
+    def _ours(self, shown: Sequence[Record]) -> list[Record]:
+        """The records of this import among those that the server shows."""
+        return [each for each in self._earlier.others(shown) if self._may_be_ours(each)]
+
+    def _may_be_ours(self, record: Record) -> bool:
         project = self._wanted.project
-        return [
-            record
-            for record in self._records()
-            if record not in self._before and (project is None or _is_of(record, project))
-        ]
+        return project is None or _is_of(record, project)
 
     def _look(self) -> list[Record] | None:
         """The records of this import if it is over, C(None) while it goes on."""
-        ours = self._ours()
+        shown = self._records()
+        ours = self._ours(shown)
+        if not ours:
+            if self._is_there():
+                return []
+            if self._grace_is_over():
+                ours = self._written_over(shown)
+                if not ours:
+                    return self._unseen()
         for record in ours:
             if state_of(record) == "failed":
                 raise self._failed(_words_of(record))
-        if not _running(ours) and (ours or self._is_there()):
+        if ours and not _running(ours):
             return ours
         self._say("; ".join(filter(None, map(_line, ours))) or "started")
         return None
 
     def _has_begun(self) -> bool:
         try:
-            return bool(self._ours()) or (self._wanted.project is not None and self._is_there())
+            return bool(self._ours(self._records())) or self._is_there()
         except ToolchainError:
             return False
 
     def _is_there(self) -> bool:
-        """Whether what no record tells of is there; the configuration of a server has no sign."""
+        """Whether the project is there; the settings of a server have no such sign."""
         if self._wanted.project is None:
-            return True
+            return False
         records = self._client.ask(f"{self._wanted.title}: looking for it", Call("projects"))
-        found = any(record.get("name") == self._wanted.project for record in records)
-        if not found and self._pace.passed >= _GRACE:
+        return any(each["name"] == self._wanted.project for each in named(records))
+
+    def _grace_is_over(self) -> bool:
+        grace = min(_GRACE, self._pace.timeout * _GRACE_SHARE)
+        return self._pace.passed - self._started >= grace
+
+    def _written_over(self, shown: Sequence[Record]) -> list[Record]:
+        """The one record that may be of this import although it looks as it did before: servers
+        that keep the last import alone show the same of two that end in the same way.
+        """
+        project = self._wanted.project
+        found = [each for each in shown if self._may_be_ours(each)]
+        told_of_another = project is None and any("project" in each for each in found)
+        return found if len(found) == 1 and not told_of_another else []
+
+    def _unseen(self) -> list[Record]:
+        """The end of an import of which nothing was seen: settings leave no other trace."""
+        if self._wanted.project is not None:
             raise self._failed("the server shows neither the import nor the project")
-        return found
+        return []
 
     def _failed(self, words: str) -> ToolchainError:
         return ToolchainError("failed", f"{self._wanted.title}: {words}", detail=words)
@@ -165,6 +195,48 @@ class Imports:
         if line != self._last:
             self._last = line
             self._client.progress(f"{self._wanted.title}: {line}")
+
+
+class _Earlier:
+    """The records that were there before an import was started, so that its own are known.
+
+    A record that looks like an earlier one is another one where both are shown (the server adds
+    records) and where the earlier one was not shown in between (it writes them over). One of an
+    import that ran already goes on.
+    """
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._records = list(records)
+
+    def others(self, shown: Sequence[Record]) -> list[Record]:
+        """Those that are not among the earlier ones. What is not shown any more is forgotten."""
+        gone, new = list(self._records), []
+        for record in shown:
+            if record in gone:
+                gone.remove(record)
+            else:
+                new.append(record)
+        found = []
+        for record in new:
+            going_on = [each for each in gone if _goes_on(each, record)]
+            if going_on:
+                gone.remove(going_on[0])
+                self._records[self._records.index(going_on[0])] = record
+            else:
+                found.append(record)
+        for record in gone:
+            self._records.remove(record)
+        return found
+
+
+def _goes_on(earlier: Record, record: Record) -> bool:
+    """Whether a record is that of an import that ran before, a while later."""
+    changing = {*_STATES, *_PERCENT, *_WORDS}
+    before, after = (
+        {name: value for name, value in each.items() if name not in changing}
+        for each in (earlier, record)
+    )
+    return state_of(earlier) == "running" and before == after
 
 
 def state_of(record: Record) -> State:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from ..core.errors import invalid
 from ..core.plan import Comparison, Plan, unordered
 from ..core.task import Task
-from .answers import Record, flag, texts
+from .answers import Record, flag, named, texts
 from .client import Call
 from .resource import (
     STATE,
@@ -96,7 +96,7 @@ def wanted(options: Mapping[str, Any]) -> Module:
 
 def objects(records: Sequence[Record], project: str) -> dict[Hashable, State]:
     """The modules of a project by their names."""
-    return {record["name"]: _state_of(project, record) for record in records if "name" in record}
+    return {record["name"]: _state_of(project, record) for record in named(records)}
 
 
 def _state_of(project: str, record: Record) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from ..core.errors import ToolchainError, invalid
 from ..core.plan import Plan
 from ..core.secret import Secret, secrets_of_url
 from ..core.task import Task
-from .answers import Record
+from .answers import Record, named
 from .client import Call, Client
 from .imports import WAIT_OPTIONS, Import, Imports, is_running, pace_of
 from .resource import STATE, Objects, Renameable, State, compare, require_names, target_name
@@ -170,4 +170,4 @@ def hide_secrets(task: Task, projects: Iterable[Project]) -> None:
 
 def objects(records: Sequence[Record]) -> dict[Hashable, State]:
     """Projects by their names."""
-    return {record["name"]: {"name": record["name"]} for record in records if "name" in record}
+    return {record["name"]: {"name": record["name"]} for record in named(records)}

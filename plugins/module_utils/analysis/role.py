@@ -14,7 +14,7 @@ from ..core.errors import invalid
 from ..core.plan import Comparison, Plan, unordered
 from ..core.task import Task
 from . import permissions
-from .answers import Record, entries, flag
+from .answers import Record, entries, flag, named
 from .client import Call
 from .resource import STATE, Objects, Resource, State, require_names
 from .steps import ResourceOperation
@@ -116,7 +116,7 @@ def wanted(options: Mapping[str, Any]) -> Role:
 
 def objects(records: Sequence[Record]) -> dict[Hashable, State]:
     """Roles by their names."""
-    return {record["name"]: _state_of(record) for record in records if "name" in record}
+    return {record["name"]: _state_of(record) for record in named(records)}
 
 
 def _state_of(record: Record) -> dict[str, Any]:

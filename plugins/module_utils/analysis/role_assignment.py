@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from ..core.errors import ToolchainError
 from ..core.plan import Plan
 from ..core.task import Task
-from .answers import Record, entries, flag
+from .answers import Record, entries, flag, named
 from .client import Call
 from .resource import STATE, Objects, Reference, Resource, State, require_names
 from .steps import ResourceOperation
@@ -105,9 +105,12 @@ def wanted(options: Mapping[str, Any]) -> RoleAssignment:
 
 def ids_of(records: Sequence[Record]) -> dict[str, str]:
     """Name to id of the projects that these records are; the name itself where there is no id."""
-    return {
-        str(each["name"]): str(each.get("id", each["name"])) for each in records if "name" in each
-    }
+    return {each["name"]: _id_of(each) for each in named(records)}
+
+
+def _id_of(project: Record) -> str:
+    """The id, which real servers show, else the name."""
+    return str(project["name"] if project.get("id") in (None, "") else project["id"])
 
 
 def placed(assignment: RoleAssignment, ids: Mapping[str, str]) -> RoleAssignment:
@@ -127,12 +130,12 @@ def objects(records: Sequence[Record], ids: Mapping[str, str]) -> dict[Hashable,
     """
     names = {project_id: name for name, project_id in ids.items()}
     found: dict[Hashable, State] = {}
-    for record in records:
-        for entry in entries(record, "assignments"):
+    for record in named(records):
+        for entry in named(entries(record, "assignments")):
             project_id = entry.get("projectId")
             state: dict[str, Any] = {
-                "name": record.get("name"),
-                "account": entry.get("name"),
+                "name": record["name"],
+                "account": entry["name"],
                 "project": None
                 if project_id in (None, "")
                 else names.get(str(project_id), str(project_id)),

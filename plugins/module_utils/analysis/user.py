@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from ..core.plan import Plan
 from ..core.secret import Secret
 from ..core.task import Task
-from .answers import Record, flag
+from .answers import Record, flag, named
 from .client import Call
 from .resource import STATE, Objects, Resource, State, require_names
 from .steps import ResourceOperation
@@ -70,7 +70,7 @@ def wanted(options: Mapping[str, Any]) -> User:
 
 def objects(records: Sequence[Record]) -> dict[Hashable, State]:
     """Users by their names."""
-    return {record["name"]: _state_of(record) for record in records if "name" in record}
+    return {record["name"]: _state_of(record) for record in named(records)}
 
 
 def _state_of(record: Record) -> dict[str, Any]:

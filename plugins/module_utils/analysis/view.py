@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from ..core.errors import invalid
 from ..core.plan import Change, Comparison, Plan, unordered
 from ..core.task import Task
-from .answers import Record, flag, texts
+from .answers import Record, flag, named, texts
 from .client import Call
 from .resource import STATE, Objects, Reference, Resource, State, require_names
 from .steps import ResourceOperation
@@ -114,7 +114,7 @@ def wanted(options: Mapping[str, Any]) -> View:
 
 def objects(records: Sequence[Record], project: str) -> dict[Hashable, State]:
     """The views of a project by their names."""
-    return {record["name"]: _state_of(project, record) for record in records if "name" in record}
+    return {record["name"]: _state_of(project, record) for record in named(records)}
 
 
 def _state_of(project: str, record: Record) -> dict[str, Any]:

@@ -151,3 +151,13 @@ def test_what_is_no_list_of_texts_is_said(value: Any) -> None:
     with pytest.raises(ToolchainError, match="paths") as caught:
         answers.texts({"paths": value}, "paths")
     assert caught.value.kind == "protocol"
+
+
+def test_what_has_no_name_is_no_object_and_a_number_is_one() -> None:
+    unnamed: list[Any] = [None, [], {}, True, 1.5, ""]
+    found = answers.named([{}, *({"name": name} for name in unnamed), ROLE, {"name": 7}])
+    assert list(found) == [ROLE, {"name": "7"}]
+
+
+def test_another_member_may_be_the_name() -> None:
+    assert list(answers.named([{"code": "ABV"}, {"name": "ABV"}], "code")) == [{"code": "ABV"}]

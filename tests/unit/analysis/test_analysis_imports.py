@@ -17,7 +17,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core import pro
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.pace import Pace
 from tests.unit.analysis.server import lines, refusal, sent, task_for
-from tests.unit.stub import Reply, Stub, Waits
+from tests.unit.stub import Reply, Seen, Stub, Waits
 
 DONE = Reply()
 PROJECT = Import("importing the project 'fw'", Call("import_project", {"project": "fw"}), "fw")
@@ -184,10 +184,103 @@ def test_without_a_project_all_that_is_new_counts() -> None:
     assert actions[1] == "import_server_configuration"
 
 
-def test_settings_of_which_nothing_is_told_have_been_imported() -> None:
-    found, actions, _said = follow(lines(), DONE, lines(), wanted=SERVER)
+def test_settings_of_which_nothing_is_told_for_a_while_have_been_imported() -> None:
+    found, actions, _said = follow(lines(), DONE, *[lines()] * 8, wanted=SERVER)
     assert found == []
     assert "projects" not in actions
+
+
+def test_settings_may_be_told_of_late() -> None:
+    running, done = {"name": "server", "status": "Running"}, {"name": "server", "status": "Done"}
+    found, _actions, _said = follow(
+        lines(), DONE, lines(), lines(), lines(running), lines(done), wanted=SERVER
+    )
+    assert found == [done]
+
+
+def test_nothing_is_waited_for_longer_than_half_of_the_time() -> None:
+    found, actions, _said = follow(lines(), DONE, *[lines()] * 3, wanted=SERVER, timeout=2)
+    assert (found, actions.count("import_status")) == ([], 4)
+
+
+class Listing:
+    """What a server shows of imports, each of which runs at the first look.
+
+    It adds a record for each, or (`writes_over`) keeps that of the last.
+    """
+
+    def __init__(self, end: dict[str, Any], *, writes_over: bool, looks: int) -> None:
+        self.records: list[dict[str, Any]] = []
+        self._end, self._writes_over, self._looks = end, writes_over, looks
+        self._left = 0
+
+    def __call__(self, seen: Seen) -> Reply:
+        action = seen.form["action"]
+        if action == "projects":
+            return lines()
+        if action != "import_status":
+            kept = [] if self._writes_over else self.records
+            self.records = [*kept, {**self._end, "status": "Running"}]
+            self._left = self._looks
+            return DONE
+        if self._left == 0 and self.records:
+            self.records[-1] = self._end
+        self._left = max(0, self._left - 1)
+        return lines(*self.records)
+
+
+def run_against(server: Listing, wanted: Import) -> list[dict[str, Any]]:
+    waits = Waits()
+    with Stub(answer=server) as stub:
+        pace = Pace(3600, 5, now=lambda: sum(waits), sleep=waits)
+        following = Imports(Client(task_for(stub)[0]), wanted, pace)
+        following.start()
+        return following.finish()
+
+
+@pytest.mark.parametrize("looks", [0, 1, 2])
+@pytest.mark.parametrize("writes_over", [False, True])
+def test_a_second_import_that_ends_as_the_first_one_is_told_apart(
+    writes_over: bool, looks: int
+) -> None:
+    end = {"name": "server", "status": "Completed"}
+    server = Listing(end, writes_over=writes_over, looks=looks)
+    for _number in range(3):
+        assert run_against(server, SERVER) == [end]
+
+
+@pytest.mark.parametrize("looks", [0, 1, 2])
+@pytest.mark.parametrize("writes_over", [False, True])
+@pytest.mark.parametrize("wanted", [PROJECT, SERVER])
+def test_an_import_that_fails_as_the_one_before_fails_again(
+    wanted: Import, writes_over: bool, looks: int
+) -> None:
+    end = {"name": "fw", "status": "Failed", "message": "login refused"}
+    server = Listing(end, writes_over=writes_over, looks=looks)
+    for _number in range(3):
+        with pytest.raises(ToolchainError) as caught:
+            run_against(server, wanted)
+        assert (caught.value.kind, caught.value.detail) == ("failed", "login refused")
+
+
+def test_the_failure_of_a_project_long_ago_is_none_of_settings() -> None:
+    old = lines({"project": "fw", "status": "Failed", "message": "long ago"})
+    found, _actions, _said = follow(old, DONE, *[old] * 8, wanted=SERVER)
+    assert found == []
+
+
+def test_an_import_of_others_that_ran_before_is_none_of_settings() -> None:
+    found, _actions, _said = follow(
+        lines({"project": "fw", "status": "Running", "progress": 10}),
+        DONE,
+        lines({"project": "fw", "status": "Running", "progress": 90}, {"name": "server"}),
+        lines(
+            {"project": "fw", "status": "Failed", "message": "not ours"},
+            {"name": "server", "status": "Completed"},
+        ),
+        wanted=SERVER,
+    )
+    assert found == [{"name": "server", "status": "Completed"}]
 
 
 def test_lost_settings_of_which_nothing_is_told_are_not_known() -> None:
