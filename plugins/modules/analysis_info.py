@@ -194,7 +194,12 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import
 from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
 
 OPTIONS: dict[str, dict[str, Any]] = {
-    "gather": {"type": "list", "elements": "str", "choices": list(info.PARTS), "default": ["version"]},
+    "gather": {
+        "type": "list",
+        "elements": "str",
+        "choices": list(info.PARTS),
+        "default": ["version"],
+    },
     "project": {"type": "raw"},
     "build": {"type": "str"},
     "feature": {"type": "str"},

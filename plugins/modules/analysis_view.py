@@ -42,6 +42,7 @@ options:
     description:
       - Deletes and creates the view where the server does not change its O(query).
       - The view then belongs to the account of the task and has another number.
+      - Where the server refuses the new view, the old one is created again, and the task fails.
     type: bool
     default: false
   state:

@@ -98,17 +98,19 @@ class Call:
 
     :param optional: parameters that only real servers know; left out once a server has answered
         400 to them
-    :param otherwise: parameters that take the place of C(optional) there
+    :param otherwise: parameters that take the place of C(optional) there; C(None) where nothing is
+        left to be said without them: then a refusal is no failure, and reading back tells it
     """
 
     action: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     optional: Mapping[str, Any] = field(default_factory=dict)
-    otherwise: Mapping[str, Any] = field(default_factory=dict)
+    otherwise: Mapping[str, Any] | None = field(default_factory=dict)
 
     def form(self, *, with_optional: bool) -> dict[str, Any]:
         """The fields of the request, without the login."""
-        given = {**self.parameters, **(self.optional if with_optional else self.otherwise)}
+        more = self.optional if with_optional else self.otherwise or {}
+        given = {**self.parameters, **more}
         return {"action": self.action, **{name: _plain(value) for name, value in given.items()}}
 
 
@@ -133,8 +135,9 @@ class Client:
         #: Tells a waiting user what goes on.
         self.progress = task.progress
         #: Action to the server's words for the parameters of real servers that it refused. Kept
-        #: with the session: the items of a loop need not all be refused.
+        #: with the session, as what is left out: the items of a loop need not all be refused.
         self.refusals: dict[str, str] = self._transport.memory.setdefault("refused", {})
+        self._left_out: set[str] = self._transport.memory.setdefault("left out", set())
 
     def ask(self, what: str, call: Call) -> list[Record]:
         """Send an action and give the records of its answer; actions that write answer with none.
@@ -143,18 +146,23 @@ class Client:
 
         :param what: operation and object for messages, as C(updating the role 'x')
         """
-        if call.optional and call.action not in self.refusals:
+        needed = call.otherwise is None
+        if call.optional and (needed or call.action not in self._left_out):
             try:
                 return self._exchange(what, call, with_optional=True)
             except ToolchainError as error:
                 if error.status != 400:
                     raise
                 words = error.detail or ""
+            if needed:
+                self.refusals[call.action] = words
+                return []
             try:
                 records = self._exchange(what, call, with_optional=False)
             except ToolchainError as error:
                 raise _also(error, call, words) from None
             self.refusals[call.action] = words
+            self._left_out.add(call.action)
             return records
         return self._exchange(what, call, with_optional=False)
 

@@ -93,7 +93,7 @@ class ConfigOperation:
         if errors:
             first = errors[0]
             first.message = f"{len(errors)} of {len(items)} changes failed, first {first.message}"
-            first.result = {**plan.result, "applied": applied, **first.result}
+            first.result = {**plan.result, "applied": applied, **_changed(items)}
             raise first
         return {"applied": applied}
 
@@ -161,6 +161,12 @@ def _blocked(item: Item, failed: set[Reference]) -> ToolchainError | None:
         return None
     option, name = found[0]
     return ToolchainError("failed", f"{resource.title} was not tried: '{name}' of {option} failed")
+
+
+def _changed(items: Sequence[Item]) -> dict[str, bool]:
+    """Whether anything differs after a failure, where what was read back tells."""
+    told = [item.step.error is None or item.step.error.result.get("changed") for item in items]
+    return {} if True not in told and None in told else {"changed": True in told}
 
 
 def _applied(item: Item) -> dict[str, Any]:

@@ -8,10 +8,10 @@ listed with C(list_users) only, C(users) replaces them, and C(remove_all) emptie
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from ..core.plan import Comparison, Plan, unordered
+from ..core.plan import Change, Comparison, Plan, unordered
 from ..core.task import Task
 from .answers import Record, entries, flag, named, texts
 from .client import Call
@@ -54,12 +54,19 @@ class Group(Resource):
     def call(self, plan: Plan) -> Call:
         if plan.action == "delete":
             return Call("delete_group", {"name": self.name})
-        users = next((each.after for each in plan.changes if each.field == "users"), None) or None
+        users = next((each.after for each in plan.changes if each.field == "users"), None)
         if plan.action == "create":
-            return Call("create_group", {"name": self.name, "users": users})
-        if users is None:
+            return Call("create_group", {"name": self.name, "users": users or None})
+        if users == []:
             return Call("update_group", {"name": self.name}, {"remove_all": True}, {"users": ""})
         return Call("update_group", {"name": self.name, "users": users})
+
+    def again(self, done: Plan, left: Plan) -> tuple[Plan, ...]:
+        """Members that a server kept which does not know C(remove_all), and did not say so."""
+        emptied = any((each.field, each.after) == ("users", []) for each in done.changes)
+        if not emptied or (done.action, left.action) != ("update", "update"):
+            return ()
+        return (replace(left, changes=(Change("users", left.before["users"], ""),)),)
 
 
 class GroupOperation(ResourceOperation):

@@ -53,7 +53,8 @@ class Step:
                 self.resource.write(client, self._doing(part), part)
             except ToolchainError as error:
                 if number:
-                    error.with_words("what was there has been deleted to be created anew")
+                    error.with_words(self._restored(client, error))
+                    error.result = {"changed": True}
                 if error.unanswered:
                     self._lost = error
                 else:
@@ -74,12 +75,28 @@ class Step:
         left = self.resource.left(self.state)
         if not left.changed:
             self._todo = ()
-        elif self._lost is not None:
-            self.error = self._lost
-        else:
+            return
+        if self._lost is None:
             self._todo = () if last else self.resource.again(self._done, left)
-            if not self._todo:
-                self.error = self._not_kept(left, refusals)
+        if self._lost is not None or not self._todo:
+            self.error = self._lost or self._not_kept(left, refusals)
+            self.error.result = {"changed": (self.state or {}) != self.plan.before}
+
+    def _restored(self, client: Client, failure: ToolchainError) -> str:
+        """What has become of an object that was deleted to be created anew: where the server has
+        refused the new one, the old one is better than none.
+        """
+        gone = "what was there has been deleted to be created anew"
+        if failure.unanswered:
+            return gone
+        before = self._todo[0].before
+        fields = tuple(Change(name, None, value) for name, value in before.items())
+        old = Plan({}, before, "create", fields)
+        try:
+            self.resource.write(client, f"creating {self.resource.title} again", old)
+        except ToolchainError:
+            return gone
+        return "what was there has been created again"
 
     def _doing(self, part: Plan) -> str:
         return f"{DOING[part.action]} {self.resource.title}"
@@ -87,7 +104,7 @@ class Step:
     def _not_kept(self, left: Plan, refusals: Mapping[str, str]) -> ToolchainError:
         reason = {
             "create": "the server accepted it, but does not show the object",
-            "update": f"the server accepted it, but did not keep {not_kept(left.changes)}",
+            "update": f"the server did not keep {not_kept(left.changes)}",
             "delete": "the server accepted it, but the object is still there",
         }[left.action]
         words = refusals.get(self.resource.call(self._done).action)

@@ -73,7 +73,9 @@ class View(Resource):
             more = {name: fields[name] for name in ("tags", "is_public") if fields.get(name)}
             return Call("create_view", {**view, "query": fields["query"]}, more)
         query = {"query": fields["query"]} if "query" in fields else {}
-        return Call("update_view", {**view, "tags": fields.get("tags")}, query)
+        if "tags" not in fields:
+            return Call("update_view", view, query, None)
+        return Call("update_view", {**view, "tags": fields["tags"]}, query)
 
     def again(self, done: Plan, left: Plan) -> tuple[Plan, ...]:
         """Tags that creating did not take are updated; a query that updating did not take is made

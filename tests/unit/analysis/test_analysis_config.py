@@ -581,6 +581,26 @@ def test_what_the_server_did_not_keep_is_named() -> None:
     assert "did not keep query" in str(error)
 
 
+def test_nothing_is_changed_where_nothing_was_kept() -> None:
+    server = Server()
+    server.faults = [lambda form: Reply() if form["action"] == "update_view" else None]
+    view = {"project": "p", "name": "v", "query": "state:Fixed"}
+    assert refused(server, views=[view]).result["changed"] is False
+    error = refused(server, views=[view], users=[{"name": "eve"}])
+    assert error.result["changed"] is True
+
+
+def test_a_query_that_the_server_refuses_is_none_of_other_views() -> None:
+    server = Server()
+    server.views["p_1"]["w"] = "state:New"
+    server.faults = [fail("update_view", "v", refusal(400, "Bad query"))]
+    views = [{"project": "p", "name": name, "query": "state:Fixed"} for name in ("v", "w")]
+    error = refused(server, views=views, parallel=1)
+    assert [each["ok"] for each in error.result["applied"]] == [False, True]
+    assert "Bad query" in str(error)
+    assert server.writes == ["update_view v", "update_view w"]
+
+
 def test_a_view_is_made_anew_where_that_is_wanted() -> None:
     server = Server()
     server.faults.append(fail("update_view", "v", Reply()))

@@ -34,7 +34,7 @@ OPERATIONS: dict[str, Any] = {
     "build": build.BuildOperation,
     "defect_type": defect_type.DefectTypeOperation,
 }
-WAIT = {"wait": True, "wait_timeout": 60, "poll_interval": 0.01}
+WAIT: dict[str, Any] = {"wait": True, "wait_timeout": 60, "poll_interval": 0.01}
 SOURCE = {"url": "https://old:8080", "username": "admin", "password": "secret"}
 
 
@@ -159,6 +159,16 @@ CASES = {
         "group",
         {"name": "dev", "users": []},
         (_group(), UNKNOWN, DONE, _group(users=[])),
+        "update",
+        (
+            {"action": "update_group", "name": "dev", "remove_all": "true"},
+            {"action": "update_group", "name": "dev", "users": ""},
+        ),
+    ),
+    "no members any more on a server that takes no notice of remove_all": Case(
+        "group",
+        {"name": "dev", "users": []},
+        (_group(), DONE, _group(), DONE, _group(users=[])),
         "update",
         (
             {"action": "update_group", "name": "dev", "remove_all": "true"},
@@ -329,7 +339,6 @@ CASES = {
         (
             lines(TAGGED),
             UNKNOWN,
-            DONE,
             lines(TAGGED),
             DONE,
             DONE,
@@ -338,7 +347,6 @@ CASES = {
         "update",
         (
             {"action": "update_view", "project": "p", "name": "v", "query": "state:Fixed"},
-            {"action": "update_view", "project": "p", "name": "v"},
             {"action": "delete_view", "project": "p", "name": "v"},
             {
                 "action": "create_view",
@@ -510,14 +518,14 @@ REFUSALS: dict[str, tuple[str, Mapping[str, Any], tuple[Reply, ...], str, str]] 
     "a query that was not kept": (
         "view",
         {"project": "p", "name": "v", "query": "state:Fixed"},
-        (lines(VIEW), UNKNOWN, DONE, lines(VIEW)),
+        (lines(VIEW), UNKNOWN, lines(VIEW)),
         "rejected",
         "did not keep query (it had refused more: Unknown parameter)",
     ),
     "a view that is gone after it was to be made anew": (
         "view",
         {"project": "p", "name": "v", "query": "x", "recreate": True},
-        (lines(VIEW), UNKNOWN, DONE, lines(VIEW), DONE, refusal(500, "broken")),
+        (lines(VIEW), UNKNOWN, lines(VIEW), DONE, refusal(500, "broken"), refusal(500, "broken")),
         "server",
         "deleted to be created anew",
     ),
@@ -562,6 +570,63 @@ EMPTY_NAMES: dict[str, tuple[str, ...]] = {
     "build": ("project", "name", "new_name"),
     "defect_type": ("project", "code"),
 }
+
+
+@pytest.mark.parametrize(
+    ("kept", "changed"),
+    [(VIEW, False), ({**VIEW, "query": "state:Fixed", "tags": ["b"]}, True)],
+)
+def test_a_change_that_was_not_kept_counts_where_it_left_something(
+    kept: dict[str, Any], changed: bool
+) -> None:
+    params = {"project": "p", "name": "v", "query": "state:Fixed", "tags": ["a"]}
+    error = refused("view", lines(VIEW), DONE, lines(kept), **params)
+    assert (error.kind, error.result) == ("rejected", {"changed": changed})
+
+
+def test_the_old_view_comes_back_where_the_server_refuses_the_new_one() -> None:
+    replies = (lines(TAGGED), UNKNOWN, lines(TAGGED), DONE, refusal(422, "Bad query"), DONE)
+    with Stub(*replies) as stub:
+        params: dict[str, Any] = {"project": "p", "name": "v", "query": "x:", "recreate": True}
+        task, _warnings = task_for(stub, **params)
+        operation = view.ViewOperation(task)
+        with pytest.raises(ToolchainError, match=r"Bad query.*has been created again") as caught:
+            operation.apply(operation.plan())
+        assert stub.replies == []
+    assert caught.value.result == {"changed": True}
+    *_before, deleted, refused_one, old = sent(stub)
+    assert (deleted["action"], refused_one["query"]) == ("delete_view", "x:")
+    shown = {"query": "state:New", "tags": "a,b", "is_public": "true"}
+    assert old == {"action": "create_view", "project": "p", "name": "v", **shown}
+
+
+NO_NAMES: list[Any] = [None, [], {}, True, ""]
+UNNAMED: list[dict[str, Any]] = [{}, *({"name": name} for name in NO_NAMES)]
+
+
+@pytest.mark.parametrize(
+    ("noun", "inside"),
+    [
+        ("user", {}),
+        ("group", {}),
+        ("project", {}),
+        ("view", {"project": "p"}),
+        ("build", {"project": "p"}),
+    ],
+)
+def test_records_without_a_name_are_no_objects(noun: str, inside: dict[str, str]) -> None:
+    plan, _values, _forms, _warnings = manage(
+        noun, lines(*UNNAMED), name="x", state="absent", **inside
+    )
+    assert not plan.changed
+
+
+def test_assignments_without_a_name_are_none() -> None:
+    held = [*UNNAMED, {"name": "dev", "group": True, "projectId": None}]
+    records = lines(*UNNAMED, {"name": ["x"], "assignments": held}, {"assignments": held})
+    absent = {"name": "x", "account": "dev", "group": True, "state": "absent"}
+    plan, _values, _forms, _warnings = manage("role_assignment", records, **absent)
+    assert not plan.changed
 
 
 @pytest.mark.parametrize(
