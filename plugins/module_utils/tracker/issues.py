@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from ..core.errors import ToolchainError, invalid
@@ -65,8 +66,10 @@ def read_issues(
         what = f"reading the issue '{key}'"
         return tracker.read(what, paths[key], query=query, expect=(200, 404))
 
+    # The first one alone: a login that is refused must not count several times towards a lock.
+    answers = chain(map(ask, keys[:1]), bounded(parallel, ask, keys[1:]))
     found, missing = [], {}
-    for key, answer in zip(keys, bounded(parallel, ask, keys), strict=True):
+    for key, answer in zip(keys, answers, strict=True):
         if answer.status == 404:
             missing[key] = answer
         else:

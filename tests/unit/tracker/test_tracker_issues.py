@@ -224,3 +224,11 @@ def test_what_is_no_list_of_projects_is_an_error(body: bytes) -> None:
     with Stub(Reply(body=body)) as stub, pytest.raises(ToolchainError) as caught:
         read_projects(stub)
     assert caught.value.kind == "protocol"
+
+
+def test_a_login_that_is_refused_is_sent_once_for_many_issues() -> None:
+    with Stub(answer=lambda _seen: Reply(401)) as stub:
+        with pytest.raises(ToolchainError) as caught:
+            read_issues(stub, issues=[f"REL-{number}" for number in range(1, 9)])
+        assert len(stub.seen) == 1
+    assert caught.value.kind == "auth"
