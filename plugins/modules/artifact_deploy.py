@@ -80,8 +80,8 @@ options:
     description:
       - Ask the server first to take the content from what it has, by its checksum, and send bytes only where it has none.
       - Without it V(true) in the dialect V(jfrog), save that after ten files of less than 64 KiB in a row that the server does
-        not know, it is asked for one in twenty of that size, until it knows one. The others are sent without asking, which
-        would cost as much.
+        not know, it is asked for the 20th, 40th, 80th of that size and so on, until it knows one. The others are sent without
+        asking, which would cost as much.
       - Not possible in the dialect V(generic), where a server may ignore the header and store an empty file, nor with O(explode).
     type: bool
   state:

@@ -7,7 +7,17 @@ import base64
 import binascii
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sandbox.repo import aql, builds, containers, deploy, properties, repositories, storage, trash
+from sandbox.repo import (
+    aql,
+    builds,
+    containers,
+    deploy,
+    properties,
+    repositories,
+    storage,
+    system,
+    trash,
+)
 from sandbox.repo.answers import SERVICE, error
 from sandbox.repo.tree import Tree
 from sandbox.service import Answer, Service, route
@@ -59,6 +69,7 @@ class RepoService(Service):
             route("/api/repositories", repositories.listing),
             route("/api/repositories/{key}", repositories.one),
             route("/api/storageinfo", storage.summary),
+            route("/api/system/version", real(system.version)),
             route("/api/search/aql", aql.search, "POST"),
             route("/api/search/pattern", real(aql.pattern)),
             route("/search/pattern", written(aql.pattern)),

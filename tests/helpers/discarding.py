@@ -7,8 +7,8 @@ it can.
 
     python -m tests.helpers.discarding    a process of its own; prints its port, ends with its input
 
-A real server takes its time for each file that it stores (checksums, disk, database): `delay`
-stands for that.
+A real server takes its time for each file that it stores (checksums, disk, database), and some for
+every other answer (network, login, database): `delay` stands for both.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from urllib.parse import unquote
 
 _HEAD = 64 * 1024
 _BLOCK = 1024 * 1024
+#: So many times faster than a file is stored comes an answer for which none is.
+_FASTER = 10
 _REASONS = {200: "OK", 201: "Created", 404: "Not Found"}
 _ROOT = "/repo"
 _OPENERS = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -149,8 +151,8 @@ class Discarding:
         lines += [f"{name}: {value}" for name, value in headers.items()]
         head = "\r\n".join([*lines, "", ""]).encode("latin-1")
         answer = head + (b"" if connection.method == "HEAD" else body)
-        if self._delay and connection.method == "PUT" and status == 201:
-            due = time.monotonic() + self._delay
+        if self._delay and not connection.target.startswith("/-/"):
+            due = time.monotonic() + (self._delay if status == 201 else self._delay / _FASTER)
             heapq.heappush(self._late, (due, next(self._numbers), connection, answer))
         else:
             _send(connection, answer)
@@ -179,6 +181,8 @@ class Discarding:
             return self._put(connection, path)
         if connection.method == "HEAD":
             return self._head(path)
+        if path == "/api/system/version":
+            return 200, {}, b'{"version": "7.77.5"}'
         if path.startswith("/api/repositories/"):
             return 200, {}, b'{"key": "repo", "rclass": "local", "packageType": "generic"}'
         if path.startswith(f"/api/storage{_ROOT}") and query.startswith("list"):
@@ -189,12 +193,13 @@ class Discarding:
         sums = {
             name: connection.headers.get(f"x-checksum-{name}", "") for name in ("sha1", "sha256")
         }
-        by_checksum = connection.headers.get("x-checksum-deploy") == "true"
-        if not by_checksum:
-            self._known[sums["sha256"]] = connection.size
-        size = self._known.get(sums["sha256"])
-        if size is None:
-            return 404, {}, b""
+        told = [digest for digest in sums.values() if digest]
+        size: int | None = connection.size
+        if connection.headers.get("x-checksum-deploy") == "true":
+            size = next((self._known[digest] for digest in told if digest in self._known), None)
+            if size is None:
+                return 404, {}, b""
+        self._known.update(dict.fromkeys(told, size))
         self._files[path] = {"size": size, **sums}
         body = {"path": path, "size": str(size), "checksums": sums}
         return 201, {"Content-Type": "application/json"}, json.dumps(body).encode()
@@ -258,7 +263,9 @@ class Server:
         return self._control("reset")
 
     def delay(self, seconds: float) -> None:
-        """From now on, storing a file takes so long; many are stored at the same time."""
+        """From now on, storing a file takes so long, and every other answer a tenth of it; many are
+        given at the same time.
+        """
         self._control(f"delay/{seconds}")
 
     def forget(self) -> None:

@@ -15,7 +15,6 @@ from typing import IO, TYPE_CHECKING, Any
 
 from .errors import ToolchainError, invalid
 from .options import Connection
-from .wire import origin
 
 if TYPE_CHECKING:
     from .accounting import Accounting
@@ -135,11 +134,11 @@ class Proxies:
     def __init__(self) -> None:
         self._known: dict[tuple[str, str, int | None], Mapping[str, str]] = {}
 
-    def of(self, url: str) -> Mapping[str, str]:
-        key = origin(url)
-        if key not in self._known:
-            self._known[key] = get_environ_proxies(url)
-        return self._known[key]
+    def of(self, place: tuple[str, str, int | None], url: str) -> Mapping[str, str]:
+        """The proxies for an address, whose origin is C(place)."""
+        if place not in self._known:
+            self._known[place] = get_environ_proxies(url)
+        return self._known[place]
 
 
 _kept: dict[tuple[Any, ...], Kept] = {}

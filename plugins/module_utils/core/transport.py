@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from . import errors
 from .accounting import Accounting
@@ -69,7 +68,7 @@ class Transport:
         crumbs: bool = False,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self.connection = connection
+        self.connection, self._home = connection, origin(connection.url)
         self.accounting = Accounting() if accounting is None else accounting
         self._login, self._read_only, self._sleep = login, read_only, sleep
         self._describe = describe or (lambda answer: errors.words(answer.text))
@@ -95,7 +94,7 @@ class Transport:
         """The address of an encoded path below the base address; an absolute one stays as it is."""
         address = (
             path
-            if urlsplit(path).scheme in ("http", "https")
+            if path[:8].lower().startswith(("http://", "https://"))
             else f"{self.connection.url}/{path.lstrip('/')}"
         )
         encoded = encode(query) if query is not None else ""
@@ -289,7 +288,8 @@ class Transport:
         )
 
     def _exchange(self, request: Request, url: str, timeout: float) -> requests.Response:
-        at_home = origin(url) == origin(self.connection.url)
+        there = origin(url)
+        at_home = there == self._home
         if not at_home and not request.foreign_hosts:
             raise ToolchainError(
                 "protocol",
@@ -315,7 +315,7 @@ class Transport:
                 body=body,
                 login=login,
                 timeout=timeout,
-                proxies=self._proxies.of(url),
+                proxies=self._proxies.of(there, url),
             )
             if upload is None:
                 sent = response.request.body  # with a login that goes into the form

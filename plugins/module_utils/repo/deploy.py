@@ -102,7 +102,9 @@ class DeployFiles:
 
         try:
             sent = self._send_together(uploader)
-            spread(self._client.connections, work, self._steps)
+            # beside several connections one worker more: it prepares while the others wait
+            connections = self._client.connections
+            spread(connections + (connections > 1), work, self._steps)
         except ToolchainError as error:
             error.result.setdefault("artifacts", self._artifacts(done))
             raise

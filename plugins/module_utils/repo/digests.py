@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import IO
 
 _BLOCK = 2 * 1024 * 1024
+#: Most files are shorter: room for a whole block would cost more than reading them.
+_FIRST_BLOCK = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -27,8 +29,8 @@ def digests_of(stream: IO[bytes]) -> Digests:
     """
     sha256, size = hashlib.sha256(), 0
     sha1 = hashlib.sha1(usedforsecurity=False)
-    block = stream.read(_BLOCK)
-    if len(block) < _BLOCK:
+    block = stream.read(_FIRST_BLOCK)
+    if len(block) < _FIRST_BLOCK:
         while block:
             sha256.update(block)
             sha1.update(block)

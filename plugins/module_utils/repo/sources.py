@@ -10,7 +10,7 @@ import io
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from stat import S_ISDIR, S_ISREG
+from stat import S_IFREG, S_ISDIR, S_ISREG
 from typing import IO, Any, Protocol
 
 from ..core.errors import invalid
@@ -31,7 +31,7 @@ class LocalFile:
     path: str
 
     def open(self) -> IO[bytes]:
-        return open(self.path, "rb")
+        return open(self.path, "rb", buffering=0)  # read in large blocks only
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,8 @@ def sources_of(params: Mapping[str, Any]) -> list[Source]:
     else:
         found = list(files_of(params["src"], path))
     _refuse_twins(found)
+    if not properties:
+        return found
     return [replace(source, properties={**properties, **source.properties}) for source in found]
 
 
@@ -155,7 +157,8 @@ def _walk(folder: str, path: str, above: tuple[str, ...]) -> Iterator[Source]:
     except OSError as error:
         raise invalid(f"src: '{folder}' cannot be read: {error.strerror}") from None
     for entry in entries:
-        target, mode = join(path, entry.name), _mode(entry.path)
+        target = join(path, entry.name)
+        mode = S_IFREG if entry.is_file() else _mode(entry.path)
         if not S_ISDIR(mode):
             yield _file(entry.path, mode, target)
             continue
@@ -166,8 +169,11 @@ def _walk(folder: str, path: str, above: tuple[str, ...]) -> Iterator[Source]:
 
 
 def read_all(sources: Sequence[Source], parallel: int) -> list[Wanted]:
-    """Read every source once for its digests. Raises C(invalid) for one that cannot be read."""
-    return spread(parallel, _read, sources)
+    """Read every source once for its digests. Raises C(invalid) for one that cannot be read.
+
+    More readers than processors would only wait for each other.
+    """
+    return spread(min(parallel, os.cpu_count() or 1), _read, sources)
 
 
 def _read(source: Source) -> Wanted:

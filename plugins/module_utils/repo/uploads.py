@@ -21,10 +21,8 @@ _MAY_OVERWRITE = "the server has another content there: overwriting needs the pe
 
 #: Below so many bytes asking for a content costs as much as sending it.
 _SMALL = 64 * 1024
-#: After so many small contents in a row that the server does not know, small ones are sent unasked,
+#: After so many small contents in a row that the server does not know, small ones are sent unasked.
 _TRIES = 10
-#: save one of so many, which may be the first of others that it knows.
-_AGAIN = 20
 
 
 @dataclass
@@ -64,7 +62,9 @@ class Uploader:
             return True
         # counted before the answer, so that workers do not ask all at once
         self._unknown += 1
-        return self._unknown <= _TRIES or self._unknown % _AGAIN == 0
+        times, rest = divmod(self._unknown, _TRIES)
+        # then at twice as many each time: at most as many are sent in vain as were before
+        return times == 0 or (rest == 0 and times & (times - 1) == 0)
 
     def _put(self, wanted: Wanted, *, send_bytes: bool) -> bool:
         """Whether it is in place; without bytes it is not where the server does not know the

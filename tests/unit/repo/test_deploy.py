@@ -234,11 +234,11 @@ def test_a_lost_answer_is_looked_up_and_nothing_is_sent_twice(server: Server) ->
     assert error.unanswered
 
 
-@pytest.mark.parametrize(("option", "asked"), [(None, 10), (True, 12), (False, 0)])
+@pytest.mark.parametrize(("option", "asked"), [(None, 13), (True, 100), (False, 0)])
 def test_small_files_that_the_server_never_knows_are_sent_unasked(
     server: Server, tmp_path: Path, option: bool | None, asked: int
 ) -> None:
-    for number in range(12):
+    for number in range(100):
         (tmp_path / f"{number:02}.txt").write_text(f"text {number}")
 
     def put(seen: Seen) -> Reply:
@@ -247,7 +247,7 @@ def test_small_files_that_the_server_never_knows_are_sent_unasked(
 
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["GET /api/storage/r/t?list"] = Reply(404)
-    server.on.update({f"PUT /r/t/{number:02}.txt": put for number in range(12)})
+    server.on.update({f"PUT /r/t/{number:02}.txt": put for number in range(100)})
     given = options(path="t", src=f"{tmp_path}/", parallel=1, checksum_deploy=option)
     _plan, values = server.run(deploy.operation, given)
     assert {action for _path, action in actions(values)} == {"uploaded"}
