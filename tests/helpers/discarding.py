@@ -194,11 +194,12 @@ class Discarding:
             name: connection.headers.get(f"x-checksum-{name}", "") for name in ("sha1", "sha256")
         }
         told = [digest for digest in sums.values() if digest]
-        size: int | None = connection.size
+        size = connection.size
         if connection.headers.get("x-checksum-deploy") == "true":
-            size = next((self._known[digest] for digest in told if digest in self._known), None)
-            if size is None:
+            known = [self._known[digest] for digest in told if digest in self._known]
+            if not known:
                 return 404, {}, b""
+            size = known[0]
         self._known.update(dict.fromkeys(told, size))
         self._files[path] = {"size": size, **sums}
         body = {"path": path, "size": str(size), "checksums": sums}
