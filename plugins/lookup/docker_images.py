@@ -53,7 +53,7 @@ class LookupModule(LookupBase):
     def run(
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
-        self.set_options(var_options=variables, direct=kwargs)
+        lookups.set_options(self, variables, kwargs)
         options = {"page_size": self.get_option("page_size")}
         found: list[dict[str, Any]] = []
         for term in self._flatten(terms):

@@ -56,7 +56,7 @@ class LookupModule(LookupBase):
     def run(
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[str]:
-        self.set_options(var_options=variables, direct=kwargs)
+        lookups.set_options(self, variables, kwargs)
         options = {name: self.get_option(name) for name in ("repo", "page_size")}
         found: list[str] = []
         for term in self._flatten(terms):

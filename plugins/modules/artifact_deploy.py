@@ -43,8 +43,8 @@ options:
       - One of O(src), O(content) and O(artifacts) is needed with O(state=present).
     type: path
   content:
-    description: Text to deploy as one file, in UTF-8.
-    type: str
+    description: Text to deploy as one file, in UTF-8. A dictionary or a list is deployed as JSON.
+    type: raw
   artifacts:
     description: Many files, folders or globs in one task.
     type: list
@@ -173,11 +173,11 @@ uploaded_bytes:
   type: int
   sample: 6
 http:
-  description: What the task cost, with C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always
   type: dict
 error:
-  description: What went wrong, with C(kind), C(status), C(method), C(url) and C(detail).
+  description: What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
   returned: on failure
   type: dict
 """
@@ -197,7 +197,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "repo": {"type": "str", "required": True},
     "path": {"type": "str", "default": ""},
     "src": {"type": "path"},
-    "content": {"type": "str"},
+    "content": {"type": "raw"},
     "artifacts": {"type": "list", "elements": "dict", "options": ARTIFACT},
     "explode": {"type": "bool", "default": False},
     "properties": {"type": "dict"},

@@ -130,10 +130,10 @@ promotion:
   type: dict
   contains:
     status:
-      description: The status.
+      description: The status; V(null) where there is none.
       type: str
     repository:
-      description: The repository that the files went to.
+      description: The repository that the files went to; V(null) where they stayed.
       type: str
     timestamp:
       description: When, as the server writes it; V(null) where it does not tell.
@@ -147,11 +147,11 @@ promotion:
     timestamp: "2026-01-02T03:04:05.678+0000"
     user: deployer
 http:
-  description: What the task cost, with C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always
   type: dict
 error:
-  description: What went wrong, with C(kind), C(status), C(method), C(url) and C(detail).
+  description: What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
   returned: on failure
   type: dict
 """

@@ -224,10 +224,12 @@ class PromoteBuild:
 
 def _messages(answer: Answer) -> list[dict[str, str]]:
     """Messages of an answer, whose body the written interface does not show: JSON, else its
-    text.
+    text. Raises C(protocol) for an object that ends too early: it may have held an ERROR.
     """
     found = messages_of(answer.text)
     text = text_of(answer.text)
+    if answer.status < 300 and text.startswith("{"):
+        answer.json()
     if answer.status < 300 and not found and errors_in(answer.text):
         return [{"level": "ERROR", "message": errors_in(answer.text)}]
     if found or answer.status == 400 or not text or text.startswith(("{", "[")):

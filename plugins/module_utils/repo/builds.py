@@ -14,6 +14,7 @@ from typing import Any
 
 from ..core import wire
 from ..core.errors import ToolchainError
+from ..core.wire import unreadable
 from . import aql
 from .client import Client, object_of, objects
 
@@ -57,7 +58,9 @@ def read_record(client: Client, name: str, number: str) -> Mapping[str, Any]:
             error.with_words("the server may refuse an encoded slash in addresses")
         raise
     record = object_of(answer, "a build record").get("buildInfo")
-    return record if isinstance(record, Mapping) else {}
+    if not isinstance(record, Mapping):
+        raise unreadable(answer, "a build record")
+    return record
 
 
 def promotions(record: Mapping[str, Any]) -> list[Promotion]:

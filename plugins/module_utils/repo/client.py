@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,13 +14,20 @@ from ..core.wire import Answer, unreadable
 from .dialect import dialect_of
 from .words import describe, errors_in
 
+#: How a part of a page begins: no text of the server does.
+_PART_OF_PAGE = re.compile(
+    r"[\ufeff\s]*<(?:!--|(?:a|b|br|center|div|form|h\d|img|link|meta|p|script|span|style|table"
+    r"|title)\b)",
+    re.IGNORECASE,
+)
+
 
 class Client:
     """The way to one repository manager; C(connections) is the most that are open at once."""
 
     def __init__(self, task: Task, *, connections: int = 4) -> None:
         self.dialect = dialect_of(task.connection.settings)
-        self.connections = connections
+        self.connections, self.warn = connections, task.warn
         #: Whether asking for properties or checksums is worth a request: the written interface
         #: lists neither.
         self.tells_properties = True
@@ -38,8 +46,10 @@ class Client:
 
 
 def refuse_page(answer: Answer) -> None:
-    """Raise C(protocol), or C(auth) for a login form, where a good answer is an HTML page."""
-    if answer.status < 300 and looks_like_html(answer.text):
+    """Raise C(protocol), or C(auth) for a login form, where a good answer is an HTML page, or a
+    part of one.
+    """
+    if answer.status < 300 and (_PART_OF_PAGE.match(answer.text) or looks_like_html(answer.text)):
         raise unreadable(answer, "JSON or text")
 
 
@@ -67,11 +77,12 @@ def objects(value: Any) -> list[Mapping[str, Any]]:
 
 
 def objects_of(answer: Answer, member: str, wanted: str) -> list[Mapping[str, Any]]:
-    """The objects in a list of an answer, none where it is missing; C(protocol) where it is no
-    list.
+    """The objects in a list of an answer, none where it is C(null); C(protocol) where it is
+    missing or no list.
     """
-    found = object_of(answer, wanted).get(member)
-    if found is not None and not isinstance(found, list):
+    decoded = object_of(answer, wanted)
+    found = decoded.get(member)
+    if member not in decoded or not isinstance(found, (list, type(None))):
         raise unreadable(answer, wanted)
     return objects(found)
 

@@ -18,7 +18,7 @@ from .client import Client, item_path, join, repository_key, segments
 
 #: Characters of a query that a message shows.
 _SHOWN = 100
-_IS_QUERY = re.compile(r"\s*\w+\s*\.\s*find\s*\(")
+_IS_QUERY = re.compile(r"\s*\w[\w.\s]*\.\s*find\s*\(")
 #: Options of a listing, as the written interface (4.1) spells them.
 _FLAGS = {
     "deep": "deep",

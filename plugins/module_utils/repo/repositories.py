@@ -23,7 +23,7 @@ def deployment_target(client: Client, key: str) -> str:
     answer = client.transport.read(
         f"reading the repository '{key}'",
         f"api/repositories/{wire.path(key)}",
-        expect=(200, 400, 403, 404),
+        expect=(200, 400, 403, 404, 405),
     )
     if answer.status == 403:
         return key
@@ -59,9 +59,16 @@ def _target_by_list(client: Client, key: str, refused: Answer) -> str:
     """Look the key up in the list.
 
     Server fact: the single read needs a licence, and is 400 for unknown keys and without a
-    licence alike.
+    licence alike. A server that does not know the list either cannot tell: the key stands for
+    itself, and what is sent to it next shows whether it is there (interface contract, 1.5).
     """
-    answer, entries = listed(client)
+    try:
+        answer, entries = listed(client)
+    except ToolchainError as error:
+        if error.status not in (400, 404, 405):
+            raise
+        client.warn(f"what the repository '{key}' is cannot be read: {error}")
+        return key
     for entry in entries:
         if entry.get("key") == key:
             # the server itself finds the deployment repository, which the list does not tell

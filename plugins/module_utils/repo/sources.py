@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import glob
 import io
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -67,7 +68,7 @@ def sources_of(params: Mapping[str, Any]) -> list[Source]:
     """
     properties, path = properties_of(params["properties"]), params["path"]
     if params["content"] is not None:
-        found = [Source(_file_path(path), Text(params["content"]))]
+        found = [Source(_file_path(path), Text(_text(params["content"])))]
     elif params["artifacts"] is not None:
         found = [source for one in params["artifacts"] for source in _of_artifact(path, one)]
     else:
@@ -84,6 +85,11 @@ def _of_artifact(path: str, artifact: Mapping[str, Any]) -> Iterator[Source]:
     properties = properties_of(artifact["properties"])
     for source in files_of(artifact["src"], target):
         yield replace(source, properties=properties)
+
+
+def _text(content: Any) -> str:
+    """As C(ansible.builtin.copy) has it: a dictionary or a list is JSON."""
+    return json.dumps(content) if isinstance(content, (dict, list)) else str(content)
 
 
 def _file_path(path: str) -> str:
@@ -158,7 +164,7 @@ def _walk(folder: str, path: str, above: tuple[str, ...]) -> Iterator[Source]:
         raise invalid(f"src: '{folder}' cannot be read: {error.strerror}") from None
     for entry in entries:
         target = join(path, entry.name)
-        mode = S_IFREG if entry.is_file() else _mode(entry.path)
+        mode = S_IFREG if entry.is_file(follow_symlinks=False) else _mode(entry.path)
         if not S_ISDIR(mode):
             yield _file(entry.path, mode, target)
             continue

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.wire import Answer
-from .client import Client, item_path, objects_of
+from .client import Client, item_path, object_of, objects_of
 from .digests import Digests
 
 
@@ -101,7 +101,7 @@ def listing(
             return None
     if answer.status == 404:
         return {}
-    if answer.status != 200:
+    if answer.status != 200 or "files" not in object_of(answer, "a folder listing"):
         return None
     files = objects_of(answer, "files", "a folder listing")
     prefix = f"{folder}/" if folder else ""

@@ -96,39 +96,40 @@ class CleanTrash:
 
     def plan(self) -> Plan:
         found = children(self._client)
-        if not self._is_there(found):
+        if self._is_there(found) is False:
             return unchanged({"children": found})
         name = join(self._repo, self._path)
         return Plan({name: "in the trash"}, {}, "delete", result={"children": found})
 
-    def _is_there(self, found: list[str]) -> bool:
-        """Whether the item is in the trash, as far as the server tells."""
+    def _is_there(self, found: list[str]) -> bool | None:
+        """Whether the item is in the trash; C(None): cannot tell."""
         if self._repo not in found or self._path == "":
             return self._repo in found
         if not self._client.dialect.trash_shows_items:
-            return True
+            return None
         answer = self._client.transport.read(
             f"looking for '{self._repo}/{self._path}' in the trash",
             f"{_TRASH}/{self._address}",
             expect=(200, 400, 403, 404),
         )
-        return answer.status != 404
+        return {200: True, 404: False}.get(answer.status)
 
     @property
     def _address(self) -> str:
         return wire.path(self._repo, *segments(self._path))
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        changed = True
+        what, changed = f"cleaning '{self._repo}/{self._path}' out of the trash", True
         try:
-            self._client.write(
-                f"cleaning '{self._repo}/{self._path}' out of the trash",
-                "DELETE",
-                f"api/trash/clean/{self._address}",
-            )
+            self._client.write(what, "DELETE", f"api/trash/clean/{self._address}")
         except ToolchainError as error:
             if error.status == 404 or _NOT_THERE in (error.detail or "").lower():
                 changed = False
-            elif not error.unanswered or self._is_there(children(self._client)):
+            elif not error.unanswered or self._is_there(children(self._client)) is not False:
                 raise
-        return {"changed": changed, "children": children(self._client)}
+        left = children(self._client)
+        # of a repository, what is deleted meanwhile is there, too
+        if changed and self._path != "" and self._is_there(left):
+            said = "the server answered well, but it is still there"
+            raise ToolchainError("failed", f"{what}: {said}", result={"changed": False})
+        return {"changed": changed, "children": left}

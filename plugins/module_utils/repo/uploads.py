@@ -68,7 +68,7 @@ class Uploader:
 
     def _put(self, wanted: Wanted, *, send_bytes: bool) -> bool:
         """Whether it is in place; without bytes it is not where the server does not know the
-        content (404).
+        content (404), or where its answer was lost and the item is not there.
         """
         headers = self._checksums(wanted.digests)
         if send_bytes:
@@ -85,9 +85,13 @@ class Uploader:
                 **body,
             )
         except ToolchainError as error:
-            if error.unanswered and self._arrived(wanted):
+            if not error.unanswered:
+                raise
+            if self._arrived(wanted):
                 return True
-            raise
+            if send_bytes:
+                raise
+            return False
         if answer.status == 404:
             return False
         self._check(wanted, answer)

@@ -52,7 +52,7 @@ def text_of(body: str) -> str:
     """A body that is a plain text, or a text as JSON."""
     try:
         decoded = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return body.strip()
     if decoded is None:
         return ""
@@ -62,7 +62,7 @@ def text_of(body: str) -> str:
 def _member(body: str, name: str) -> Any:
     try:
         decoded = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return decoded.get(name) if isinstance(decoded, Mapping) else None
 

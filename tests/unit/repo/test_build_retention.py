@@ -181,9 +181,11 @@ def test_a_refusal_after_a_part_tells_what_went(server: Server, after: Reply) ->
     assert error.result == (told if after.status == 200 else {})
 
 
-@pytest.mark.parametrize("odd", [7, {"uri": "/1"}, "1"])
-def test_a_list_in_another_shape_is_not_understood(server: Server, odd: Any) -> None:
-    server.on[LIST] = Reply(body={"buildsNumbers": odd})
+@pytest.mark.parametrize(
+    "body", [*({"buildsNumbers": odd} for odd in (7, {"uri": "/1"}, "1")), {"error": "no"}]
+)
+def test_a_list_in_another_shape_is_not_understood(server: Server, body: dict[str, Any]) -> None:
+    server.on[LIST] = Reply(body=body)
     assert server.fails(RetainBuilds, retention(count=1)).kind == "protocol"
 
 
@@ -296,6 +298,14 @@ def test_what_makes_no_sense_is_refused_before_any_request(
     assert error.kind == "invalid"
     assert words in error.message
     assert server.asked == []
+
+
+def test_an_answer_without_a_record_is_not_understood(server: Server) -> None:
+    server.on[LIST] = Reply(body={"buildsNumbers": []})
+    server.on["GET /api/build/app/7"] = Reply(body={"error": "no"})
+    with pytest.raises(ToolchainError) as caught:
+        build_info(server.task({"build_name": "app", "build_number": "7"})).read()
+    assert caught.value.kind == "protocol"
 
 
 def test_a_build_without_a_time_cannot_be_judged(server: Server) -> None:

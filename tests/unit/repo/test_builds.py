@@ -249,6 +249,13 @@ def test_a_good_answer_in_another_shape(server: Server, body: str, messages: lis
     assert [one["message"] for one in values["messages"]] == messages
 
 
+def test_an_answer_that_ends_too_early_may_have_held_an_error(server: Server) -> None:
+    server.dialect = "generic"
+    server.on[RECORD] = record()
+    server.on[PROMOTE] = Reply(200, '{"messages": [{"level": "ERR')
+    assert server.fails(PromoteBuild, options(status="released")).kind == "protocol"
+
+
 @pytest.mark.parametrize("hidden", [Reply(404), Reply(body="[]")])
 def test_a_target_that_is_not_shown_is_left_to_the_server(server: Server, hidden: Reply) -> None:
     server.on["GET /api/repositories"] = hidden
@@ -302,10 +309,11 @@ def test_a_promotion_that_is_not_in_the_record_is_a_failure(server: Server) -> N
     assert error.message.endswith("the newest promotion in the record is missing")
 
 
+@pytest.mark.parametrize("page", ["<html><body>Welcome</body></html>", "\n<p>Please sign in</p>"])
 @pytest.mark.parametrize("gate", [True, False])
-def test_a_page_is_no_answer_and_no_change(server: Server, gate: bool) -> None:
+def test_a_page_is_no_answer_and_no_change(server: Server, gate: bool, page: str) -> None:
     server.on[RECORD] = record()
-    server.on[PROMOTE] = Reply(200, "<html><body>Welcome</body></html>")
+    server.on[PROMOTE] = Reply(200, page)
     task = server.task(options(status="released", gate=gate))
     operation = PromoteBuild(task)
     with pytest.raises(ToolchainError) as caught:

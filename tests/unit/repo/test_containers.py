@@ -158,9 +158,11 @@ def test_empty_pages_without_an_end_are_left(server: Server) -> None:
     assert len(server.asked) == 11
 
 
-@pytest.mark.parametrize("tags", [5, "abc", {"a": 1}, [None], [["a"]]])
-def test_a_list_that_is_none_is_a_failure(server: Server, tags: Any) -> None:
-    server.stub.answer = lambda seen: Reply(200, {"tags": tags})
+@pytest.mark.parametrize(
+    "body", [*({"tags": odd} for odd in (5, "abc", {"a": 1}, [None], [["a"]])), {"error": "no"}, {}]
+)
+def test_a_list_that_is_none_is_a_failure(server: Server, body: dict[str, Any]) -> None:
+    server.stub.answer = lambda seen: Reply(200, body)
     with pytest.raises(ToolchainError) as caught:
         containers.tags(server.client(), "r", "team/app")
     assert caught.value.kind == "protocol"
@@ -208,7 +210,8 @@ def test_a_server_that_does_not_know_a_tag_as_the_last_one(server: Server) -> No
 
 
 @pytest.mark.parametrize(
-    ("reply", "found"), [(Reply(404), None), (Reply(body={"tags": None}), []), (Reply(body={}), [])]
+    ("reply", "found"),
+    [(Reply(404), None), (Reply(body={"tags": None}), []), (Reply(body={"name": "app"}), [])],
 )
 def test_no_tags(server: Server, reply: Reply, found: Any) -> None:
     server.stub.answer = lambda seen: reply

@@ -145,8 +145,21 @@ def test_nothing_can_be_deployed_there(server: Server, reply: Reply, kind: str, 
 
 def test_another_address_is_no_missing_repository(server: Server) -> None:
     error = server.fails(deploy.operation, options(path="a", content="x"))
-    assert error.kind == "not_found"
-    assert "check url" in error.message
+    assert (error.kind, error.method) == ("not_found", "PUT")
+    assert "check url" in server.warnings[0]
+
+
+@pytest.mark.parametrize("status", [400, 404, 405])
+def test_a_server_that_does_not_tell_its_repositories_is_written_to(
+    server: Server, status: int
+) -> None:
+    for name in ("GET /api/repositories/r", "GET /api/repositories"):
+        server.on[name] = Reply(status)
+    server.on["PUT /r/a"] = stored("x")
+    plan, values = server.run(deploy.operation, options(path="a", content="x"))
+    assert plan.changed
+    assert [one["path"] for one in values["artifacts"]] == ["a"]
+    assert server.warnings[0].startswith("what the repository 'r' is cannot be read")
 
 
 def test_without_a_licence_the_list_of_repositories_tells(server: Server) -> None:
@@ -197,6 +210,7 @@ def test_a_server_that_lists_nothing_at_all_cannot_tell(server: Server, path: st
     ("answer", "kind"),
     [
         ("<html><body>Welcome</body></html>", "protocol"),
+        ("<div>Welcome</div>", "protocol"),
         ('<html><form><input type="password"></form></html>', "auth"),
         ('{"errors": [{"status": 400, "message": "no"}]}', "rejected"),
     ],
@@ -232,6 +246,21 @@ def test_a_lost_answer_is_looked_up_and_nothing_is_sent_twice(server: Server) ->
     error = server.fails(deploy.operation, options(path="a", content="x"))
     assert error.kind == "network"
     assert error.unanswered
+
+
+def test_after_a_lost_answer_to_the_question_the_bytes_are_sent(server: Server) -> None:
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on["HEAD /r/a"] = Reply(404)
+    server.on["PUT /r/a"] = [Reply(cut=True), stored("x")]
+    _ignored, values = server.run(deploy.operation, options(path="a", content="x"))
+    assert actions(values) == [("a", "uploaded")]
+    assert server.asked == [
+        "HEAD /r/a",
+        "GET /api/repositories/r",
+        "PUT /r/a",
+        "HEAD /r/a",
+        "PUT /r/a",
+    ]
 
 
 @pytest.mark.parametrize(("option", "asked"), [(None, 13), (True, 100), (False, 0)])
@@ -552,6 +581,15 @@ def test_the_root_may_want_a_slash(server: Server) -> None:
     server.on["GET /api/storage/r/?list&listFolders=1"] = listed(("b.txt", "x"))
     server.on["DELETE /r/b.txt"] = Reply(204)
     plan, _ignored = server.run(deploy.operation, options(path="b.txt", state="absent"))
+    assert plan.changed
+
+
+def test_an_answer_that_is_no_listing_does_not_prove_absence(server: Server) -> None:
+    server.on["GET /api/storage/r/a?list&listFolders=1"] = Reply(body={"error": "no"})
+    server.on["HEAD /r/a/b.txt"] = head("x")
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on["DELETE /r/a/b.txt"] = Reply(204)
+    plan, _ignored = server.run(deploy.operation, options(path="a/b.txt", state="absent"))
     assert plan.changed
 
 

@@ -149,7 +149,9 @@ def test_what_cannot_be_asked_is_refused(server: Server, given: dict[str, Any]) 
     assert server.asked == []
 
 
-@pytest.mark.parametrize("text", [TEXT, f"\n  {TEXT}", 'builds . find({"name": "a"})'])
+@pytest.mark.parametrize(
+    "text", [TEXT, f"\n  {TEXT}", 'builds . find({"name": "a"})', "archive.entries.find({})"]
+)
 def test_the_lookup_knows_a_query_when_it_sees_one(server: Server, text: str) -> None:
     server.on[QUERY] = found()
     assert results(server.task({"term": text})) == ROWS

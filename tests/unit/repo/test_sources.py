@@ -72,9 +72,11 @@ def test_linked_folders_are_followed_but_not_in_circles(tree: Path) -> None:
         paths(f"{tree}/dist/")
 
 
-@pytest.mark.parametrize("src", ["missing", "dist/*.zip", "dist/empty", "broken", "fifo"])
+@pytest.mark.parametrize("src", ["missing", "dist/*.zip", "dist/empty", "broken", "fifo", "links"])
 def test_what_cannot_be_deployed_is_refused(tree: Path, src: str) -> None:
     (tree / "broken").symlink_to("nowhere")
+    (tree / "links").mkdir()
+    (tree / "links" / "to_itself").symlink_to("to_itself")
     os.mkfifo(tree / "fifo")
     with pytest.raises(ToolchainError) as caught:
         paths(tree / src)
@@ -93,6 +95,21 @@ def test_a_name_that_is_not_utf8_is_refused(tree: Path) -> None:
 def options(**given: Any) -> dict[str, Any]:
     names = ("src", "content", "artifacts", "properties")
     return {"path": "", **dict.fromkeys(names), **given}
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("a\n", "a\n"),
+        ("", ""),
+        ({"a": ["b", None]}, '{"a": ["b", null]}'),
+        ([1], "[1]"),
+        (1.5, "1.5"),
+    ],
+)
+def test_content_that_is_no_text_is_json(content: Any, text: str) -> None:
+    (source,) = sources.sources_of({**options(content=content), "path": "a.json"})
+    assert source.content.open().read() == text.encode()
 
 
 def test_artifacts_go_below_the_path_with_their_own_properties(tree: Path) -> None:

@@ -64,9 +64,11 @@ def test_what_is_still_there_after_emptying_is_told(server: Server) -> None:
     assert server.warnings == ["emptying the trash: it still has something of s"]
 
 
-@pytest.mark.parametrize("odd", [5, {"uri": "/r"}, "r"])
-def test_a_listing_in_another_shape_is_not_understood(server: Server, odd: Any) -> None:
-    server.on[TRASH] = Reply(body={"children": odd})
+@pytest.mark.parametrize(
+    "body", [*({"children": odd} for odd in (5, {"uri": "/r"}, "r")), {"error": "no"}]
+)
+def test_a_listing_in_another_shape_is_not_understood(server: Server, body: dict[str, Any]) -> None:
+    server.on[TRASH] = Reply(body=body)
     assert server.fails(operation, params("empty")).kind == "protocol"
 
 
@@ -117,6 +119,18 @@ def test_where_only_keys_are_shown_the_server_tells_at_last(server: Server, answ
     assert plan.changed
     _plan, values = server.run(operation, ONE)
     assert values["changed"] is False
+
+
+def test_an_item_that_is_still_there_after_cleaning_is_a_failure(server: Server) -> None:
+    server.on[TRASH] = trash("r")
+    server.on[ITEM] = Reply(body={})
+    server.on[CLEAN] = Reply(204)
+    error = server.fails(operation, ONE)
+    assert error.kind == "failed"
+    assert error.message.endswith("it is still there")
+    server.on[ITEM] = [Reply(body={}), Reply(403)]
+    _plan, values = server.run(operation, ONE)
+    assert values == {"changed": True, "children": ["r"]}
 
 
 def test_another_400_is_a_failure(server: Server) -> None:

@@ -40,6 +40,7 @@ def error_of(server: Server, reply: Reply) -> ToolchainError:
         ),
         ("Max count retention needs to be a positive number", "Max count retention needs"),
         ("<html><head><title>502 Bad Gateway</title></head></html>", "502 Bad Gateway"),
+        ("[" * 100_000, "[[["),
         (LICENCE, "this edition of the server does not offer it: This REST API"),
     ],
 )
