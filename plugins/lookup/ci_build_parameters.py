@@ -54,7 +54,7 @@ class LookupModule(LookupBase):
     def run(
         self, terms: list[Any], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
-        self.set_options(var_options=variables, direct=kwargs)
+        lookups.set_options(self, variables, kwargs)
         build = self.get_option("build")
         return [
             lookups.ask(

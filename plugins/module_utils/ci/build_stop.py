@@ -70,7 +70,7 @@ class BuildStop:
             listed = self._server.read(self._what, f"{self._job.path}/api/json", query=query)
             shown = {**builds.summary(listed, number), **shown}
         self._watch.take_build({**shown, "number": number}, answer)
-        if self._watch.over:
+        if self._watch.over or builds.is_idle(self._watch.build or {}):
             return unchanged(self._values())
         state = {"job": self._job.name, "build": number}
         before, after = {**state, "running": True}, {**state, "running": False}

@@ -221,6 +221,11 @@ def is_running(build: Mapping[str, Any]) -> bool:
     return _at_work(build) or ("result" in build and build["result"] is None)
 
 
+def is_idle(build: Mapping[str, Any]) -> bool:
+    """Whether the server tells that nothing works at a build, with or without a result."""
+    return "building" in build and not _at_work(build)
+
+
 def _at_work(build: Mapping[str, Any]) -> bool:
     return bool(build.get("building")) or bool(build.get("inProgress"))
 

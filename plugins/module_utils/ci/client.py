@@ -40,8 +40,10 @@ def _secrets_in(values: Any, named_so: bool = False) -> Iterator[str]:
     elif isinstance(values, list):
         for value in values:
             yield from _secrets_in(value, named_so)
-    elif named_so and isinstance(values, str) and len(values) >= _SHORTEST_SECRET:
-        yield values
+    elif named_so and isinstance(values, (str, int, float)) and not isinstance(values, bool):
+        text = str(values)
+        if len(text) >= _SHORTEST_SECRET:
+            yield text
 
 
 def object_of(answer: Answer) -> Mapping[str, Any]:

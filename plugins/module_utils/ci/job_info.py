@@ -76,7 +76,8 @@ class JobInfo:
         if self._params["tree"] is not None:
             listed = shown.get(name, shown.get("allBuilds"))
         if listed is None and "jobs" not in shown:
-            listed = self._read(self._job.path, {"tree": f"{name}[{','.join(FIELDS)}]"}).get(name)
+            query = {"tree": f"{name}[{','.join(FIELDS)}]"}
+            listed = _builds_of(self._read(self._job.path, query), name)
         listed = listed if isinstance(listed, list) else []
         return {"job": shown, "builds": listed, "parameters": _defaults(shown)}
 
@@ -178,6 +179,14 @@ def _defaults(job: Mapping[str, Any]) -> dict[str, Any]:
     return {definition.name: definition.default for definition in defined}
 
 
+def _builds_of(job: Mapping[str, Any], wanted: str) -> Any:
+    """What a job shows as its builds; a server that does not follow C(tree) may have one of the
+    two lists alone.
+    """
+    names = (wanted, "allBuilds", "builds")
+    return next((job[name] for name in names if job.get(name) is not None), None)
+
+
 def build_parameters(task: Task) -> dict[str, Any]:
     """The answer of the lookup C(ci_build_parameters)."""
     job = job_of(task.params["job"], task.connection.url)
@@ -206,7 +215,7 @@ def build_list(task: Task) -> list[dict[str, Any]]:
         f"{job.path}/api/json",
         query={"tree": f"{name}[{','.join(fields)}]{cut}"},
     )
-    listed = object_of(answer).get(name) or []
+    listed = _builds_of(object_of(answer), name) or []
     if not isinstance(listed, list):
         raise answer.error("protocol", f"the server shows {name}, but not as a list")
     return [parameters.masked(build) for build in objects(listed)[:limit]]

@@ -17,6 +17,7 @@ from . import builds
 from .client import server_of
 from .fleet import Fleet, Follower
 from .order import Order, Paces
+from .trigger import Claims
 
 
 class _Entry:
@@ -57,8 +58,9 @@ class ManyBuilds:
         if self._parallel < 1:
             raise invalid(f"parallel is {self._parallel}: give 1 or more")
         self._server = server_of(task)
+        claims = Claims()
         self._entries = [
-            _Entry(Order(task, self._server, _options(task.params, given), paces))
+            _Entry(Order(task, self._server, _options(task.params, given), paces, claims))
             for given in task.params["builds"]
         ]
 
@@ -128,13 +130,16 @@ class ManyBuilds:
         return self._result()
 
     def _begin(self, begun: Sequence[_Entry], wait: bool) -> None:
-        def begin(entry: _Entry) -> None:
-            entry.attempt(lambda: entry.order.begin(wait=wait))
+        def ask(entry: _Entry) -> None:
+            entry.attempt(lambda: entry.order.ask(wait=wait))
 
         # alone, so that the others find its session and its anti-forgery token
         for entry in begun[:1]:
-            begin(entry)
-        for _done in bounded(self._parallel, begin, begun[1:]):
+            ask(entry)
+        for _done in bounded(self._parallel, ask, begun[1:]):
+            pass
+        asked = [entry for entry in begun if entry.error is None]
+        for _done in bounded(self._parallel, lambda one: one.attempt(one.order.settle), asked):
             pass
 
     def _follow(self, pace: Pace) -> None:

@@ -14,7 +14,7 @@ from ..core.transport import Transport
 from . import builds, parameters, stopping
 from .address import build_path, job_of
 from .client import hide_secrets
-from .trigger import Trigger, Triggered
+from .trigger import Claims, Trigger, Triggered
 from .waiting import Watch
 
 #: Makes the pauses between looks, given the longest time and the longest pause, in seconds.
@@ -44,13 +44,21 @@ class Order:
 
     :param params: the options of the module C(ci_job_build)
     :param paces: makes the pauses; tests replace it
+    :param claims: which builds are those of other orders of the task
     """
 
     def __init__(
-        self, task: Task, server: Transport, params: Mapping[str, Any], paces: Paces = Pace
+        self,
+        task: Task,
+        server: Transport,
+        params: Mapping[str, Any],
+        paces: Paces = Pace,
+        claims: Claims | None = None,
     ) -> None:
         check_numbers(params)
         self._task, self._server, self._params, self._paces = task, server, params, paces
+        self._claims = Claims() if claims is None else claims
+        self._search: Callable[[], Triggered] | None = None
         for text in secrets_of_url(str(params["job"])):
             task.hide(text)
         self._secrets = hide_secrets(task, params["parameters"] or {})
@@ -120,18 +128,32 @@ class Order:
 
     def begin(self, *, wait: bool) -> None:
         """Start the build, once."""
+        self.ask(wait=wait)
+        self.settle()
+
+    def ask(self, *, wait: bool) -> None:
+        """Send what starts the build; :meth:`settle` follows, once all triggers of the task are
+        answered.
+        """
         if self.state is None:
             raise AssertionError("a build is started after its job was read")
         self.asked = True
         user = self._task.connection.username
-        trigger = Trigger(self._server, self.job, self.state, self.wanted, user)
-        limit = float(self._params["wait_timeout"]) if wait else None
-        triggered = trigger.send(self._params["delay"], self._short_pace, wait=limit)
-        if triggered.item is None and triggered.number is None:
-            self._task.warn(f"{self.what}: the server did not name the queue item of the build")
+        trigger = Trigger(
+            self._server, self.job, self.state, self.wanted, user=user, claims=self._claims
+        )
         self.watch.find = trigger.number
-        self.started, self.joined = True, triggered.folded
-        self._take(triggered)
+        limit = float(self._params["wait_timeout"]) if wait else None
+        answered = trigger.send(self._params["delay"], self._short_pace, wait=limit)
+        if isinstance(answered, Triggered):
+            self._take_started(answered)
+        else:
+            self._search = answered
+
+    def settle(self) -> None:
+        """Look for the build where the answer did not name it."""
+        if self._search is not None:
+            self._take_started(self._search())
 
     def judge(self) -> None:
         """Raise C(failed) for a build that ended with a result that is not accepted."""
@@ -142,8 +164,9 @@ class Order:
         said = "" if console is None else console.last_words()
         raise ToolchainError(
             "failed",
-            f"{self.what}: build #{build.get('number')} ended with {build.get('result')}, accepted"
-            f" is {' or '.join(accept)} ({self.watch.url}){': ' if said else ''}{shorten(said)}",
+            f"{self.what}: build #{build.get('number')} ended with"
+            f" {build.get('result') or 'no result'}, accepted is {' or '.join(accept)}"
+            f" ({self.watch.url}){': ' if said else ''}{shorten(said)}",
             url=self.watch.url,
             detail=said or None,
         )
@@ -203,6 +226,12 @@ class Order:
         if triggered.number is not None:
             number = {"number": triggered.number, "queueId": triggered.item}
             self.watch.build = triggered.build or number
+
+    def _take_started(self, triggered: Triggered) -> None:
+        if triggered.item is None and triggered.number is None:
+            self._task.warn(f"{self.what}: the server did not name the queue item of the build")
+        self.started, self.joined = True, triggered.folded
+        self._take(triggered)
 
     def _short_pace(self, timeout: float) -> Pace:
         return self._paces(timeout, float(self._params["poll_interval"]))

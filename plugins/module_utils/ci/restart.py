@@ -21,6 +21,7 @@ from ..core.task import Task
 from ..core.wire import REDIRECTS, Answer, target
 from . import plugins
 from .client import object_of, objects, part, server_of
+from .stopping import is_lost
 
 #: Addresses whose answer shows a server that is up; the written interface has the second one alone.
 _LOOKS = (("api/json", "quietingDown"), ("pluginManager/api/json", "plugins[shortName]"))
@@ -124,7 +125,7 @@ class Restart:
         except ToolchainError as error:
             if error.status == 500:
                 error.with_words("so answers a server that cannot restart itself where it runs")
-            if not error.unanswered:
+            if not is_lost(error):
                 raise
             acted = self._acted(pace)
             if acted is False or (acted is None and not self._params["wait"]):
@@ -236,12 +237,16 @@ class Restart:
 
 
 def _state(answer: Answer) -> State:
-    quieting = object_of(answer).get("quietingDown")
-    return State(
-        answer.headers.get("X-Jenkins-Session"),
-        answer.headers.get("X-Jenkins"),
-        quieting if isinstance(quieting, bool) else None,
-    )
+    """Server fact (CI 2.1): pages carry the session mark, too; what carries none has to be JSON."""
+    mark = answer.headers.get("X-Jenkins-Session")
+    try:
+        quieting = object_of(answer).get("quietingDown")
+    except ToolchainError:
+        if mark is None:
+            raise
+        quieting = None
+    version = answer.headers.get("X-Jenkins")
+    return State(mark, version, quieting if isinstance(quieting, bool) else None)
 
 
 def _unfinished(error: ToolchainError) -> ToolchainError:

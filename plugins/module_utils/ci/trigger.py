@@ -9,8 +9,11 @@ what the server takes for its own, so that only the number in it counts.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -57,11 +60,30 @@ class Triggered:
     build: Mapping[str, Any] | None = None
 
 
+class Claims:
+    """Which builds are whose: a task may start builds that nothing but their number tells apart."""
+
+    def __init__(self) -> None:
+        self._owners: dict[tuple[str, int], object] = {}
+        self._lock = threading.Lock()
+
+    def take(self, job: Job, found: Triggered, owner: object) -> bool:
+        """Take a build; false where it is another one's already."""
+        places = (("", found.item), (job.path, found.number))
+        known = [(place, number) for place, number in places if number is not None]
+        with self._lock:
+            if any(self._owners.get(key, owner) is not owner for key in known):
+                return False
+            self._owners.update(dict.fromkeys(known, owner))
+            return True
+
+
 class Trigger:
     """One build of C(job) with the wanted parameters.
 
     :param state: the job as it was read before
     :param user: who logs in: a build that names another user as its cause is not ours
+    :param claims: the builds that are known to be those of other triggers of the task
     """
 
     def __init__(
@@ -70,16 +92,19 @@ class Trigger:
         job: Job,
         state: State,
         wanted: parameters.Wanted,
+        *,
         user: str | None,
+        claims: Claims,
     ) -> None:
         self._server, self._job, self._state = server, job, state
-        self._wanted, self._user = wanted, user
+        self._wanted, self._user, self._claims = wanted, user, claims
         self._what = f"building the job '{job.name}'"
 
     def send(
         self, delay: int | None, pace: Callable[[float], Pace], *, wait: float | None
-    ) -> Triggered:
-        """Start the build.
+    ) -> Triggered | Callable[[], Triggered]:
+        """Start the build; gives it where the answer names it, else what looks for it: to be called
+        when no other trigger of the task is on its way.
 
         :param delay: quiet period in seconds, C(None) for the job's own
         :param pace: makes the pauses of a search for a lost answer, given its longest duration
@@ -91,19 +116,24 @@ class Trigger:
         except ToolchainError as error:
             if is_lost(error):
                 looks = _LOOKS if self._state.queue_told else _LOOKS_WITHOUT_QUEUE
-                return self._found_or(error, pace(_LOOKING), looks)
+                return partial(self._found_or, error, lambda: pace(_LOOKING), looks)
             raise self._refusal(error) from None
         location = answer.headers.get("Location", "")
-        found = _ITEM.search(urlsplit(location).path)
-        if found is not None:
-            return Triggered(int(found[1]), folded=answer.status in (302, 303))
+        item = _ITEM.search(urlsplit(location).path)
+        if item is not None:
+            found = Triggered(int(item[1]), folded=answer.status in (302, 303))
+            if not found.folded:
+                self._claims.take(self._job, found, self)
+            return found
         if answer.status == 302:
             refused = self._refused(answer, location)
-            return self._found_or(refused, pace(_LOOKING), _LOOKS_IF_REFUSED)
+            self._claims = Claims()  # what it was folded into may be another trigger's
+            return partial(self._found_or, refused, lambda: pace(_LOOKING), _LOOKS_IF_REFUSED)
         if wait is None:
-            return self._look()[0] or Triggered(None)
+            return lambda: self._look()[0] or Triggered(None)
         unnamed = answer.error("protocol", "the server did not name the queue item of the build")
-        return self._found_or(unnamed, pace(min(wait, _LOOKING + (delay or 0))))
+        longest = min(wait, _LOOKING + (delay or 0))
+        return partial(self._found_or, unnamed, lambda: pace(longest))
 
     def number(self) -> int | None:
         """The number of our build as far as the job shows it now, whatever its queue item is."""
@@ -138,13 +168,15 @@ class Trigger:
         )
 
     def _found_or(
-        self, error: ToolchainError, pace: Pace, looks: float = float("inf")
+        self, error: ToolchainError, begun: Callable[[], Pace], looks: float = float("inf")
     ) -> Triggered:
         """Look for our own build in the queue and among the new builds; never send again.
 
-        :param looks: after how many answers of the server it is given up, at the latest with
-            C(pace)
+        :param begun: begins to count the time
+        :param looks: after how many answers of the server it is given up, at the latest with the
+            end of the time
         """
+        pace = begun()
         while True:
             found, answered = self._look(patience(pace))
             if found is not None:
@@ -167,24 +199,25 @@ class Trigger:
             return None, False
 
     def _own(self, state: State) -> Triggered | None:
-        found = self._own_build(state)
-        if found is not None:
-            return found
-        for item in queued_items(self._server, self._what, self._job, state):
-            later = (item.get("id") or 0) > self._state.newest_queue_id
-            if later and self._is_ours(item):
-                return Triggered(int(item["id"]))
-        return None
+        """The first that is ours and no other trigger's."""
+        candidates = chain(self._new_builds(state), self._new_items(state))
+        take = self._claims.take
+        return next((found for found in candidates if take(self._job, found, self)), None)
 
-    def _own_build(self, state: State) -> Triggered | None:
-        """The first of the builds that are new since the job was read before."""
+    def _new_builds(self, state: State) -> Iterator[Triggered]:
+        """The builds, oldest first, that are new since the job was read before."""
         before = self._state.newest_queue_id
         new = whole_builds(self._server, self._what, self._job, state, self._state.next_number)
         for build in reversed(list(new)):
             queue_id = build.get("queueId")
             if (queue_id is None or queue_id > before) and self._is_ours(build):
-                return Triggered(queue_id, int(build["number"]))
-        return None
+                yield Triggered(queue_id, int(build["number"]))
+
+    def _new_items(self, state: State) -> Iterator[Triggered]:
+        for item in queued_items(self._server, self._what, self._job, state):
+            later = (item.get("id") or 0) > self._state.newest_queue_id
+            if later and self._is_ours(item):
+                yield Triggered(int(item["id"]))
 
     def _is_ours(self, shown: Mapping[str, Any]) -> bool:
         users = {

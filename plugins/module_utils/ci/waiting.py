@@ -22,6 +22,7 @@ from .builds import (
     BUILD_FIELDS,
     NEWEST,
     SUMMARIES,
+    is_idle,
     is_over,
     number_of,
     summary,
@@ -34,6 +35,8 @@ from .console import Console
 
 #: How long an item or build may be unknown to the server before it counts as gone, in seconds.
 _GRACE = 15.0
+#: How long after its end a build may get its result, in seconds.
+_RESULT_GRACE = 3.0
 #: A look gets this many seconds at least, however little time is left.
 _SHORTEST_LOOK = 0.5
 _UNAVAILABLE = (502, 503, 504)
@@ -89,6 +92,7 @@ class Watch:
         self._voice = Voice(say, pace)
         self._keep = keep
         self._missing_since: float | None = None
+        self._idle_since: float | None = None
         self._what = f"waiting for a build of the job '{job.name}'"
         self._job_url = f"{server.connection.url}/{job.path}/"
         self._estimate: tuple[int, float] | None = None
@@ -106,6 +110,9 @@ class Watch:
 
     @property
     def over(self) -> bool:
+        """Whether it has ended, with a result as a rule."""
+        if self._idle_since is not None and self._pace.now() - self._idle_since >= _RESULT_GRACE:
+            return True
         return self.build is not None and is_over(self.build)
 
     @property
@@ -147,6 +154,10 @@ class Watch:
         """Take what C(answer) of the server shows of the build."""
         self._missing_since = None
         self.build = typed(shown)
+        if not is_idle(self.build):
+            self._idle_since = None
+        elif self._idle_since is None:
+            self._idle_since = self._pace.now()
         self._estimate = None if self.over else _estimate(answer, self.build)
 
     def finish(self) -> None:

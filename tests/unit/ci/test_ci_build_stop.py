@@ -50,7 +50,7 @@ class Runs:
         return Reply(body=build(7, self.result, values={"A": "1"}))
 
 
-def play(runs: Runs, *, read_only: bool = False, **options: Any) -> tuple[dict[str, Any], Played]:
+def play(runs: Any, *, read_only: bool = False, **options: Any) -> tuple[dict[str, Any], Played]:
     with Stub(answer=runs) as stub:
         played = Played(stub, {**OPTIONS, **options}, read_only)
         return played.run(BuildStop), played
@@ -83,6 +83,26 @@ def test_a_build_that_has_ended_is_left_as_it_is() -> None:
     assert (values["changed"], values["build"]["result"]) == (False, "SUCCESS")
     assert played.posts == []
     assert len(played.stub.seen) == 1
+
+
+@pytest.mark.parametrize("shown", [{"building": False}, {"building": False, "result": None}])
+def test_a_build_at_which_nothing_works_needs_no_result(shown: dict[str, Any]) -> None:
+    states = [{"number": 7, **shown}]
+    values, played = play(lambda seen: Reply(body=states[0]))
+    assert (values["changed"], values["build"]["result"], played.posts) == (False, None, [])
+
+    def ends(seen: Seen) -> Reply:
+        if seen.path.startswith("/base/crumbIssuer"):
+            return Reply(404)
+        if seen.method == "POST":
+            states.append({"number": 7, **shown})
+            return BACK
+        return Reply(body=states[-1])
+
+    states[0] = {"number": 7, "building": True}
+    values, played = play(ends)
+    assert (values["changed"], len(played.posts)) == (True, 1)
+    assert played.clock.time < 10
 
 
 def test_check_mode_sends_nothing() -> None:

@@ -267,3 +267,16 @@ def test_parameters_of_a_build_are_a_dictionary() -> None:
     with Stub(answer=Served()) as stub:
         task = Played(stub, {"build": "lastBuild"}, read_only=True).task()
         assert job_info.build_parameters(task) == {"A": "1", "KEY": "***"}
+
+
+@pytest.mark.parametrize(("shown", "all_builds"), [("builds", True), ("allBuilds", False)])
+def test_a_server_may_show_one_list_of_builds_alone(shown: str, all_builds: bool) -> None:
+    def answer(_seen: Seen) -> Reply:
+        return Reply(body={"name": "job", shown: [{"number": 7}, {"number": 6}]})
+
+    listing = {"job": "j", "fields": ["number"], "limit": None, "all_builds": all_builds}
+    with Stub(answer=answer) as stub:
+        info = Played(stub, {**OPTIONS, "all_builds": all_builds}, read_only=True)
+        assert info.run(played_of(job_info.JobInfo))["builds"] == [{"number": 7}, {"number": 6}]
+        found = job_info.build_list(Played(stub, listing, read_only=True).task())
+    assert found == [{"number": 7}, {"number": 6}]

@@ -23,7 +23,9 @@ class Farm:
     """A server with jobs `a`, `b`, ... that have the parameter VERSION.
 
     A build starts with the first look at its job after the trigger, or never (`stuck` versions), is
-    over `looks` looks later, and ends with the result that `results` has for its version.
+    over `looks` looks later, and ends with the result that `results` has for its version. `lost`
+    numbers triggers whose answer is lost, with whether the server acts on them; an `old` server
+    does not say what it folds a trigger into.
     """
 
     looks: int = 2
@@ -34,6 +36,11 @@ class Farm:
     cancelled: set[int] = field(default_factory=set)
     down: list[str] = field(default_factory=list)
     odd: set[str] = field(default_factory=set)
+    folds: bool = True
+    unnamed: bool = False
+    old: bool = False
+    lost: dict[int, bool] = field(default_factory=dict)
+    triggers: int = 0
     builds: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     queue: list[dict[str, Any]] = field(default_factory=list)
     items: int = 0
@@ -69,8 +76,19 @@ class Farm:
         version = seen.form.get("VERSION", "0")
         if version in self.refused:
             return Reply(500, "no")
+        self.triggers += 1
+        if not self.lost.get(self.triggers, True):
+            return Reply(cut=True)
+        answer = self.queued(name, version)
+        if self.triggers in self.lost:
+            return Reply(cut=True)
+        return Reply(201) if self.unnamed else answer
+
+    def queued(self, name: str, version: str) -> Reply:
         same = [entry for entry in self.queue if entry["key"] == (name, version)]
-        if same:
+        if same and self.old:
+            return Reply(302, headers={"Location": f"/base/job/{name}/"})
+        if same and self.folds:
             return created(same[0]["id"], status=303)
         self.items += 1
         self.queue.append(
@@ -297,6 +315,44 @@ def test_an_interrupt_says_for_each_what_goes_on() -> None:
             played.run()
     assert caught.value.result["changed"] is True
     assert all("stays in the queue" in row["msg"] for row in caught.value.result["builds"])
+
+
+def test_builds_that_are_alike_are_not_taken_for_each_other() -> None:
+    """A server that does not name queue items, and builds that nothing but their number tells
+    apart.
+    """
+    values, played = play(Farm(folds=False, unnamed=True), *[wish("a", 1)] * 3)
+    assert sorted(row["build"]["number"] for row in values["builds"]) == [1, 2, 3]
+    assert len(set(column(values, "queue_id"))) == 3
+    assert len(played.posts) == 3
+
+
+@pytest.mark.parametrize("parallel", [1, 4])
+def test_a_lost_answer_is_not_found_in_the_build_of_another_entry(parallel: int) -> None:
+    farm = Farm(folds=False, lost={2: False})
+    error, played = failed(farm, *[wish("a", 1)] * 4, parallel=parallel)
+    assert (error.kind, len(played.posts)) == ("network", 4)
+    good = [row for row in error.result["builds"] if row["ok"]]
+    assert sorted(row["build"]["number"] for row in good) == [1, 2, 3]
+    assert "no build of it was found" in error.message
+
+
+@pytest.mark.parametrize("lost", [{1: True}, {2: True}, {1: True, 3: True}])
+def test_a_lost_answer_is_found_beside_builds_that_are_alike(lost: dict[int, bool]) -> None:
+    values, played = play(Farm(folds=False, lost=lost), *[wish("a", 1)] * 4)
+    assert sorted(row["build"]["number"] for row in values["builds"]) == [1, 2, 3, 4]
+    assert len(played.posts) == 4
+
+
+def test_a_build_that_others_were_folded_into_is_still_found_by_its_own_entry() -> None:
+    values, _played = play(Farm(lost={1: True}), wish("a", 1), wish("a", 1), wish("a", 1))
+    assert {row["build"]["number"] for row in values["builds"]} == {1}
+    assert column(values, "joined") == [False, True, True]
+
+
+def test_an_old_server_folds_without_a_word() -> None:
+    values, _played = play(Farm(old=True), wish("a", 1), wish("a", 1))
+    assert [row["build"]["number"] for row in values["builds"]] == [1, 1]
 
 
 def test_a_long_row_of_other_builds_does_not_hide_ours() -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -137,6 +137,18 @@ def test_the_written_interface_is_enough() -> None:
     assert len(asked) == 1
 
 
+def test_the_session_mark_counts_whatever_comes_with_it() -> None:
+    """Server fact: pages have it, too; what carries none must be JSON to be a whole answer."""
+
+    def page(mark: str | None) -> Reply:
+        return replace(up(mark), body="<html><body>Dashboard</body></html>")
+
+    played = play(Server([page(OLD), page(OLD), DOWN, page(None), page(NEW)]))
+    assert (played.values["changed"], played.values["version"]) == (True, "2.479.3")
+    assert played.values["downtime"] > 0
+    assert failed(play(Server([page(None)]))).kind == "protocol"
+
+
 def test_the_user_sees_the_builds_that_are_waited_for() -> None:
     def executor(name: str | None) -> dict[str, Any]:
         return {"currentExecutable": None if name is None else {"fullDisplayName": name}}
@@ -249,8 +261,10 @@ def test_the_start_page_may_go_by_another_address(location: str) -> None:
     assert play(Server([up(), DOWN, up(NEW)], answer)).values["changed"] is True
 
 
-def test_a_lost_answer_of_a_server_that_acts_is_no_failure() -> None:
-    played = play(Server([up(), up(quieting=True), DOWN, up(NEW)], CUT))
+@pytest.mark.parametrize("answer", [CUT, GATEWAY, Reply(504)])
+def test_a_lost_answer_of_a_server_that_acts_is_no_failure(answer: Reply) -> None:
+    """A proxy says 502 or 504 where the server behind it did not answer in time."""
+    played = play(Server([up(), up(quieting=True), DOWN, up(NEW)], answer))
     assert (played.values["changed"], played.values["version"]) == (True, "2.479.3")
     assert len(played.server.posts) == 1
 
@@ -261,6 +275,9 @@ def test_a_lost_answer_of_a_server_that_does_not_act_is_said_at_once() -> None:
     assert (error.kind, error.unanswered) == ("network", True)
     assert "is not known" in error.message
     assert played.clock.time == 0
+    behind_proxy = play(Server([up(), up()], GATEWAY))
+    assert (failed(behind_proxy).status, behind_proxy.clock.time) == (502, 0)
+    assert failed(behind_proxy).result.get("changed") is None
 
 
 def test_after_a_lost_answer_the_session_mark_decides_where_nothing_else_does() -> None:

@@ -386,10 +386,11 @@ def test_arguments_with_the_name_of_a_secret_are_hidden_at_any_depth() -> None:
         "size": "abcdefg",
         "servers": [{"url": "https://x", "api_key": "key-of-x"}, {1: None}],
         "tokens": ["token-one", "x"],
-        "credentials": {"user": "builder", "secret": "deep-down"},
+        "credentials": {"user": "builder", "secret": "deep-down", "secret_pin": 987654},
+        "token_needed": True,
     }
     hidden: list[str] = []
     connection = connection_to("https://ci.example", "ci")
     params = {**DEFAULTS, "script": "", "arguments": arguments}
     ScriptOperation(Task(params, connection, hidden.append, False, hide=hidden.append))
-    assert hidden == ["abcdef", "key-of-x", "token-one", "deep-down"]
+    assert hidden == ["abcdef", "key-of-x", "token-one", "deep-down", "987654"]

@@ -118,6 +118,14 @@ def test_a_build_is_done_when_it_is_neither_building_nor_in_progress() -> None:
     assert len(played.clock.pauses) == 5
 
 
+def test_a_build_that_ends_without_a_result_is_not_waited_for_without_end() -> None:
+    error, played = failed(Ci(running=[build(7, None), build(7, None, building=False)]))
+    assert (error.kind, error.result["changed"]) == ("failed", True)
+    assert "build #7 ended with no result, accepted is SUCCESS" in error.message
+    assert error.result["console"] == ["one", "two", "Finished: SUCCESS"]
+    assert played.clock.time < 20
+
+
 def test_a_build_need_not_repeat_its_number() -> None:
     running = [{"building": True, "result": None}, {"building": False, "result": "SUCCESS"}]
     values, _ignored = play(Ci(running=list(running)))
