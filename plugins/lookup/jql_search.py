@@ -70,7 +70,7 @@ class LookupModule(LookupBase):
         validate = kwargs.get("validate_query")
         if isinstance(validate, bool):  # modules take it so, too
             kwargs["validate_query"] = str(validate).lower()
-        self.set_options(var_options=variables, direct=kwargs)
+        lookups.set_options(self, variables, kwargs)
         options = {name: self.get_option(name) for name in _OPTIONS}
         found: list[dict[str, Any]] = []
         for term in self._flatten(terms):

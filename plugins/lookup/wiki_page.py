@@ -58,7 +58,7 @@ class LookupModule(LookupBase):
     def run(
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
-        self.set_options(var_options=variables, direct=kwargs)
+        lookups.set_options(self, variables, kwargs)
         named = {name: self.get_option(name) for name in ("page_id", "space", "title")}
         by = "page_id" if named["space"] is None else "title"
         pages = [{**named, by: str(term)} for term in self._flatten(terms)]

@@ -94,13 +94,15 @@ consumer:
       type: str
       sample: "2027-01-05T09:00:00Z"
 http:
-  description: What the task cost, as in the other modules. Nothing, as no server is asked.
+  description:
+    - What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+    - Nothing, as no server is asked.
   returned: always
   type: dict
   sample: {"requests": 0, "writes": 0, "retries": 0, "bytes_sent": 0, "bytes_received": 0, "seconds": 0.0}
 error:
-  description: What went wrong, as kind, status, method, url and detail.
-  returned: failure
+  description: What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
+  returned: on failure
   type: dict
   sample: {"kind": "invalid", "status": null, "method": null, "url": null, "detail": null}
 """

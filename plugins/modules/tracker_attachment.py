@@ -85,13 +85,13 @@ attachments:
   sample:
     - {"id": "501", "filename": "server log.txt", "path": "attachments/REL-2/server log-501.txt", "size": 31, "action": "downloaded"}
 http:
-  description: What the task cost, as requests, writes, retries, bytes_sent, bytes_received and seconds.
+  description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always
   type: dict
   sample: {"requests": 3, "writes": 0, "retries": 0, "bytes_sent": 0, "bytes_received": 1024, "seconds": 0.031}
 error:
-  description: What went wrong, as kind, status, method, url and detail.
-  returned: failure
+  description: What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
+  returned: on failure
   type: dict
   sample: {"kind": "auth", "status": 302, "method": "GET", "url": "https://tracker.example/secure/attachment/501/server%20log.txt", "detail": null}
 """

@@ -35,7 +35,8 @@ options:
     type: str
   parent_id:
     description:
-      - The id of the page above. A page that stands elsewhere is moved.
+      - The id of the page above. A page that stands elsewhere is moved; where the server does not show where a page stands, only with
+        another change.
       - A new page without it comes at the top of the space.
     type: str
   body:
@@ -294,13 +295,13 @@ pages:
       ignored_differences: []
       error: null
 http:
-  description: What the task cost, as requests, writes, retries, bytes_sent, bytes_received and seconds.
+  description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always
   type: dict
   sample: {"requests": 2, "writes": 1, "retries": 0, "bytes_sent": 310, "bytes_received": 2040, "seconds": 0.031}
 error:
-  description: What went wrong, as kind, status, method, url and detail.
-  returned: failure
+  description: What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
+  returned: on failure
   type: dict
   sample:
     kind: conflict

@@ -79,13 +79,13 @@ page:
       returned: success
       sample: <h1>Before a release</h1>
 http:
-  description: What the task cost, as requests, writes, retries, bytes_sent, bytes_received and seconds.
+  description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always
   type: dict
   sample: {"requests": 1, "writes": 0, "retries": 0, "bytes_sent": 0, "bytes_received": 2040, "seconds": 0.011}
 error:
-  description: What went wrong, as kind, status, method, url and detail.
-  returned: failure
+  description: What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
+  returned: on failure
   type: dict
   sample:
     kind: not_found

@@ -150,7 +150,12 @@ def _call(value: Mapping[str, Any]) -> str:
     name = str(value.get("function", "")).removesuffix("()")
     if not set(value) <= {"function", "arguments"} or not _FUNCTION.fullmatch(name):
         raise invalid("a function of a query is a dict with 'function' and 'arguments'")
-    return f"{name}({', '.join(_value(one) for one in value.get('arguments') or [])})"
+    arguments = value.get("arguments")
+    if arguments is None:
+        arguments = []
+    elif not isinstance(arguments, (list, tuple)):
+        arguments = [arguments]
+    return f"{name}({', '.join(map(_value, arguments))})"
 
 
 def _field(name: str) -> str:

@@ -46,9 +46,10 @@ class Found:
     warnings: list[str]
 
 
-def mark_of(issue: Issue) -> Any:
+def mark_of(issue: Issue) -> str | None:
     """What no other issue has: the id, or the key where a server gives no ids."""
-    return issue.get("key") if issue.get("id") is None else issue["id"]
+    mark = issue.get("key") if issue.get("id") is None else issue["id"]
+    return None if mark is None else str(mark)
 
 
 @dataclass
@@ -57,7 +58,7 @@ class Collected:
 
     issues: list[Issue] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    _seen: set[Any] = field(default_factory=set)
+    _seen: set[str | None] = field(default_factory=set)
 
     def add(self, answer: Mapping[str, Any]) -> int:
         """Take the issues of a page over; how many of them are new."""
@@ -293,6 +294,9 @@ class TokenWalk:
             token = answer.get("nextPageToken")
             if not token or (not answer["issues"] and answer.get("isLast") is True):
                 return self._is_end(answer)
+            if isinstance(token, (dict, list)):
+                raise _broken(self._what, "what the server gave for the next page is no token")
+            token = str(token)
             if token in seen:
                 raise _broken(self._what, "the server gave the same page token twice")
             if empty == _MOST_EMPTY:

@@ -238,7 +238,7 @@ def _size_in(body: bytes) -> int | None:
     """Bytes that an upload was answered with: a list for a new file, one object for a version."""
     try:
         decoded = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     results = member(decoded, "results")
     shown = results[0] if isinstance(results, list) and results else decoded

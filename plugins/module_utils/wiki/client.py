@@ -69,7 +69,7 @@ def describe(answer: Answer) -> str:
     """The wiki's words without the package of its exception (server fact: C(message), C(data))."""
     try:
         decoded = json.loads(answer.body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return errors.words(answer.text)
     if not isinstance(decoded, Mapping) or not isinstance(decoded.get("message"), str):
         return errors.words(answer.text)
@@ -313,7 +313,7 @@ def _is_no_route(answer: Answer) -> bool:
     """Whether a 404 may mean the address, not the page: the wiki itself says C(statusCode)."""
     try:
         decoded = json.loads(answer.body)
-    except ValueError:
+    except (ValueError, RecursionError):
         decoded = None
     return answer.status == 404 and member(decoded, "statusCode") is None
 

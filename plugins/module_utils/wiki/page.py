@@ -135,6 +135,11 @@ class PageOperation:
             changes.append(Change("title", page.title, target.title))
         if target.moves(page):
             changes.append(Change("parent_id", page.parent, target.parent))
+        if target.parent is not None and not page.shows_parent:
+            self._task.warn(
+                f"{self.named()}: the server does not show where the page stands, so that parent_id"
+                " alone changes nothing; it is sent when the page is saved"
+            )
         wanted = self._wanted(page, verdict) if changes else page
         changes += self._hanging(page)
         result = {"page": wanted.shown(), "ignored_differences": list(verdict.ignored)}

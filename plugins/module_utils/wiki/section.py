@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..core.errors import ToolchainError, invalid
 from .canonical import HEADINGS
-from .storage import Element, parse
+from .storage import Element, Malformed, parse
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,10 @@ def find(body: str, heading: str) -> Section:
     """The section under a heading, up to the next heading of its level or higher beside it.
 
     Headings are compared as a reader sees them, without formatting and with whitespace collapsed.
-    C(not_found) where there is no such heading, C(invalid) where there are several.
+    C(not_found) where there is no such heading, C(invalid) where there are several, C(protocol)
+    where the stored body is not well-formed.
     """
-    root, source = parse(body), body.encode()
+    root, source = _parsed(body), body.encode()
     wanted = " ".join(heading.split())
     found = [
         (parent, child)
@@ -55,6 +56,14 @@ def find(body: str, heading: str) -> Section:
     parts = (source[: start.end], source[start.end : end], source[end:])
     before, content, after = (part.decode() for part in parts)
     return Section(before, content, after, _level(start))
+
+
+def _parsed(body: str) -> Element:
+    try:
+        return parse(body)
+    except Malformed as error:
+        said = f"the page as the server has it is not well-formed, {error}: it has no sections"
+        raise ToolchainError("protocol", said) from None
 
 
 def require_inside(content: str, section: Section) -> None:

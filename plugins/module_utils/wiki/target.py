@@ -60,9 +60,10 @@ class Target:
         return found.replaced(self.body)
 
     def moves(self, page: Page) -> bool:
-        """Whether the page has to be moved; where the server does not show the parent, it may."""
-        known = page.shows_parent and page.parent == self.parent
-        return self.parent is not None and not known
+        """Whether the page is seen to stand elsewhere. Where the server does not show the parent,
+        every run would move it; the parent goes with the next save for another reason.
+        """
+        return self.parent is not None and page.shows_parent and page.parent != self.parent
 
     def renames(self, page: Page) -> bool:
         return self.title is not None and self.title != page.title.strip()

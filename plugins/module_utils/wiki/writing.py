@@ -2,8 +2,8 @@
 """Saving a page so that nobody's work is lost (written interface, 4.3).
 
 Server facts: a version that is not the next one is refused with 409; 409 and 5xx also stand for
-locks inside of the server, which go away; what happened to a write whose answer is lost can only be
-read back.
+locks inside of the server, which go away and which their words name; what happened to a write whose
+answer is lost, or is any other 5xx, can only be read back.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from .target import Target
 
 _TRIES = 4
 _FIRST_WAIT = 0.2  # seconds, doubled each time
-_LOCK = re.compile(r"OptimisticLock|StaleObject|rolled.?back|rollback|unreconciled", re.IGNORECASE)
+_LOCK = re.compile(
+    r"[a-z]Lock|(?i:\b(dead)?lock|optimisticlock|stale(object|state)|roll(ed)?.?back|unreconciled)"
+)
 _NAME_IN_USE = re.compile(r"title already exists|already exists with the (same )?title", re.I)
 
 
@@ -127,12 +129,15 @@ class Writer:
         return self._in_doubt and was_saved
 
     def _require_transient(self, error: ToolchainError, now: Page) -> None:
-        """A lock goes away while nobody changes the page; another refusal stays one."""
-        if error.unanswered:
+        """A lock goes away while nobody changes the page; another refusal stays one, and a save
+        that the server has not told of may still take place.
+        """
+        if not error.unanswered and _LOCK.search(error.detail or ""):
+            return
+        if error.unanswered or error.kind == "server":
             said = f"the page still has version {now.version}, and the save was not repeated"
             raise _like(error, error.kind, said) from None
-        if error.kind == "conflict" and not _LOCK.search(error.detail or ""):
-            raise _explained(error) from None
+        raise _explained(error) from None
 
     def _require_same_body(self, error: ToolchainError, page: Page, now: Page) -> None:
         """Another writer's save may be built upon if it left the body alone and that is wanted."""

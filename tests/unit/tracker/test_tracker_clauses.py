@@ -62,6 +62,11 @@ jql_quote = QuoteFilters().filters()["jql_quote"]
             {},
             'created > startOfDay("-1d")',
         ),
+        (
+            {"assignee in": {"function": "membersOf", "arguments": "it's us"}},
+            {},
+            'assignee in (membersOf("it\'s us"))',
+        ),
         ({"x": "1", "y": "2"}, {"join": "or"}, 'x = "1" OR y = "2"'),
         ([{"project": "REL"}, {"status": "Open"}], {}, 'project = "REL" AND status = "Open"'),
         (

@@ -224,6 +224,12 @@ def test_issues_without_an_id_are_told_apart_by_their_keys() -> None:
     assert [issue["key"] for issue in found.issues] == ["REL-1", "REL-2"]
 
 
+def test_ids_may_be_numbers_or_nonsense() -> None:
+    page: list[dict[str, Any]] = [{"id": 1}, {"id": "1"}, {"id": [1]}, {"id": {}, "key": "REL-4"}]
+    found = walk(lambda start, size: {"issues": page[start : start + size], "total": 4})
+    assert found.issues == [{"id": 1}, {"id": [1]}, {"id": {}, "key": "REL-4"}]
+
+
 @pytest.mark.parametrize("totals", [{"total": 9}, {}])
 def test_a_server_that_does_not_page_is_an_error(totals: dict[str, int]) -> None:
     with pytest.raises(ToolchainError, match="the same") as caught:
@@ -328,6 +334,17 @@ def test_a_page_token_that_comes_again_is_an_error() -> None:
     pages = {**THREE_PAGES, "c": {"issues": issues_of(4), "nextPageToken": "b"}}
     with pytest.raises(ToolchainError, match="same page token twice"):
         by_token(pages)
+
+
+def test_a_page_token_may_be_a_number_and_no_object() -> None:
+    pages: dict[str | None, dict[str, Any]] = {
+        None: {"issues": issues_of(1), "nextPageToken": 2},
+        "2": {"issues": issues_of(2)},
+    }
+    assert numbers(by_token(pages)) == [1, 2]
+    with pytest.raises(ToolchainError, match="no token") as caught:
+        by_token({None: {"issues": issues_of(1), "nextPageToken": {"a": 1}}})
+    assert caught.value.kind == "protocol"
 
 
 def test_empty_pages_are_passed_by_but_not_for_ever() -> None:

@@ -357,11 +357,16 @@ def test_a_body_that_is_not_sent_is_not_an_empty_one(stub: Stub, wiki: Wiki) -> 
     assert not Run(stub, page_id="7", title="Notes")()[0].changed
 
 
-def test_a_parent_that_is_not_shown_may_be_another(stub: Stub, wiki: Wiki) -> None:
+def test_a_parent_that_is_not_shown_makes_no_version_of_its_own(stub: Stub, wiki: Wiki) -> None:
     wiki.expands = frozenset({"body.storage", "version", "space"})
-    plan, _result = Run(stub, page_id="7", body="<p>old</p>", parent_id="1")()
-    assert plan.changed
+    run = Run(stub, page_id="7", body="<p>old</p>", parent_id="1")
+    plan, _result = run()
+    assert not plan.changed
+    (warning,) = run.warnings
+    assert "does not show where" in warning
+    assert Run(stub, page_id="7", body="<p>new</p>", parent_id="1")()[0].changed
     assert wiki.written[0]["ancestors"] == [{"id": "1"}]
+    assert not Run(stub, page_id="7", body="<p>new</p>", parent_id="1")()[0].changed
 
 
 def test_a_server_that_cannot_look_up_titles_is_explained(stub: Stub, wiki: Wiki) -> None:
@@ -434,7 +439,7 @@ def test_a_save_that_took_place_behind_a_gateway_that_gave_up_is_no_conflict(
     def late(wiki: Wiki) -> None:
         wiki.store_last()
 
-    wiki.puts = [lambda wiki: Reply(504, "<html><h1>Gateway Time-out</h1></html>"), late]
+    wiki.puts = [lambda wiki: Reply(504, {"message": "Transaction rolled back"}), late]
     _plan, result = Run(stub, page_id="7", body="<p>new</p>")()
     assert result["page"]["version"] == wiki.pages["7"]["version"] == 4
     assert methods(stub) == ["GET", "PUT", "GET", "PUT", "GET"]
@@ -451,7 +456,10 @@ def test_retries_have_a_bound(stub: Stub, wiki: Wiki) -> None:
     [
         LOCK,
         Reply(409, {"message": "Transaction rolled back"}),
-        Reply(500, "<html><h1>Oops</h1></html>"),
+        Reply(409, {"message": "StaleStateException: Batch update returned another row count"}),
+        Reply(409, {"message": "Lock wait timeout exceeded"}),
+        Reply(409, {"message": "org.springframework.dao.CannotAcquireLockException"}),
+        Reply(500, {"message": "A deadlock was detected"}),
         Reply(501, {"message": "The page is unreconciled"}),
     ],
 )
@@ -485,6 +493,17 @@ def test_a_refusal_that_is_no_lock_is_not_tried_again(stub: Stub, wiki: Wiki) ->
     assert error.kind == "conflict"
     assert "is a draft" in error.message
     assert methods(stub).count("PUT") == 1
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504])
+def test_a_save_that_may_yet_take_place_is_not_repeated(
+    stub: Stub, wiki: Wiki, status: int
+) -> None:
+    wiki.puts = [lambda wiki: Reply(status, "<html><h1>Out of order</h1></html>")] * 2
+    error = Run(stub, page_id="7", body="<p>new</p>", on_conflict="retry").fails()
+    assert (error.kind, error.status) == ("server", status)
+    assert "still has version 3" in error.message
+    assert methods(stub) == ["GET", "PUT", "GET"]
 
 
 @pytest.mark.parametrize("status", [400, 409, 500])

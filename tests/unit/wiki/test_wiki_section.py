@@ -66,6 +66,7 @@ def test_an_anchor_is_not_part_of_the_heading() -> None:
         (PAGE, "Five", "not_found"),
         ("<h1>A</h1><h2>A</h2>", "A", "invalid"),
         ("<pre>&lt;h1&gt;A&lt;/h1&gt;</pre>", "A", "not_found"),
+        ("<h1>A</h1><p>a & b<br>", "A", "protocol"),
     ],
 )
 def test_a_heading_has_to_be_there_once(page: str, heading: str, kind: str) -> None:
