@@ -251,9 +251,11 @@ options:
         are never deleted.
       - A list that the server may have cut, or groups whose members it does not show, are not purged against; the task fails
         before it writes.
+      - What another list refers to is not purged; the task fails before it writes.
+      - Defect types come with the server, and none is deleted.
     type: list
     elements: str
-    choices: [groups, modules, projects, role_assignments, roles, users, views]
+    choices: [defect_types, groups, modules, projects, role_assignments, roles, users, views]
     default: []
   protect:
     description:

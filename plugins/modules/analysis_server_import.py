@@ -11,7 +11,8 @@ short_description: Import the settings of another code analysis server
 version_added: 0.1.0
 description:
   - Starts the import once and waits until the server says that it is over. While it waits, the user sees how far it is.
-  - An import of which the server shows nothing for 15 seconds (or for half of O(wait_timeout), where that is less) counts as over.
+  - An import of which the server shows nothing for 15 seconds (or for half of O(wait_timeout), where that is less) counts as over, with a
+    warning that nobody knows how it went.
   - An answer that got lost is looked up in the status of the imports; the import is never started again blindly.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:

@@ -32,12 +32,14 @@ class Refusal:
 def refusal_of(record: Mapping[str, Any]) -> Refusal | None:
     """The error that a record is: an integer C(status) and no other member than C(message).
 
-    Records of a search have both too, but a C(status) that is a text, and many more members.
+    Records of a search have both too, but a C(status) that is a text, and many more members. The
+    status is that of HTTP: one that says that all is well is no error.
     """
     status = record.get("status")
     if (
         not isinstance(status, int)
         or isinstance(status, bool)
+        or status in range(200, 300)
         or not set(record) <= {"status", "message"}
     ):
         return None

@@ -22,6 +22,10 @@ Taken = TypeVar("Taken")
 
 _PATH = "review/api"
 _CHUNK = 64 * 1024  # bytes
+#: What an action may be answered with; of those that write the written interface has no status.
+_READ, _WRITTEN = frozenset({200, 204}), frozenset({200, 201, 202, 204})
+#: What a proxy answers for a server that may go on all the same.
+_LOST_BEHIND_PROXY = frozenset({502, 504})
 #: What breaks in the middle of an answer.
 _BROKEN = frozenset({"network", "timeout"})
 #: Lines of a streamed answer that are kept for the case that it cannot be understood.
@@ -216,7 +220,7 @@ class Client:
             "POST",
             _PATH,
             reads=call.action in READING,
-            expect=(200, 204),
+            expect=_WRITTEN,
             # The error object may come with any status.
             judge=lambda answer: found.extend(self._records(answer)),
             form=call.form(with_optional=with_optional),
@@ -224,23 +228,25 @@ class Client:
         return found
 
     def _records(self, answer: Answer) -> list[Record]:
+        accepted = answer.status in (_READ if answer.request.reads else _WRITTEN)
         try:
             found = list(answers.records(answer.body.split(b"\n")))
         except Unreadable as error:
-            if answer.status != 200:
+            if not accepted:
                 raise self._failure(answer) from None
             raise _unreadable(answer, str(error)) from None
         for record in found:
             refusal = answers.refusal_of(record)
             if refusal is not None:
                 raise refused(answer, refusal)
-        if answer.status not in (200, 204):
+        if not accepted:
             raise self._failure(answer)
         return found
 
     def _failure(self, answer: Answer) -> ToolchainError:
         """The error of a status without the error object: of a proxy, or of another server."""
         error = self._transport.failure(answer)
+        error.unanswered = not answer.request.reads and answer.status in _LOST_BEHIND_PROXY
         if answer.status in (404, 405):
             error.message += f" ({error.url}): no code analysis server answers there, check url"
         return error
@@ -264,11 +270,15 @@ def _noted(lines: Iterable[bytes], seen: list[bytes]) -> Iterator[bytes]:
 
 
 def _unreadable(answer: Answer, reason: str) -> ToolchainError:
+    """The error of an answer that is none: it does not tell what became of a write."""
     if errors.looks_like_html(answer.text):
         error = unreadable(answer, "JSON")
         error.message += f" ({error.url})"
-        return error
-    return answer.error("protocol", f"the answer of the server cannot be understood: {reason}")
+    else:
+        words = f"the answer of the server cannot be understood: {reason}"
+        error = answer.error("protocol", words)
+    error.unanswered = not answer.request.reads
+    return error
 
 
 def refused(answer: Answer, refusal: Refusal) -> ToolchainError:

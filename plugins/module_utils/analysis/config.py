@@ -31,7 +31,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "purge": {
         "type": "list",
         "elements": "str",
-        "choices": sorted(kind.option for kind in KINDS if kind.made),
+        "choices": sorted(kind.option for kind in KINDS),
         "default": [],
     },
     "protect": {"type": "list", "elements": "str", "default": []},
@@ -53,7 +53,8 @@ class ConfigOperation:
         wanted = desired(options)
         hide_secrets(task, wanted.projects)
         catalogue = self._catalogue(renamed=wanted.renamed)
-        guard = Guard(options["purge"], options["protect"], options["max_deletions"])
+        exact = [each.option for each in KINDS if each.made and each.option in options["purge"]]
+        guard = Guard(exact, options["protect"], options["max_deletions"])
         self._planner = Planner(wanted, catalogue, guard, task.connection.username)
         self._moving = {
             each.target

@@ -10,11 +10,11 @@ from typing import Any
 
 from ..core.errors import ToolchainError, invalid
 from ..core.plan import Change
-from .desired import Desired, project_of
+from .desired import Desired, names, project_of
 from .kinds import KINDS, PROJECTS, ROLE_ASSIGNMENTS, Catalogue, Kind
 from .removals import Own, matches, surplus
 from .resource import Objects, Resource, State, compare, hidden, refuse_impossible
-from .role_assignment import RoleAssignment, placed
+from .role_assignment import RoleAssignment
 from .steps import Step
 
 
@@ -140,15 +140,23 @@ class Planner:
         return [place for place in places if place is None or place in self._projects]
 
     def _surplus(self, kind: Kind, own: Own) -> list[Resource]:
+        """What is to be deleted; C(invalid) where one list lacks what another one needs."""
         places, protect = self._places(kind), self.guard.protect
-        return surplus(kind, places, self.catalogue, self._found, protect=protect, own=own)
+        found = surplus(kind, places, self.catalogue, self._found, protect=protect, own=own)
+        needed = self.desired.needed
+        for resource in found:
+            for reference in names(kind, resource) & needed.keys():
+                raise invalid(
+                    f"purging {kind.option}: {resource.title} would be deleted, but"
+                    f" {needed[reference].title} needs it"
+                )
+        return found
 
     def _compare(self, kind: Kind, resource: Resource, own: Own) -> None:
         project = project_of(resource)
         pending = project in self._pending
         if isinstance(resource, RoleAssignment):
-            ids = self._projects
-            resource = replace(resource, ids=ids) if pending else placed(resource, ids)
+            resource = replace(resource, ids=self._projects)
         current = resource.find(self._objects(kind, resource))
         self._found.add(id(current))
         plan = compare(resource, current)

@@ -34,6 +34,12 @@ class Desired:
         """New to old name of the projects that are to have another one."""
         return {each.target: each.name for each in self.projects if each.target != each.name}
 
+    @property
+    def needed(self) -> dict[Reference, Resource]:
+        """What objects that are to be there refer to, each with one of those that do."""
+        there = [resource for _kind, resource in self if resource.desired is not None]
+        return {reference: resource for resource in there for reference in resource.needs}
+
     def places(self, kind: Kind, *, exact: bool) -> list[str | None]:
         """Where objects of a kind are to be looked at: in the projects that its list names, and
         where the list is to be exact in those that C(projects) wants; C(None) for all at once.

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..core.errors import ToolchainError
+from ..core.errors import ToolchainError, shorten
 from ..core.pool import bounded
 from .answers import Record, entries
 from .client import Call, Client
 
 
 def read(client: Client, project: str, ids: Iterable[int], parallel: int = 1) -> dict[int, Record]:
-    """The issues by their ids; C(not_found) with all those that are not there.
+    """The issues by their ids; C(not_found) with those that are not there.
 
     Server facts: the id of such a record is a text; an unknown id may be answered with no record.
     """
@@ -36,7 +36,7 @@ def read(client: Client, project: str, ids: Iterable[int], parallel: int = 1) ->
             issues[number] = record
     if missing:
         raise ToolchainError(
-            "not_found", f"the project '{project}' has no issue {', '.join(missing)}"
+            "not_found", shorten(f"the project '{project}' has no issue {', '.join(missing)}")
         )
     return issues
 

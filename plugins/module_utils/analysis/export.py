@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..core.errors import ToolchainError
+from ..core.errors import ToolchainError, shorten
 from ..core.task import Task
 from .client import Client
 from .kinds import KINDS, PROJECTS, ROLE_ASSIGNMENTS, USERS, Catalogue, Kind
@@ -51,5 +51,6 @@ def _chosen(catalogue: Catalogue, projects: Sequence[str] | None) -> list[str]:
         return there
     missing = [name for name in projects if name not in there]
     if missing:
-        raise ToolchainError("not_found", f"exporting: there is no project {', '.join(missing)}")
+        words = f"exporting: there is no project {', '.join(missing)}"
+        raise ToolchainError("not_found", shorten(words))
     return list(dict.fromkeys(projects))

@@ -15,7 +15,15 @@ from ..core.plan import Change, Comparison, Plan, unordered
 from ..core.task import Task
 from .answers import Record, entries, flag, named, texts
 from .client import Call
-from .resource import STATE, Objects, Reference, Resource, State, require_names
+from .resource import (
+    STATE,
+    Objects,
+    Reference,
+    Resource,
+    State,
+    require_names,
+    without_escapes,
+)
 from .steps import ResourceOperation
 
 #: The options of C(analysis_group) without the connection.
@@ -62,10 +70,12 @@ class Group(Resource):
         return Call("update_group", {"name": self.name, "users": users})
 
     def again(self, done: Plan, left: Plan) -> tuple[Plan, ...]:
-        """Members that a server kept which does not know C(remove_all), and did not say so."""
+        """Members that a server kept which does not know C(remove_all), and did not say so; those
+        of whose names it kept the escapes.
+        """
         emptied = any((each.field, each.after) == ("users", []) for each in done.changes)
         if not emptied or (done.action, left.action) != ("update", "update"):
-            return ()
+            return without_escapes(left)
         return (replace(left, changes=(Change("users", left.before["users"], ""),)),)
 
 
@@ -80,8 +90,6 @@ def wanted(options: Mapping[str, Any]) -> Group:
     """The group that the options of C(analysis_group) ask for."""
     require_names(options, "name", "users")
     name = options["name"]
-    for user in options.get("users") or []:
-        require_names({"a name in users": user}, "a name in users")
     desired = {"name": name, "users": options.get("users")}
     absent = options.get("state") == "absent"
     return Group(f"the group '{name}'", None if absent else desired, name)

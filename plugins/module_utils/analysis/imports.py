@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..core.errors import ToolchainError, invalid
+from ..core.errors import ToolchainError, invalid, shorten
 from ..core.pace import Pace
 from .answers import Record, named
 from .client import Call, Client
@@ -184,7 +184,8 @@ class Imports:
         return []
 
     def _failed(self, words: str) -> ToolchainError:
-        return ToolchainError("failed", f"{self._wanted.title}: {words}", detail=words)
+        said = shorten(words)
+        return ToolchainError("failed", f"{self._wanted.title}: {said}", detail=said)
 
     def _pause(self) -> None:
         last = f" ({self._last})" if self._last else ""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.errors import ToolchainError, invalid
+from ..core.errors import ToolchainError, invalid, shorten
 from ..core.plan import Change, Plan
 from ..core.task import Task
 from . import details
@@ -147,7 +147,8 @@ class IssueOperation:
         what = found.question.what
         unknown = [each for each in found.warnings if "grouping" not in each.lower()]
         if unknown:  # an unknown keyword finds more than was meant
-            raise ToolchainError("rejected", f"{what}: the server warns: {'; '.join(unknown)}")
+            said = shorten("; ".join(unknown))
+            raise ToolchainError("rejected", f"{what}: the server warns: {said}")
         if len(found.issues) > self._most or (found.total or 0) > self._most:
             number = f"more than {self._most}" if found.total is None else str(found.total)
             raise invalid(f"{what}: {number} issues match, and max_issues is {self._most}")

@@ -23,6 +23,7 @@ from .resource import (
     State,
     require_names,
     target_name,
+    without_escapes,
 )
 from .steps import ResourceOperation
 
@@ -71,6 +72,9 @@ class Module(Renameable):
             "update_module", {"project": self.project, "name": plan.before["name"], **fields}
         )
 
+    def again(self, done: Plan, left: Plan) -> tuple[Plan, ...]:
+        return without_escapes(left)
+
 
 class ModuleOperation(ResourceOperation):
     """The task of C(analysis_module)."""
@@ -81,7 +85,7 @@ class ModuleOperation(ResourceOperation):
 
 def wanted(options: Mapping[str, Any]) -> Module:
     """The module that the options of C(analysis_module) ask for."""
-    require_names(options, "project")
+    require_names(options, "project", "paths")
     project, name = options["project"], options["name"]
     title = f"the module '{name}' of the project '{project}'"
     desired = {

@@ -119,7 +119,9 @@ def _text_of(keyword: str, value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     if not isinstance(value, (str, int)):
-        raise invalid(f"the value of {keyword} must be a text, a number or a list, not {value!r}")
+        raise invalid(
+            f"the value of {keyword} must be a text, a whole number or a list, not {value!r}"
+        )
     return str(value)
 
 

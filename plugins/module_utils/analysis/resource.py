@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 from ..core.errors import ToolchainError, invalid
 from ..core.plan import Change, Comparison, Plan, plan
 from .answers import Record
-from .client import Call, Client
+from .client import Call, Client, comma_list
 
 #: An object in the words of the options; C(readonly) marks what is built in.
 State: TypeAlias = Mapping[str, Any]
@@ -110,6 +110,22 @@ class Renameable(Resource):
         return old or new
 
 
+def without_escapes(left: Plan) -> tuple[Plan, ...]:
+    """The lists in which a server has kept the backslashes that escape, once more without these.
+
+    The written interface knows no escapes, and real servers promise them for the users of groups
+    alone. None where that is not what is left.
+    """
+    plain = tuple(
+        replace(change, after=",".join(change.after))
+        for change in left.changes
+        if isinstance(change.before, list)
+        and isinstance(change.after, list)
+        and set(change.before) == {comma_list([value]) for value in change.after}
+    )
+    return (replace(left, changes=plain),) if plain else ()
+
+
 def target_name(options: Mapping[str, Any], title: str) -> str:
     """The name that an object is to have; C(invalid) for a new name of what is to be absent."""
     require_names(options, "name", "new_name")
@@ -122,10 +138,15 @@ def target_name(options: Mapping[str, Any], title: str) -> str:
 
 
 def require_names(options: Mapping[str, Any], *names: str) -> None:
-    """C(invalid) for an object without a name: the server would take it for another request."""
+    """C(invalid) for an object without a name: the server would take it for another request. The
+    same for lists that have an empty entry, which no comma list can say.
+    """
     for name in names:
-        if options.get(name) == "":
+        given = options.get(name)
+        if given == "":
             raise invalid(f"{name} must not be empty")
+        if isinstance(given, list) and "" in given:
+            raise invalid(f"an entry of {name} must not be empty")
 
 
 def compare(resource: Resource, current: State | None) -> Plan:

@@ -64,6 +64,9 @@ class RoleAssignment(Resource):
         return objects(records, self.ids)
 
     def call(self, plan: Plan) -> Call:
+        missing = self.project is not None and self.project not in self.ids
+        if missing and plan.action == "create":
+            raise ToolchainError("not_found", f"{self.title}: there is no project '{self.project}'")
         project = None if self.project is None else self.ids.get(self.project, self.project)
         parameters = {
             "name": self.name,
@@ -86,7 +89,7 @@ class RoleAssignmentOperation(ResourceOperation):
         if self._assignment.project is not None:
             what = f"reading {self._assignment.title}"
             ids = ids_of(self._client.ask(what, Call("projects")))
-            self._resource = placed(self._assignment, ids)
+            self._resource = replace(self._assignment, ids=ids)
         return super().plan()
 
 
@@ -111,16 +114,6 @@ def ids_of(records: Sequence[Record]) -> dict[str, str]:
 def _id_of(project: Record) -> str:
     """The id, which real servers show, else the name."""
     return str(project["name"] if project.get("id") in (None, "") else project["id"])
-
-
-def placed(assignment: RoleAssignment, ids: Mapping[str, str]) -> RoleAssignment:
-    """The assignment with the ids of the projects; C(not_found) where its project is not there."""
-    missing = assignment.project is not None and assignment.project not in ids
-    if missing and assignment.desired is not None:
-        raise ToolchainError(
-            "not_found", f"{assignment.title}: there is no project '{assignment.project}'"
-        )
-    return replace(assignment, ids=ids)
 
 
 def objects(records: Sequence[Record], ids: Mapping[str, str]) -> dict[Hashable, State]:

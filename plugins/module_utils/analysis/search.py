@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from ..core.errors import ToolchainError, invalid
+from ..core.errors import ToolchainError, invalid, shorten
 from ..core.task import Task
 from . import answers, query
 from .answers import Record
@@ -20,6 +20,8 @@ from .client import Call, Client
 #: More issues than any project has: a list that is shorter is whole.
 _WHOLE = 1_000_000
 _SUMMARY, _GROUPING = "summary", "grouping"
+#: Most characters of a query in a message.
+_SHOWN = 200
 #: What many issues have in common.
 _ALIKE = frozenset(
     {
@@ -60,7 +62,7 @@ class Question:
 
     @property
     def what(self) -> str:
-        asked = f" with the query '{self.query}'" if self.query else ""
+        asked = f" with the query '{shorten(self.query, _SHOWN)}'" if self.query else ""
         return f"searching for issues of the project '{self.project}'{asked}"
 
     @property

@@ -25,7 +25,7 @@ class ServerImportOperation:
         for name in ("source_url", "source_username"):
             if params[name].strip() == "":
                 raise invalid(f"{name} must not be empty")
-        self._waits = params["wait"]
+        self._task, self._waits = task, params["wait"]
         for secret in secrets_of_url(params["source_url"]):
             task.hide(secret)
         shown = clean_url(params["source_url"])
@@ -44,4 +44,10 @@ class ServerImportOperation:
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         self._imports.start()
-        return {"status": self._imports.finish() if self._waits else []}
+        status = self._imports.finish() if self._waits else []
+        if self._waits and not status:
+            self._task.warn(
+                f"The server shows nothing of the import from {self._source}: whether it went well"
+                " is not known."
+            )
+        return {"status": status}

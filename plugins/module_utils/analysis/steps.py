@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from ..core.errors import ToolchainError
@@ -16,8 +16,9 @@ from .resource import DOING, Resource, State, compare, hidden, refuse_impossible
 
 #: Reads one object; given to a round of steps, so that many can share one listing.
 Look: TypeAlias = Callable[[Resource], "State | None"]
-#: More rounds than any object needs: update, create anew, the rest that creating cannot say.
-_ROUNDS = 3
+#: As many rounds as any object needs: update, create anew, the rest that creating cannot say, and
+#: that without escapes.
+_ROUNDS = 4
 
 
 @dataclass
@@ -72,6 +73,8 @@ class Step:
         except ToolchainError as error:
             self.error = self._lost or error
             return
+        if (self.plan.action, self._done.action) == ("update", "create"):
+            self.resource = _as_before(self.resource, self.plan)
         left = self.resource.left(self.state)
         if not left.changed:
             self._todo = ()
@@ -110,6 +113,12 @@ class Step:
         words = refusals.get(self.resource.call(self._done).action)
         reason += f" (it had refused more: {words})" if words else ""
         return ToolchainError("rejected", f"{self._doing(self.plan)}: {reason}")
+
+
+def _as_before(resource: Resource, plan: Plan) -> Resource:
+    """An object that was made anew: what nobody manages of it is to be as it was, too."""
+    names = resource.desired or {}
+    return replace(resource, desired={name: plan.after.get(name) for name in names})
 
 
 def carry_out(

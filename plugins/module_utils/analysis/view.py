@@ -17,7 +17,15 @@ from ..core.plan import Change, Comparison, Plan, unordered
 from ..core.task import Task
 from .answers import Record, flag, named, texts
 from .client import Call
-from .resource import STATE, Objects, Reference, Resource, State, require_names
+from .resource import (
+    STATE,
+    Objects,
+    Reference,
+    Resource,
+    State,
+    require_names,
+    without_escapes,
+)
 from .steps import ResourceOperation
 
 #: The options of C(analysis_view) without the connection.
@@ -84,7 +92,7 @@ class View(Resource):
         if left.action != "update":
             return ()
         if not any(change.field == "query" for change in left.changes):
-            return (left,) if done.action == "create" else ()
+            return without_escapes(left) or ((left,) if done.action == "create" else ())
         if not self.recreate or done.action == "create":
             return ()
         fields = tuple(Change(name, None, value) for name, value in left.after.items())
@@ -100,7 +108,7 @@ class ViewOperation(ResourceOperation):
 
 def wanted(options: Mapping[str, Any]) -> View:
     """The view that the options of C(analysis_view) ask for."""
-    require_names(options, "project", "name")
+    require_names(options, "project", "name", "tags")
     project, name = options["project"], options["name"]
     title = f"the view '{name}' of the project '{project}'"
     desired = {

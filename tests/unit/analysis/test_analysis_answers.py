@@ -100,6 +100,7 @@ def test_a_cut_last_line_is_never_taken_for_an_answer(
         ({"status": "Analyze", "message": "an issue"}, None),
         ({"status": 1, "message": "an issue", "id": 7}, None),
         ({"status": True, "message": "a flag"}, None),
+        ({"status": 200, "message": "done"}, None),
         ({"message": "no status"}, None),
         (ROLE, None),
     ],

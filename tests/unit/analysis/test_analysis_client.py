@@ -83,7 +83,7 @@ def test_an_action_that_is_not_in_the_table_is_a_write() -> None:
         ask(stub, Call("version_of_another_day"), read_only=True)
 
 
-@pytest.mark.parametrize("status", [200, 204])
+@pytest.mark.parametrize("status", [200, 201, 202, 204])
 def test_a_write_is_answered_with_nothing(status: int) -> None:
     with Stub(Reply(status)) as stub:
         assert ask(stub, Call("delete_role", {"name": "a"})) == []
@@ -169,6 +169,31 @@ def test_an_answer_that_is_none_is_a_protocol_error(reply: Reply, words: str) ->
     error = failure(reply)
     assert error.kind == "protocol"
     assert words in str(error)
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        (Reply(body="Role a has been deleted"), "protocol"),
+        (Reply(201, "<html><title>Done</title></html>"), "protocol"),
+        (Reply(502, "Bad Gateway"), "server"),
+        (Reply(504, "<html><title>Gateway Timeout</title></html>"), "server"),
+    ],
+)
+def test_an_answer_that_does_not_tell_what_became_of_a_write_counts_as_lost(
+    reply: Reply, kind: str
+) -> None:
+    for call, lost in ((Call("delete_role", {"name": "a"}), True), (Call("roles"), False)):
+        with Stub(reply) as stub, pytest.raises(ToolchainError) as caught:
+            ask(stub, call)
+        assert (caught.value.kind, caught.value.unanswered) == (kind, lost)
+
+
+@pytest.mark.parametrize("status", [500, 503])
+def test_a_write_that_the_server_itself_refused_is_not_lost(status: int) -> None:
+    with Stub(Reply(status, "no")) as stub, pytest.raises(ToolchainError) as caught:
+        ask(stub, Call("delete_role", {"name": "a"}))
+    assert not caught.value.unanswered
 
 
 def test_a_body_that_breaks_off_is_a_network_error() -> None:

@@ -282,6 +282,58 @@ def test_inside_projects_only_those_that_the_lists_name_are_purged() -> None:
     assert set(server.views["p_1"]) == {"*default*"}
 
 
+def test_every_kind_may_be_named_in_purge_and_counts_where_its_list_is_given() -> None:
+    every = [kind.option for kind in kinds.KINDS]
+    lists: dict[str, Any] = {
+        "users": [{"name": "alice"}, {"name": "bob"}],
+        "projects": [{"name": "p"}, {"name": "q"}],
+        "defect_types": [],
+    }
+    server = Server()
+    assert configure(server, **lists, purge=every).values["plan"] == []
+    assert "defect_types" not in server.actions
+    lists["users"].pop()
+    assert configure(server, **lists, purge=every).planned == [("users", "bob", "delete")]
+
+
+@pytest.mark.parametrize(
+    ("purged", "lists", "words"),
+    [
+        (
+            "users",
+            {"groups": [{"name": "dev", "users": ["bob"]}]},
+            "'bob' would be deleted, but the group 'dev' needs it",
+        ),
+        (
+            "groups",
+            {"role_assignments": [{"name": "Developer", "account": "dev", "group": True}]},
+            "'dev' would be deleted, but the assignment of the role 'Developer'",
+        ),
+        ("projects", {"modules": [{"project": "q", "name": "a", "paths": ["a"]}]}, "'q' would be"),
+    ],
+)
+def test_what_a_list_needs_is_not_purged_by_another(
+    purged: str, lists: dict[str, Any], words: str
+) -> None:
+    server = Server()
+    error = refused(server, **{purged: []}, **lists, purge=[purged])
+    assert error.kind == "invalid"
+    assert words in str(error)
+    assert server.writes == []
+
+
+def test_a_role_in_a_project_that_is_not_shown_stays_and_is_not_given_anew() -> None:
+    """Of such a project the server shows the id alone, and so does the export."""
+    server = Server()
+    server.assignments.append(("Owner", "alice", "gone_3", False))
+    entry = {"name": "Owner", "account": "alice", "project": "gone_3"}
+    assert not configure(server, role_assignments=[entry]).plan.changed
+    error = refused(server, role_assignments=[{**entry, "account": "bob"}])
+    assert (error.kind, server.writes) == ("not_found", [])
+    gone = configure(server, role_assignments=[{**entry, "state": "absent"}], predict=True)
+    assert gone.planned == [("role_assignments", "Owner/alice/gone_3", "delete")]
+
+
 def test_patterns_fit_plan_names_and_own_names() -> None:
     server = Server()
     server.modules["p_1"] = {"core": ["a"], "ui": ["b"], "net": ["c"], "db": ["d"]}

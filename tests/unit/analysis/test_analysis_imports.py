@@ -285,3 +285,10 @@ def test_an_import_of_others_that_ran_before_is_none_of_settings() -> None:
 
 def test_lost_settings_of_which_nothing_is_told_are_not_known() -> None:
     assert failed(lines(), Reply(cut=True), lines(), wanted=SERVER).unanswered
+
+
+def test_the_words_of_a_failed_import_are_short() -> None:
+    words = "Stack\n" * 999
+    error = failed(lines(), DONE, lines({"project": "fw", "status": "Failed", "message": words}))
+    assert "Stack Stack" in str(error)
+    assert len(str(error)) < 1000

@@ -246,7 +246,8 @@ def test_a_report_takes_its_own_options(kind: str, options: dict[str, Any], word
 # The import of settings
 
 
-def importing(stub: Stub, **options: Any) -> server_import.ServerImportOperation:
+def warned(stub: Stub, **options: Any) -> tuple[server_import.ServerImportOperation, list[str]]:
+    """An import, and the warnings that it gives."""
     params = {
         "source_url": "https://old.example.com:8080",
         "source_username": "admin",
@@ -256,7 +257,12 @@ def importing(stub: Stub, **options: Any) -> server_import.ServerImportOperation
         "poll_interval": 0.01,
         **options,
     }
-    return server_import.ServerImportOperation(task_for(stub, **params)[0])
+    task, warnings = task_for(stub, **params)
+    return server_import.ServerImportOperation(task), warnings
+
+
+def importing(stub: Stub, **options: Any) -> server_import.ServerImportOperation:
+    return warned(stub, **options)[0]
 
 
 RUNNING = {"name": "settings", "status": "Running", "progress": 40}
@@ -285,6 +291,24 @@ def test_settings_may_be_imported_without_waiting() -> None:
         operation = importing(stub, wait=False, source_password=None)
         assert operation.apply(operation.plan()) == {"status": []}
     assert "sourcePassword" not in sent(stub)[-1]
+
+
+@pytest.mark.parametrize("shown", [(), (OVER,)])
+def test_an_import_of_which_nothing_was_seen_is_warned_of(shown: tuple[Any, ...]) -> None:
+    with Stub(lines(), Reply(), answer=lambda seen: lines(*shown)) as stub:
+        operation, warnings = warned(stub, wait_timeout=0.1)
+        assert operation.apply(operation.plan()) == {"status": list(shown)}
+    assert len(warnings) == int(not shown)
+    if warnings:
+        assert "https://old.example.com:8080" in warnings[0]
+        assert "whether it went well is not known" in warnings[0]
+
+
+def test_an_import_that_is_not_waited_for_is_not_warned_of() -> None:
+    with Stub(lines(), Reply()) as stub:
+        operation, warnings = warned(stub, wait=False)
+        operation.apply(operation.plan())
+    assert warnings == []
 
 
 def test_a_failed_import_fails_with_the_words_of_the_server() -> None:

@@ -233,6 +233,7 @@ def test_issues_that_are_not_there_are_all_named() -> None:
     error = failure(server, ids=[1, 8, 9], status="Fix")
     assert (error.kind, server.writes) == ("not_found", 0)
     assert "no issue 8, 9" in str(error)
+    assert len(str(failure(server, ids=list(range(1000, 1500)), status="Fix"))) < 1000
 
 
 def test_folded_issues_are_searched_for_one_by_one() -> None:

@@ -469,7 +469,7 @@ REFUSALS: dict[str, tuple[str, Mapping[str, Any], tuple[Reply, ...], str, str]] 
     "a role in a project that is not there": (
         "role_assignment",
         {"name": "Developer", "account": "alice", "project": "x"},
-        (PROJECTS,),
+        (PROJECTS, lines(ASSIGNED)),
         "not_found",
         "no project 'x'",
     ),
@@ -584,6 +584,24 @@ def test_a_change_that_was_not_kept_counts_where_it_left_something(
     assert (error.kind, error.result) == ("rejected", {"changed": changed})
 
 
+@pytest.mark.parametrize("refuses", [True, False])
+def test_a_view_that_is_made_anew_keeps_its_tags_where_creating_takes_none(refuses: bool) -> None:
+    anew = {**TAGGED, "query": "state:Fixed"}
+    created = (UNKNOWN, DONE) if refuses else (DONE,)
+    bare = {name: value for name, value in anew.items() if name != "tags"}
+    _plan, values, forms, _warnings = manage(
+        "view",
+        *(lines(TAGGED), DONE, lines(TAGGED), DONE, *created, lines(bare), DONE, lines(anew)),
+        project="p",
+        name="v",
+        query="state:Fixed",
+        recreate=True,
+    )
+    update = {"action": "update_view", "project": "p", "name": "v", "tags": "a,b"}
+    assert forms[-2] == update
+    assert values["view"]["tags"] == ["a", "b"]
+
+
 def test_the_old_view_comes_back_where_the_server_refuses_the_new_one() -> None:
     replies = (lines(TAGGED), UNKNOWN, lines(TAGGED), DONE, refusal(422, "Bad query"), DONE)
     with Stub(*replies) as stub:
@@ -647,6 +665,13 @@ def test_an_empty_name_is_refused_before_any_request(noun: str, option: str) -> 
     assert f"{option} must not be empty" in str(error)
 
 
+@pytest.mark.parametrize(("noun", "option"), [("group", "users"), ("view", "tags")])
+def test_an_empty_entry_of_a_list_is_refused_before_any_request(noun: str, option: str) -> None:
+    error = refused(noun, **{"project": "p", "name": "n", "query": "q", option: ["a", ""]})
+    assert error.kind == "invalid"
+    assert f"an entry of {option} must not be empty" in str(error)
+
+
 def test_members_that_no_server_shows_are_not_written_alone() -> None:
     shown = {"name": "dev", "readonly": False}
     plan, values, _forms, warnings = manage("group", lines(shown), name="dev", users=["alice"])
@@ -662,6 +687,24 @@ def test_members_left_out_beside_a_group_that_shows_them_are_none() -> None:
     )
     assert not plan.changed
     assert warnings == []
+
+
+def test_a_server_that_keeps_the_escapes_is_given_the_members_without() -> None:
+    kept = _group(users=[r"CORP\\alice"])
+    done = _group(users=[r"CORP\alice"])
+    _plan, values, forms, _warnings = manage(
+        "group", lines(), DONE, kept, DONE, done, name="dev", users=[r"CORP\alice"]
+    )
+    assert forms[1]["users"] == r"CORP\\alice"
+    assert forms[3] == {"action": "update_group", "name": "dev", "users": r"CORP\alice"}
+    assert values["group"]["users"] == [r"CORP\alice"]
+
+
+def test_a_server_that_keeps_the_escapes_is_given_the_tags_without() -> None:
+    kept, done = lines({**VIEW, "tags": [r"a\\b"]}), lines({**VIEW, "tags": [r"a\b"]})
+    view = {"project": "p", "name": "v", "query": "state:New", "tags": [r"a\b"]}
+    _plan, _values, forms, _warnings = manage("view", lines(), DONE, kept, DONE, done, **view)
+    assert forms[3] == {"action": "update_view", "project": "p", "name": "v", "tags": r"a\b"}
 
 
 def test_a_password_is_in_no_plan() -> None:

@@ -354,6 +354,16 @@ def test_a_write_whose_answer_got_lost_is_looked_up_and_not_sent_again() -> None
     assert values["role"]["permissions"]["create_project"] is True
 
 
+@pytest.mark.parametrize("answer", [Reply(body="done"), Reply(504, "too slow")])
+def test_a_write_that_was_answered_with_other_words_is_looked_up(answer: Reply) -> None:
+    plan, values, forms = manage_role(lines(), answer, lines(ROLE))
+    assert plan.changed
+    assert values["role"]["name"] == "developers"
+    assert [form["action"] for form in forms] == ["roles", "create_role", "roles"]
+    error = refused(manage_role, lines(), answer, lines())
+    assert error.kind == ("protocol" if answer.status == 200 else "server")
+
+
 @pytest.mark.parametrize("readable", [True, False])
 def test_a_lost_write_that_cannot_be_found_fails_with_what_was_lost(readable: bool) -> None:
     back = lines(ROLE) if readable else refusal(500, "no")
@@ -496,6 +506,25 @@ def test_paths_with_commas_and_backslashes_are_escaped() -> None:
     assert forms[1]["paths"] == r"**\\generated\\{a\,b}"
 
 
+@pytest.mark.parametrize("there", [(), (MODULE,)])
+def test_a_server_that_keeps_the_escapes_is_given_the_paths_without(
+    there: tuple[dict[str, Any], ...],
+) -> None:
+    kept = lines({**MODULE, "paths": [r"**\\lib\\*", "a"]})
+    paths = ["a", r"**\lib\*"]
+    _plan, values, forms = manage_module(
+        lines(*there), Reply(), kept, Reply(), lines({**MODULE, "paths": paths}), paths=paths
+    )
+    assert forms[1]["paths"] == r"a,**\\lib\\*"
+    assert forms[3] == {
+        "action": "update_module",
+        "project": "p",
+        "name": "core",
+        "paths": r"a,**\lib\*",
+    }
+    assert values["module"]["paths"] == paths
+
+
 def test_a_path_that_the_server_takes_apart_is_named() -> None:
     error = refused(
         manage_module,
@@ -520,6 +549,11 @@ def test_a_module_without_a_name_is_refused_before_any_request(name: str) -> Non
     with pytest.raises(ToolchainError, match=f"{name} must not be empty") as caught:
         module.wanted(options)
     assert caught.value.kind == "invalid"
+
+
+def test_a_module_with_an_empty_path_is_refused_before_any_request() -> None:
+    error = refused(manage_module, paths=["a", ""])
+    assert (error.kind, str(error)) == ("invalid", "an entry of paths must not be empty")
 
 
 def test_a_role_without_a_name_is_refused_before_any_request() -> None:

@@ -280,6 +280,15 @@ def test_a_list_is_not_asked_for_anew_for_ever() -> None:
     assert (len(stub.seen), task.accounting.retries) == (3, 2)
 
 
+def test_a_message_is_short_however_long_the_query_is() -> None:
+    query = "code:" + ",".join(["ABV.GENERAL"] * 999)
+    with Stub(refusal(400, "no " * 999)) as stub, pytest.raises(ToolchainError) as caught:
+        searched(stub, query=query)
+    assert "code:ABV.GENERAL" in str(caught.value)
+    assert "no no" in str(caught.value)
+    assert len(str(caught.value)) < 1300
+
+
 def test_a_write_cannot_be_streamed() -> None:
     with Stub() as stub:
         task, _warnings = task_for(stub)
