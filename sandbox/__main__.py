@@ -6,18 +6,18 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sqlite3
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sandbox.app import SERVICES, build_app, default_seeds, load_seed
+from sandbox.context import FLAVOURS
 from sandbox.server import serve
 from sandbox.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-FLAVOURS = ("written", "real")
 
 
 def _flavours(values: Sequence[str]) -> dict[str, str]:
@@ -80,7 +80,16 @@ def _announce(host: str, port: int, ready_file: Path | None) -> None:
 
 
 def main() -> int:
-    arguments = _arguments()
+    try:
+        _run(_arguments())
+    except (OSError, OverflowError, ValueError, sqlite3.Error) as error:
+        # a port that is taken, a seed or a database that cannot be read
+        print(f"python -m sandbox: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _run(arguments: argparse.Namespace) -> None:
     seeds = [] if arguments.no_default_seed else default_seeds()
     seeds += [load_seed(path) for path in arguments.seed]
     store = Store(arguments.database)
@@ -94,7 +103,6 @@ def main() -> int:
         )
     finally:
         store.close()
-    return 0
 
 
 if __name__ == "__main__":

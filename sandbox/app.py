@@ -32,7 +32,10 @@ Seed = dict[str, Any]
 
 def load_seed(path: Path) -> Seed:
     """A seed file: YAML, `{service: {settings, credentials, ...}}`."""
-    data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path} is no YAML: {error}") from error
     if not isinstance(data, dict):
         raise ValueError(f"{path}: a seed is a mapping of services")
     return data
@@ -57,8 +60,10 @@ def build_app(
     chosen_seeds = default_seeds() if seeds is None else list(seeds)
 
     def fill(with_seeds: bool) -> None:
-        for seed in chosen_seeds if with_seeds else ():
-            current.seed(seed)
+        # all or nothing: a database that is filled by half would never be filled again
+        with store.transaction():
+            for seed in chosen_seeds if with_seeds else ():
+                current.seed(seed)
         for name, flavour in (flavours or {}).items():
             current.update_settings(name, {"flavour": flavour})
 
@@ -97,28 +102,32 @@ async def _health(request: Request) -> Response:
 
 
 async def _requests(request: Request) -> Response:
-    """GET: `?service=&since=&writes=1` gives `requests` and `last` (seq). DELETE: forget them."""
+    """GET: `?service=&since=&writes=1` gives `requests`, `last`, `forgotten`. DELETE: clear."""
     log = context(request).log
     if request.method == "DELETE":
         log.clear()
         return Response(status_code=204)
     query = request.query_params
-    found = log.select(
-        query.get("service") or None, int(query.get("since") or 0), query.get("writes") == "1"
-    )
-    return JSONResponse({"requests": found, "last": log.last})
+    try:
+        since = int(query.get("since") or 0)
+    except ValueError as error:
+        return _refused(error)
+    found = log.select(query.get("service") or None, since, query.get("writes") == "1")
+    return JSONResponse({"requests": found, "last": log.last, "forgotten": log.forgotten})
 
 
 async def _faults(request: Request) -> Response:
     """GET: pending ones. POST: one fault or a list. DELETE: forget them."""
-    faults = context(request).faults
+    current = context(request)
+    faults = current.faults
     if request.method == "DELETE":
         faults.clear()
         return Response(status_code=204)
     if request.method == "POST":
-        data = await request.json()
         try:
+            data = await request.json()
             for item in data if isinstance(data, list) else [data]:
+                current.known_services([_mapping(item, "a fault").get("service")])
                 faults.add(item)
         except ValueError as error:
             return _refused(error)
@@ -130,10 +139,10 @@ async def _settings(request: Request) -> Response:
     current = context(request)
     if request.method == "PATCH":
         try:
-            for name, changes in (await request.json()).items():
-                if name not in current.services:
-                    raise ValueError(f"unknown service {name}")
-                current.update_settings(name, changes)
+            changes = _mapping(await request.json(), "the body")
+            current.known_services(changes)
+            for name, settings in changes.items():
+                current.update_settings(name, _mapping(settings, name))
         except ValueError as error:
             return _refused(error)
     return JSONResponse({name: current.settings(name) for name in current.services})
@@ -149,10 +158,16 @@ async def _reset(request: Request) -> Response:
 async def _seed(request: Request) -> Response:
     """Merge more data; the shape of a seed file, as JSON."""
     try:
-        context(request).seed(await request.json())
+        context(request).seed(_mapping(await request.json(), "a seed"))
     except ValueError as error:
         return _refused(error)
     return Response(status_code=204)
+
+
+def _mapping(value: Any, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{what} is to be an object")
+    return value
 
 
 def _refused(error: ValueError) -> Response:

@@ -85,10 +85,14 @@ class Sandbox:
     def requests(
         self, service: str | None = None, writes: bool | None = None, since: int = 0
     ) -> list[dict[str, Any]]:
-        """Logged requests after `since`; `writes=True` gives only writes, `False` only reads."""
-        found: list[dict[str, Any]] = self._call(
-            "GET", "/requests", service=service or "", since=since
-        )["requests"]
+        """Logged requests after `since`; `writes=True` gives only writes, `False` only reads.
+
+        RuntimeError when the log no longer holds all of them.
+        """
+        log = self._call("GET", "/requests", service=service or "", since=since)
+        if log["forgotten"] > since:
+            raise RuntimeError(f"the log begins after request {log['forgotten']}, not {since}")
+        found: list[dict[str, Any]] = log["requests"]
         return [entry for entry in found if writes is None or entry["write"] == writes]
 
     def mark(self) -> int:

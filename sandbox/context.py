@@ -11,10 +11,14 @@ from sandbox.faults import Faults
 from sandbox.log import Log
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from starlette.requests import Request
 
     from sandbox.service import Service
     from sandbox.store import Store
+
+FLAVOURS = ("written", "real")
 
 _SETTINGS, _CREDENTIALS = "sandbox.settings", "sandbox.credentials"
 
@@ -41,6 +45,12 @@ class Context:
         }
         self._credentials[service.name] = self.store.get(_CREDENTIALS, service.name) or {}
 
+    def known_services(self, names: Iterable[Any]) -> None:
+        """ValueError where a name is none of a service."""
+        unknown = sorted(set(map(str, names)) - set(self.services))
+        if unknown:
+            raise ValueError(f"unknown services: {', '.join(unknown)}")
+
     def settings(self, service: str) -> dict[str, Any]:
         """Live settings of a service: its defaults, then the seed, then changes at run time.
 
@@ -49,11 +59,13 @@ class Context:
         return self._settings[service]
 
     def update_settings(self, service: str, changes: dict[str, Any]) -> None:
-        """Change settings; ValueError for a name that the service does not have."""
+        """Change settings; ValueError for a name or a flavour that the service does not have."""
         settings = self._settings[service]
         unknown = sorted(set(changes) - set(settings))
         if unknown:
             raise ValueError(f"{service} has no setting {', '.join(unknown)}")
+        if changes.get("flavour", FLAVOURS[0]) not in FLAVOURS:
+            raise ValueError(f"{service} has no flavour {changes['flavour']}")
         settings.update(deepcopy(changes))
         self.store.put(
             _SETTINGS, service, {**(self.store.get(_SETTINGS, service) or {}), **changes}
@@ -69,16 +81,20 @@ class Context:
         self.store.put(_CREDENTIALS, service, self._credentials[service])
 
     def seed(self, data: dict[str, Any]) -> None:
-        """Merge a seed, `{service: {settings, credentials, ...}}`; ValueError if unknown."""
-        unknown = sorted(set(data) - set(self.services))
-        if unknown:
-            raise ValueError(f"unknown services in the seed: {', '.join(unknown)}")
+        """Merge a seed, `{service: {settings, credentials, ...}}`.
+
+        ValueError where it names an unknown service, or where its service cannot read it.
+        """
+        self.known_services(data)
         with self.store.transaction():
             for name, content in data.items():
                 rest = deepcopy(content or {})
-                self.update_settings(name, rest.pop("settings", None) or {})
-                self.update_credentials(name, rest.pop("credentials", None) or {})
-                self.services[name].seed(rest)
+                try:
+                    self.update_settings(name, rest.pop("settings", None) or {})
+                    self.update_credentials(name, rest.pop("credentials", None) or {})
+                    self.services[name].seed(rest)
+                except (AttributeError, LookupError, TypeError) as error:
+                    raise ValueError(f"the seed of {name} cannot be read: {error!r}") from error
 
     def reset(self) -> None:
         """Forget everything: state, settings, credentials, faults, log (the caller seeds again)."""

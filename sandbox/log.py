@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import re
 import time
+from collections import deque
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 BODY_LIMIT = 64 * 1024
+# So many requests are kept; a sandbox that runs for weeks must not grow.
+KEPT = 10_000
 
 _SECRETS = "password|ltoken|sourcePassword"
 _FORM_SECRET = re.compile(rf"(?i)(^|[&?])({_SECRETS})=[^&]*")
@@ -58,13 +61,20 @@ class Entry:
 
 
 class Log:
-    """Requests in the order of their arrival."""
+    """The newest requests, `KEPT` of them, in the order of their arrival.
+
+    `last` is the `seq` of the newest one, `forgotten` that of the newest one which had to make room
+    (0: none): what was asked since an earlier request is no longer complete.
+    """
 
     def __init__(self) -> None:
-        self._entries: list[Entry] = []
+        self._entries: deque[Entry] = deque(maxlen=KEPT)
         self.last = 0
+        self.forgotten = 0
 
     def add(self, entry: Entry) -> Entry:
+        if len(self._entries) == KEPT:
+            self.forgotten = self._entries[0].seq
         self.last += 1
         entry.seq = self.last
         self._entries.append(entry)
@@ -85,3 +95,4 @@ class Log:
     def clear(self) -> None:
         """Forget the entries; `seq` goes on counting."""
         self._entries.clear()
+        self.forgotten = 0

@@ -1,16 +1,25 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sandboxes that the tests share: one process per flavour, started when it is first asked for."""
+"""Sandboxes that the tests share: one process per flavour, started when it is first asked for.
+
+And the settings of Hypothesis: no test depends on how fast the machine is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from sandbox.client import Sandbox
 
 #: Gives the sandbox of a flavour, in the state of the seeds.
 Fresh = Callable[[str], Sandbox]
+
+# In a fresh checkout Hypothesis makes its table of characters first; on a busy machine that takes
+# longer than it allows for drawing values.
+settings.register_profile("toolchain", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("toolchain")
 
 
 @pytest.fixture(scope="session")

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleError
 from ansible.module_utils.basic import missing_required_lib
+from ansible.plugins.lookup import LookupBase
 from ansible.utils.display import Display
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
@@ -16,6 +18,23 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.sessions i
     REQUESTS_MISSING,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
+
+
+def set_options(
+    lookup: LookupBase, variables: Mapping[str, Any] | None, given: Mapping[str, Any]
+) -> None:
+    """Read the options of a lookup. An empty variable of the environment is none, as for modules:
+    Ansible takes it for a value, and then the certificate of the server is not checked.
+    """
+    empty = [
+        name for name, value in os.environ.items() if name.startswith("TOOLCHAIN_") and not value
+    ]
+    for name in empty:
+        del os.environ[name]
+    try:
+        lookup.set_options(var_options=variables, direct=given)
+    finally:
+        os.environ.update(dict.fromkeys(empty, ""))
 
 
 def ask(

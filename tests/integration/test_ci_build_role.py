@@ -43,4 +43,7 @@ def test_no_job_is_started_after_one_that_ended_badly(fresh: Fresh, tmp_path: Pa
     event = run.event("delivery.toolchain.ci_build : Run the jobs one by one")
     (item,) = event.items
     assert (item["build"]["result"], item["error"]["kind"]) == ("FAILURE", "failed")
+    handed_on = run.event("delivery.toolchain.ci_build : Hand on the results").result
+    (result,) = handed_on["ansible_facts"]["ci_build_results"]
+    assert (result["job"], result["build"]) == ("always-fails", item["build"])
     assert [write["path"] for write in event.writes] == ["/job/always-fails/build"]

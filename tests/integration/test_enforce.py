@@ -75,6 +75,15 @@ def test_every_service_with_variables_is_held_in_its_state(fresh: Fresh, tmp_pat
     assert [each for event in drift.events for each in event.writes] == []
 
 
+def test_roles_are_chosen_on_the_command_line(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    chosen = {"enforce_roles": "ci_baseline, analysis_config"}
+    _run(sandbox, tmp_path, "enforce", {**CONFIG, **chosen, "repo_housekeeping_rules": "left out"})
+    assert sandbox.requests("repo") == []
+    assert sandbox.requests("ci") != []
+    assert sandbox.requests("analysis", writes=True) != []
+
+
 def test_a_role_without_variables_asks_the_server_for_nothing(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     _run(sandbox, tmp_path, "enforce", {})

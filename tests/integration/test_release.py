@@ -39,7 +39,10 @@ STEPS: dict[str, tuple[dict[str, Any], int]] = {
         ),
         0,
     ),
-    "build": ({"release_jobs": [{"job": "no-parameters"}]}, 1),
+    "build": (
+        {"release_jobs": [{"job": "no-parameters"}], "release_connections": {"ci": None}},
+        1,
+    ),
     "promotion": (
         {"release_builds": [{"build_name": "agent", "build_number": "12", "status": "tried"}]},
         1,

@@ -53,6 +53,20 @@ RUNTIME = load("meta/runtime.yml")
 GROUPS: dict[str, list[str]] = RUNTIME["action_groups"]
 #: Modules that speak to no server: connection options, which a group is for, would mean nothing.
 LOCAL = {"oauth_consumer"}
+#: The return values of every module: description, of which a module may add more, and when.
+COMMON = {
+    "http": (
+        (
+            "What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent),"
+            " C(bytes_received) and C(seconds)."
+        ),
+        "always",
+    ),
+    "error": (
+        "What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).",
+        "on failure",
+    ),
+}
 
 
 def documentation(kind: str, name: str) -> dict[str, Any]:
@@ -92,6 +106,17 @@ def test_every_module_is_routed_to_the_in_process_action() -> None:
     for module in MODULES:
         action = importlib.import_module(f"{COLLECTION}.plugins.action.{module}")
         assert action.ActionModule.__module__ == f"{COLLECTION}.plugins.action.in_process"
+
+
+def test_what_every_module_returns_is_documented_in_the_same_words() -> None:
+    for name in sorted(MODULES):
+        module = importlib.import_module(f"{COLLECTION}.plugins.modules.{name}")
+        returned = yaml.safe_load(module.RETURN)
+        for key, (words, when) in COMMON.items():
+            text = returned[key]["description"]
+            first = text if isinstance(text, str) else text[0]
+            assert (first, returned[key]["returned"]) == (words, when), f"{name}: {key}"
+            assert returned[key]["type"] == "dict", f"{name}: {key}"
 
 
 def test_a_module_takes_options_and_attributes_from_the_fragments_of_its_group() -> None:

@@ -138,6 +138,11 @@ def _basic(username: str, password: Secret) -> str:
     return b64encode(f"{username}:{password.reveal()}".encode()).decode()
 
 
+def _is_header(name: str, value: str) -> bool:
+    """Whether a header of this name can carry the value."""
+    return bool(re.fullmatch(r"[A-Za-z0-9._-]+", name) and re.fullmatch(r"[!-~]+", value))
+
+
 class Crumb:
     """The anti-forgery token of the CI server: asked for with the same credentials and the same
     session cookie.
@@ -174,14 +179,16 @@ class Crumb:
         switched_off = status == 404
         if switched_off and not self._needed:
             return {}
-        if status == 200 and isinstance(body, Mapping) and body.get("crumb"):
-            return {str(body.get("crumbRequestField") or "Jenkins-Crumb"): str(body["crumb"])}
+        if status == 200 and isinstance(body, Mapping):
+            field, crumb = body.get("crumbRequestField") or "Jenkins-Crumb", body.get("crumb")
+            if crumb and _is_header(str(field), str(crumb)):
+                return {str(field): str(crumb)}
         for expression in self._XML:
             status, body = self._fetch("crumbIssuer/api/xml", {"xpath": expression})
             field, separator, crumb = (
                 str(body).strip().partition(expression[len("concat(//crumbRequestField,") + 1])
             )
-            if status == 200 and separator and crumb and "<" not in field:
+            if status == 200 and separator and _is_header(field, crumb):
                 return {field: crumb}
         if switched_off:
             return {}

@@ -78,6 +78,8 @@ class Consumer:
             raise invalid(
                 f"renew_before is {renew}, but must be 0 or more and less than valid_days ({valid})"
             )
+        if valid > (datetime.max.replace(tzinfo=timezone.utc) - self._now()).days:
+            raise invalid(f"valid_days is {valid}: no certificate lasts beyond the year 9999")
         if self._key_path == self._certificate_path:
             raise invalid("private_key and certificate must be two files")
         for path in (self._key_path, self._certificate_path):

@@ -41,6 +41,7 @@ _KIND_OF_STATUS: dict[int, Kind] = {
     429: "rate_limited",
 }
 _HTML_PARTS = re.compile(r"<(title|h1|h2|h3|p)\b[^>]*>(.*?)</\1\s*>", re.IGNORECASE | re.DOTALL)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _TAG = re.compile(r"<[^>]*>")
 _MESSAGE_MEMBERS = ("message", "errorMessage", "error_description", "reason", "detail")
 _LIST_MEMBERS = ("errors", "messages", "errorMessages", "error massages")
@@ -112,8 +113,8 @@ def kind_of_status(status: int) -> Kind:
 
 
 def shorten(text: str, limit: int = WORDS_LIMIT) -> str:
-    """C(text) on one line, cut after C(limit) characters."""
-    line = " ".join(text.split())
+    """C(text) on one line, cut after C(limit) characters, without what steers a terminal."""
+    line = " ".join(_CONTROL.sub(" ", text).split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
@@ -134,10 +135,9 @@ def words(body: str) -> str:
     if looks_like_html(body):
         return shorten(_words_of_html(body))
     try:
-        decoded = json.loads(body)
-    except ValueError:
+        found = list(dict.fromkeys(text for text in _words_of_json(json.loads(body)) if text))
+    except (ValueError, RecursionError):
         return shorten(body)
-    found = list(dict.fromkeys(text for text in _words_of_json(decoded) if text))
     return shorten("; ".join(found) if found else body)
 
 

@@ -44,7 +44,7 @@ class Failure:
 def failure_of(error: Exception, request: Request, timeout: float) -> Failure:
     """Classify what the HTTP library raised."""
     causes = list(_causes(error))
-    unsent = _never_sent(error, causes)
+    unsent = _never_sent(error, causes) or _is_our_mistake(error)
     kind, reason, final = _reason(error, causes, timeout)
     unanswered = not unsent and not request.reads
     if unanswered:
@@ -111,6 +111,8 @@ def _reason(
     timeouts = (requests.Timeout, urllib3.exceptions.TimeoutError, TimeoutError)
     if any(isinstance(cause, timeouts) for cause in causes):
         return "timeout", f"no answer within {timeout:g} s", False
+    if any(isinstance(cause, urllib3.exceptions.DecodeError) for cause in causes):
+        return "protocol", "the body of the answer cannot be unpacked", True
     if _is_our_mistake(error):
         return "invalid", _own_words(error), True
     return "network", f"the connection broke ({_own_words(causes[-1])})", False

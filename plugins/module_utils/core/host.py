@@ -13,7 +13,7 @@ from .auth import spellings
 from .errors import ToolchainError, invalid
 from .options import argument_spec, resolve
 from .plan import Operation
-from .secret import secrets_of_url
+from .secret import clean_url, secrets_of_url
 from .sessions import REQUESTS_MISSING
 from .task import Task
 
@@ -24,23 +24,37 @@ class _Module(AnsibleModule):
     parameters of a build are passwords is known to the server alone.
     """
 
+    params: dict[str, Any]
     _to_be_logged = False
+
+    def _load_params(self) -> None:
+        """An option that is C(null) is one that is not given, in what goes together with what, too:
+        Ansible counts it as given there.
+        """
+        super()._load_params()
+        self.params = {name: value for name, value in self.params.items() if value is not None}
 
     def _log_invocation(self) -> None:
         self._to_be_logged = True
 
     def exit_json(self, **values: Any) -> NoReturn:
+        self._hide_user_info()
         self._log_now()
         super().exit_json(**values)
         raise AssertionError("exit_json does not come back")
 
     def fail_json(self, msg: str, **values: Any) -> NoReturn:
-        url = getattr(self, "params", {}).get("url")
-        if isinstance(url, str):
-            self.no_log_values.update(secrets_of_url(url))
+        self._hide_user_info()
         self._log_now()
         super().fail_json(msg, **values)
         raise AssertionError("fail_json does not come back")
+
+    def _hide_user_info(self) -> None:
+        """The options are part of the result, and of the system's log."""
+        params = getattr(self, "params", {})
+        if isinstance(params.get("url"), str):
+            self.no_log_values.update(secrets_of_url(params["url"]))
+            params["url"] = clean_url(params["url"])
 
     def _log_now(self) -> None:
         if self._to_be_logged:

@@ -78,6 +78,20 @@ class Upload:
             raise ToolchainError("failed", said) from None
 
 
+def count_body(response: requests.Response, accounting: Accounting) -> None:
+    """Add the bytes of a body to C(accounting) as they are taken, by C(content) or C(iter_lines),
+    too. The connection itself does not count those of a body in chunks.
+    """
+    pieces = response.iter_content
+
+    def counted(*args: Any, **options: Any) -> Iterator[bytes]:
+        for piece in pieces(*args, **options):
+            accounting.add(bytes_received=len(piece))
+            yield piece
+
+    response.iter_content = counted  # type: ignore[method-assign]
+
+
 @dataclass
 class Kept:
     """A session and what is remembered with it (the crumb of the CI server)."""

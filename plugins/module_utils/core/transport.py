@@ -19,7 +19,7 @@ from .errors import ToolchainError, invalid
 from .failures import Failure, failure_of
 from .options import Connection
 from .secret import clean_url, mask
-from .sessions import REQUEST_ERRORS, Proxies, Upload, kept_session
+from .sessions import REQUEST_ERRORS, Proxies, Upload, count_body, kept_session
 from .wire import (
     REDIRECTS,
     Answer,
@@ -244,11 +244,12 @@ class Transport:
             self._sleep(wait)
         if isinstance(outcome, Failure):
             raise outcome.error
+        if request.streamed:
+            count_body(outcome, self.accounting)
         try:
             yield outcome
         finally:
             if request.streamed:
-                self.accounting.add(bytes_received=outcome.raw.tell())
                 outcome.close()
 
     def _attempt(self, request: Request) -> requests.Response | Failure:

@@ -24,6 +24,8 @@ Query: TypeAlias = "Mapping[str, Any] | Pairs"
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _FIRST_WAIT = 0.5  # seconds
+# A half, or a pair, of the escapes with which JSON may write what is beyond U+FFFF.
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _LOGIN_PAGE = re.compile(
     r"(commence)?(log|sign)[-_]?[io]n(\.(action|jsp|do|html?|php|aspx?))?", re.IGNORECASE
@@ -81,10 +83,18 @@ class Answer:
         return http_date(self.headers.get("Date"))
 
     def json(self) -> Any:
-        """The decoded body; C(protocol) where it is not JSON, C(auth) where it is a login form."""
+        """The decoded body; C(protocol) where it is not JSON, C(auth) where it is a login form.
+
+        A character of which the server has cut off one half (an emoji at the end of a title) is
+        U+FFFD: Ansible refuses a result with a half.
+        """
         try:
-            return json.loads(self.body)
-        except ValueError:
+            found = json.loads(self.body)
+            if _HALF.search(self.body) is not None:
+                text = json.dumps(found, ensure_ascii=False).encode("utf-16", "surrogatepass")
+                found = json.loads(text.decode("utf-16", "replace"))
+            return found
+        except (ValueError, RecursionError):
             raise unreadable(self, "JSON") from None
 
     def error(self, kind: errors.Kind, message: str, detail: str | None = None) -> ToolchainError:

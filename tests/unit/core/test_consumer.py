@@ -286,6 +286,8 @@ def test_a_key_that_is_too_small_is_refused(site: Site) -> None:
         ({"common_name": ""}, "common_name"),
         ({"common_name": "x" * 65}, "common_name"),
         ({"valid_days": 0}, "renew_before"),
+        ({"valid_days": 3_000_000}, "9999"),
+        ({"valid_days": 10**10}, "9999"),
         ({"renew_before": 365}, "renew_before"),
         ({"renew_before": -1}, "renew_before"),
         ({"private_key": "/nowhere/key.pem"}, "the folder /nowhere is missing"),

@@ -77,11 +77,21 @@ def test_the_words_of_text_and_html(body: str, expected: str | None) -> None:
     assert errors.words(body) == (body if expected is None else expected)
 
 
+@pytest.mark.parametrize("depth", [300, 900, 100_000])
+def test_words_of_a_deep_body_are_cut(depth: int) -> None:
+    assert errors.words("[" * depth + "]" * depth).startswith("[[[")
+
+
 @given(st.text() | st.builds(lambda text: f"<html><p>{text}</p></html>", st.text()))
 def test_words_are_one_line_of_limited_length(body: str) -> None:
     found = errors.words(body)
     assert len(found) <= errors.WORDS_LIMIT
     assert "\n" not in found
+
+
+def test_words_do_not_steer_the_terminal() -> None:
+    assert errors.words('{"message": "a\\u001b[31mred\\u0007"}') == "a [31mred"
+    assert errors.shorten("a\x9b2J\x00b\r\nc ü\u2028") == "a 2J b c ü"
 
 
 def test_long_words_are_cut_visibly() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.accounting import Accounting
@@ -31,6 +32,38 @@ class Known:
         if plan.failure is not None:
             raise plan.failure
         return {"done": True}
+
+
+@pytest.mark.parametrize(
+    ("given", "accepted"),
+    [({"a": None, "b": "x"}, True), ({"a": None, "b": None}, False), ({"b": "x", "c": None}, True)],
+)
+def test_an_option_that_is_null_is_not_given(
+    *, given: dict[str, Any], accepted: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = {"a": {}, "b": {}, "c": {"default": "d"}}
+    rules = {"mutually_exclusive": [("a", "b")], "required_one_of": [("a", "b")]}
+    with patch_module_args(given):
+        if accepted:
+            module = host._Module(argument_spec=spec, **rules)
+            assert module.params == {"a": None, "b": "x", "c": "d"}
+        else:
+            with pytest.raises(SystemExit):
+                host._Module(argument_spec=spec, **rules)
+            assert "one of the following is required: a, b" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_user_info_of_the_address_is_in_no_result(
+    *, fails: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with patch_module_args({"url": "https://ann:s%40cret@host/base"}):
+        module = host._Module(argument_spec={"url": {}})
+        with pytest.raises(SystemExit):
+            module.fail_json("s@cret") if fails else module.exit_json(said="s@cret")
+    printed = capsys.readouterr().out
+    assert '"url": "https://host/base"' in printed
+    assert not any(word in printed for word in ("ann", "s@cret", "s%40cret"))
 
 
 @pytest.mark.parametrize("predict", [True, False])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import re
 import ssl
 from datetime import datetime, timezone
 from pathlib import Path
@@ -94,8 +95,8 @@ def test_a_certificate_of_another_host_is_named_so(authority: trustme.CA, ca_pat
     with Stub(tls=server_context(authority.issue_cert("other.example"))) as stub:
         error = refused(stub, ca_path=ca_path)
     assert error.kind == "network"
-    assert "not valid for '127.0.0.1'" in str(error)
-    assert "check the host of url" in str(error)
+    # the words of OpenSSL; with urllib3 before 2 those of that library
+    assert re.search(r"not trusted \(.*'127\.0\.0\.1'.*\): check the host of url", str(error))
 
 
 def test_tls_to_a_port_without_it(ca_path: str) -> None:

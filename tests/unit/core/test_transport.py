@@ -492,6 +492,31 @@ def test_a_redirect_without_a_target_is_the_answer() -> None:
         assert fails(transport_to(stub.url).read, "reading", "x").status == 302
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_body_that_is_not_packed_as_it_is_said_is_not_understood(streamed: bool) -> None:
+    gzip = {"Content-Encoding": "gzip"}
+    with Stub(answer=lambda seen: Reply(body=b"not packed", headers=gzip)) as stub:
+        transport = transport_to(stub.url)
+        if streamed:
+            with pytest.raises(ToolchainError) as caught, transport.stream("reading", "x") as body:
+                list(body.iter_content(9))
+            error = caught.value
+        else:
+            error = fails(transport.read, "reading", "x")
+        assert len(stub.seen) == 1
+        unanswered = fails(transport.write, "writing", "PUT", "x").unanswered
+    assert (error.kind, unanswered) == ("protocol", True)
+    assert str(error) == f"reading: the body of the answer cannot be unpacked ({stub.url}/x)"
+
+
+def test_a_header_that_cannot_be_sent_is_never_sent() -> None:
+    with Stub() as stub:
+        sending = transport_to(stub.url).write
+        error = fails(sending, "writing", "PUT", "x", headers={"A": "two\nlines"})
+    assert (error.kind, error.unanswered, stub.seen) == ("invalid", False, [])
+    assert "not known" not in str(error)
+
+
 # Check mode
 
 
@@ -624,6 +649,19 @@ def test_a_stream_is_taken_piece_by_piece() -> None:
         with transport.stream("downloading", "x") as response:
             assert list(response.iter_lines()) == [b"a", b"b", b"c"]
     assert transport.accounting.bytes_received == 6
+
+
+def test_a_stream_in_chunks_is_counted() -> None:
+    chunks = b"3\r\na\nb\r\n3\r\n\nc\n\r\n0\r\n\r\n"
+    head = {"Transfer-Encoding": "chunked"}
+    with Stub(Reply(body=chunks, headers=head), Reply(404, chunks, head)) as stub:
+        transport = transport_to(stub.url)
+        with transport.stream("downloading", "x") as response:
+            assert list(response.iter_lines()) == [b"a", b"b", b"c"]
+        assert transport.accounting.bytes_received == 6
+        opening = transport.stream("downloading", "x")
+        fails(opening.__enter__)
+    assert transport.accounting.bytes_received == 12
 
 
 def test_a_stream_of_another_status_fails_with_the_words_of_the_server() -> None:
@@ -794,9 +832,17 @@ def test_a_json_form_that_is_refused_is_none(status: int) -> None:
     assert stub.seen[-1].headers["Jenkins-Crumb"] == "abc"
 
 
-def test_no_crumb_that_can_be_understood() -> None:
-    page = Reply(body="<html>:=</html>")
-    with Stub(page, page, page) as stub:
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<html>:=</html>",
+        {"crumb": None, "field": ["a=b"]},
+        {"crumb": "two\nlines", "crumbRequestField": "Crumb"},
+        {"crumb": "abc", "crumbRequestField": "no name"},
+    ],
+)
+def test_no_crumb_that_can_be_understood(body: Any) -> None:
+    with Stub(*[Reply(body=body)] * 3) as stub:
         error = fails(transport_to(stub.url, crumbs=True).write, "starting", "POST", "build")
     assert error.kind == "protocol"
     assert "no crumb that can be understood" in str(error)

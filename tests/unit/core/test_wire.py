@@ -162,6 +162,11 @@ def test_json_is_decoded() -> None:
     assert answer("null").json() is None
 
 
+def test_half_a_character_is_replaced_and_a_whole_one_is_kept() -> None:
+    found = answer(r'{"cut \ud83d": ["\uDE80", "\ud83d\ude80", "\\ud83d", 1, null]}').json()
+    assert found == {"cut \ufffd": ["\ufffd", "\U0001f680", r"\ud83d", 1, None]}
+
+
 @pytest.mark.parametrize(
     ("body", "kind", "words"),
     [
@@ -176,6 +181,7 @@ def test_json_is_decoded() -> None:
         ("OK", "protocol", "other text"),
         ('{"cut": ', "protocol", "other text"),
         (b'{"a": "\xff"}', "protocol", "other text"),
+        ("[" * 100_000, "protocol", "other text"),
     ],
 )
 def test_what_is_not_json(body: str | bytes, kind: str, words: str) -> None:

@@ -18,7 +18,7 @@ import requests
 
 from sandbox.client import Sandbox
 from sandbox.faults import Faults
-from sandbox.log import mask, mask_headers
+from sandbox.log import KEPT, Entry, Log, mask, mask_headers
 from sandbox.store import Blob, Store
 
 if TYPE_CHECKING:
@@ -190,6 +190,23 @@ def test_faults_hit_in_order_and_are_used_up() -> None:
     assert faults.pending == []
 
 
+def test_log_keeps_the_newest_requests_and_says_what_it_forgot() -> None:
+    log = Log()
+    for number in range(1, KEPT + 1):
+        log.add(Entry("repo", "GET", f"/{number}", "", {}, 0))
+    assert (len(log.select()), log.last, log.forgotten) == (KEPT, KEPT, 0)
+    log.add(Entry("wiki", "GET", "/newest", "", {}, 0, write=True))
+    assert (len(log.select()), log.last, log.forgotten) == (KEPT, KEPT + 1, 1)
+    assert [entry["path"] for entry in log.select(since=KEPT - 1)] == [f"/{KEPT}", "/newest"]
+    assert [entry["seq"] for entry in log.select("wiki", writes=True)] == [KEPT + 1]
+    log.clear()
+    assert (log.select(), log.last, log.forgotten) == ([], KEPT + 1, 0)
+
+
+def test_documentation_tells_how_many_requests_are_kept() -> None:
+    assert f"has the newest {KEPT};" in (ROOT / "docs/sandbox.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     "data", [{"service": "repo", "sttaus": 1}, {}, {"service": "r", "path": "("}]
 )
@@ -297,6 +314,31 @@ def test_control_refuses_what_it_does_not_know(sandbox: Sandbox) -> None:
         sandbox.seed({"nope": {}})
     with pytest.raises(RuntimeError, match="unknown fault fields: nope"):
         sandbox.fault(service="repo", nope=1)
+    with pytest.raises(RuntimeError, match="unknown services: nope"):
+        sandbox.fault(service="nope", status=500)
+    with pytest.raises(RuntimeError, match="no flavour wild"):
+        sandbox.settings("repo", flavour="wild")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "/requests?since=x", ""),
+        ("POST", "/faults", "{"),
+        ("POST", "/faults", "[1]"),
+        ("PATCH", "/settings", "[]"),
+        ("PATCH", "/settings", '{"repo": 1}'),
+        ("POST", "/seed", "null"),
+        ("POST", "/seed", '{"repo": 1}'),
+        ("POST", "/seed", '{"repo": {"files": [{"path": "a"}]}}'),
+    ],
+)
+def test_control_names_what_it_cannot_read(
+    sandbox: Sandbox, session: requests.Session, method: str, path: str, body: str
+) -> None:
+    answer = session.request(method, sandbox.control + path, data=body)
+    assert answer.status_code == 400
+    assert answer.json()["error"]
 
 
 def test_reset_restores_the_seed(sandbox: Sandbox, session: requests.Session) -> None:
@@ -372,6 +414,41 @@ def test_addresses_are_printed_and_an_interrupt_ends_it_cleanly(tmp_path: Path) 
     assert data["pid"] == process.pid
     assert data["control"].endswith("/_sandbox")
     assert not os.path.exists(f"{ready}.partial")
+
+
+@pytest.mark.parametrize(
+    ("seed", "words"),
+    [
+        ("a: [", "is no YAML"),
+        ("- a", "a seed is a mapping of services"),
+        ("nope: {}", "unknown services: nope"),
+        ("repo: {files: [{path: a}]}", "the seed of repo cannot be read: KeyError('content')"),
+        (None, "No such file"),
+    ],
+)
+def test_start_that_fails_is_explained_in_a_line_and_leaves_an_empty_database(
+    tmp_path: Path, seed: str | None, words: str
+) -> None:
+    file, database = tmp_path / "seed.yml", tmp_path / "state.db"
+    if seed is not None:
+        file.write_text(seed)
+    command = [sys.executable, "-m", "sandbox", "--seed", str(file), "--database", str(database)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("python -m sandbox: ")
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    store = Store(str(database))
+    assert store.is_empty()
+    store.close()
+
+
+def test_taken_port_is_explained(running: Sandbox) -> None:
+    command = [sys.executable, "-m", "sandbox", "--port", str(running.port)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Address already in use" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_wrong_flavour_is_refused() -> None:

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The options of lookups, which Ansible reads in another way than those of modules."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleError
+from ansible.plugins.lookup import LookupBase
+
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
+
+FOLDER = Path(__file__).parents[3] / "plugins" / "lookup"
+
+
+class Reading(LookupBase):
+    """Takes down what Ansible would find."""
+
+    def set_options(
+        self, task_keys: Any = None, var_options: Any = None, direct: Any = None
+    ) -> None:
+        self.seen = {name: value for name, value in os.environ.items() if "TOOLCHAIN" in name}
+        self.given = (var_options, direct)
+        if direct == {"wrong": 1}:
+            raise AnsibleError("no such option")
+
+    def run(self, terms: Any, variables: Any = None, **kwargs: Any) -> list[Any]:
+        return []
+
+
+def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLCHAIN_WIKI_VALIDATE_CERTS", "")
+    monkeypatch.setenv("TOOLCHAIN_REPO_DIALECT", "")
+    monkeypatch.setenv("TOOLCHAIN_WIKI_RETRIES", "7")
+    monkeypatch.setenv("TOOLCHAIN", "")
+    lookup = Reading()
+    lookups.set_options(lookup, {"a": 1}, {"url": "http://x"})
+    assert lookup.given == ({"a": 1}, {"url": "http://x"})
+    assert lookup.seen == {"TOOLCHAIN_WIKI_RETRIES": "7", "TOOLCHAIN": ""}
+    with pytest.raises(AnsibleError, match="no such option"):
+        lookups.set_options(lookup, None, {"wrong": 1})
+    assert os.environ["TOOLCHAIN_WIKI_VALIDATE_CERTS"] == ""
+    assert os.environ["TOOLCHAIN_REPO_DIALECT"] == ""
+
+
+def test_every_lookup_reads_its_options_so() -> None:
+    for path in FOLDER.glob("[a-z]*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert "lookups.set_options(self, variables, kwargs)" in text, path.name
+        assert "self.set_options(" not in text, path.name
