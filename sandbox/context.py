@@ -30,6 +30,8 @@ class Context:
         self.store = store
         self.log = Log()
         self.faults = Faults()
+        #: How often everything was forgotten.
+        self.resets = 0
         self.services: dict[str, Service] = {}
         self._settings: dict[str, dict[str, Any]] = {}
         self._credentials: dict[str, dict[str, Any]] = {}
@@ -97,7 +99,11 @@ class Context:
                     raise ValueError(f"the seed of {name} cannot be read: {error!r}") from error
 
     def reset(self) -> None:
-        """Forget everything: state, settings, credentials, faults, log (the caller seeds again)."""
+        """Forget everything: state, settings, credentials, faults, log (the caller seeds again).
+
+        Requests that a fault still delays are not carried out any more.
+        """
+        self.resets += 1
         self.store.clear()
         self.faults.clear()
         self.log.clear()

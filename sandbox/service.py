@@ -269,8 +269,13 @@ class ServiceApp:
     async def _faulty(
         self, fault: Fault, scope: Scope, body: _Body, entry: Entry, send: Send
     ) -> None:
+        resets = self.context.resets
         if fault.delay:
             await asyncio.sleep(fault.delay)
+        if self.context.resets != resets:
+            # it was sent to a server that is no more
+            _transport(scope).abort()
+            return
         noting = _noting_status(entry, send)
         if fault.after:
             await self._answer(scope, body, _swallow)

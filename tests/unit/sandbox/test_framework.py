@@ -10,6 +10,8 @@ import signal
 import socket
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -351,6 +353,21 @@ def test_reset_restores_the_seed(sandbox: Sandbox, session: requests.Session) ->
     assert sandbox.settings("repo")["flavour"] == "real"
     assert session.get(url, auth=("extra", "p")).status_code == 401
     assert session.get(url).status_code == 404
+
+
+def test_reset_drops_what_still_waits(sandbox: Sandbox, session: requests.Session) -> None:
+    url = sandbox.urls["repo"] + FILE
+    sandbox.fault(service="repo", delay=0.3)
+    with ThreadPoolExecutor(1) as pool:
+        late = pool.submit(session.put, url, data=b"a", timeout=20)
+        for _attempt in range(1000):
+            if sandbox.requests("repo"):
+                break
+            time.sleep(0.01)
+        sandbox.reset()
+        with pytest.raises(requests.ConnectionError):
+            late.result()
+    assert session.get(url, timeout=20).status_code == 404
 
 
 def test_answer_leaves_in_one_segment(sandbox: Sandbox) -> None:
