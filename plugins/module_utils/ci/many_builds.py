@@ -11,7 +11,7 @@ from ..core.errors import Kind, ToolchainError, invalid, shorten
 from ..core.interrupts import interruptible
 from ..core.pace import Pace, TimeUp
 from ..core.plan import Plan, unchanged
-from ..core.pool import bounded
+from ..core.pool import bounded, first_alone
 from ..core.task import Task
 from . import builds
 from .client import server_of
@@ -134,9 +134,7 @@ class ManyBuilds:
             entry.attempt(lambda: entry.order.ask(wait=wait))
 
         # alone, so that the others find its session and its anti-forgery token
-        for entry in begun[:1]:
-            ask(entry)
-        for _done in bounded(self._parallel, ask, begun[1:]):
+        for _done in first_alone(self._parallel, ask, begun):
             pass
         asked = [entry for entry in begun if entry.error is None]
         for _done in bounded(self._parallel, lambda one: one.attempt(one.order.settle), asked):

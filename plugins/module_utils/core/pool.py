@@ -37,6 +37,16 @@ def bounded(parallel: int, work: Callable[[Item], Done], items: Iterable[Item]) 
                 future.cancel()
 
 
+def first_alone(
+    parallel: int, work: Callable[[Item], Done], items: Sequence[Item]
+) -> Iterator[Done]:
+    """As :func:`bounded`, but nothing else is begun before the first item is done: what it finds
+    (a session, a login that is refused) is there for the others.
+    """
+    yield from map(work, items[:1])
+    yield from bounded(parallel, work, items[1:])
+
+
 def spread(parallel: int, work: Callable[[Item], Done], items: Sequence[Item]) -> list[Done]:
     """Results of C(work) for all items, in their order, at most C(parallel) at once.
 

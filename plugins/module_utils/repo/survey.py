@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..core.pool import bounded
+from ..core.pool import bounded, first_alone
 from . import properties, storage
 from .client import Client
 from .repositories import deployment_target
@@ -110,9 +110,8 @@ def _looked_at(client: Client, repo: str, found: Sequence[Found], *, listed: boo
             return one
         return Found(one.wanted, stored)
 
-    first = [look(one) for one in unclear[:1]]
-    rest = bounded(client.connections, look, unclear[1:])
-    clear = {one.wanted.path: one for one in (*first, *rest)}
+    looked_at = first_alone(client.connections, look, unclear)
+    clear = {one.wanted.path: one for one in looked_at}
     return [clear.get(one.wanted.path, one) for one in found]
 
 

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 from ..core.errors import ToolchainError, invalid
 from ..core.plan import Reading
-from ..core.pool import bounded
+from ..core.pool import first_alone
 from ..core.task import Task
 from ..core.wire import Answer, path, unreadable
 from .client import Tracker, describe
@@ -67,7 +66,7 @@ def read_issues(
         return tracker.read(what, paths[key], query=query, expect=(200, 404))
 
     # The first one alone: a login that is refused must not count several times towards a lock.
-    answers = chain(map(ask, keys[:1]), bounded(parallel, ask, keys[1:]))
+    answers = first_alone(parallel, ask, keys)
     found, missing = [], {}
     for key, answer in zip(keys, answers, strict=True):
         if answer.status == 404:

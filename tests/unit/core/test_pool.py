@@ -8,6 +8,7 @@ import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.pool import (
     bounded,
+    first_alone,
     spread,
 )
 
@@ -55,6 +56,22 @@ def test_items_are_taken_as_they_are_needed() -> None:
     assert next(results) == 0
     assert len(taken) <= 4
     assert list(results) == list(range(1, 1000))
+
+
+def test_nothing_is_begun_beside_the_first_item() -> None:
+    begun: list[int] = []
+
+    def work(item: int) -> int:
+        begun.append(item)
+        if item == 0:
+            raise ValueError("broken")
+        return item
+
+    with pytest.raises(ValueError, match="broken"):
+        list(first_alone(4, work, range(8)))
+    assert begun == [0]
+    assert list(first_alone(4, work, range(1, 8))) == list(range(1, 8))
+    assert list(first_alone(4, work, [])) == []
 
 
 def test_the_first_error_ends_it() -> None:
