@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from sandbox.ci import plugins, scripts
+from sandbox.ci import plugin_manager, scripts
 
 
 def run(command: str, given: str, seed: dict[str, Any]) -> tuple[int, str, str]:
@@ -35,7 +35,7 @@ def run(command: str, given: str, seed: dict[str, Any]) -> tuple[int, str, str]:
         chosen = [one for one in known if arguments in ("", one["shortName"])]
         if arguments and not chosen:
             return 3, "", f"\nERROR: No plugin with the name '{arguments}' found\n"
-        return 0, plugins.lines(chosen), ""
+        return 0, plugin_manager.lines(chosen), ""
     return 2, "", f'ERROR: No such command "{command}"\n'
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.ci import plugins
+from sandbox.ci import plugin_manager
 from sandbox.ci.access import Crumbs
 from sandbox.context import Context
 
@@ -66,7 +66,7 @@ def advance(context: Context, now: int) -> None:
         context.store.put(_STATE, "restart", state)
     if state["down_ms"] is not None and now >= _up_ms(context, state):
         Crumbs(context).start()
-        plugins.settle(context)
+        plugin_manager.settle(context)
         _resume(context, _up_ms(context, state))
 
 

@@ -19,7 +19,7 @@ from sandbox.ci import (
     jobs,
     markup,
     pages,
-    plugins,
+    plugin_manager,
     queue,
     restart,
     scripts,
@@ -91,7 +91,7 @@ class CiService(Service):
         for name, definition in (data.get("jobs") or {}).items():
             jobs.put(self.context, name, definition or {})
         for plugin in data.get("plugins") or []:
-            plugins.put(self.context, plugin)
+            plugin_manager.put(self.context, plugin)
         for build in data.get("builds") or []:
             history.put(self.context, build)
         if data.get("state"):
@@ -221,7 +221,7 @@ class CiService(Service):
             return views.job_view(call.world, call.job) if target == [] else None
         if target == ["pluginManager"]:
             call.require(access.SYSTEM_READ)
-            return plugins.manager_view(self.context)
+            return plugin_manager.manager_view(self.context)
         return self._unlisted(call, target) if self._has(False) else None
 
     def _unlisted(self, call: Call, target: list[str]) -> Exported | None:
@@ -233,7 +233,7 @@ class CiService(Service):
             return views.computers_view(call.world)
         if target == ["updateCenter"]:
             call.require(access.SYSTEM_READ)
-            return plugins.update_center_view(self.context)
+            return plugin_manager.update_center_view(self.context)
         if target == ["queue"]:
             return views.queue_list(call.world)
         if target[:2] == ["queue", "item"] and len(target) == 3 and target[2].isdigit():
