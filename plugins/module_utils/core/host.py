@@ -87,7 +87,6 @@ def run(
     hide = module.no_log_values.add
     task = Task(module.params, connection, module.warn, module.check_mode, hide=hide)
     module.no_log_values.update(secret.reveal() for secret in spellings(connection))
-    module.no_log_values.update(secrets_of_url(module.params.get("url") or ""))
     try:
         values = _values(operation(task), module.check_mode, module._diff)
     except ToolchainError as error:
