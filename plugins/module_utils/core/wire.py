@@ -132,6 +132,14 @@ def unreadable(answer: Answer, wanted: str) -> ToolchainError:
     )
 
 
+def json_or_none(body: str | bytes) -> Any:
+    """What a body stands for; C(None) where it is not JSON, or nested deeper than can be read."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
 def path(*segments: str, slash: bool = False) -> str:
     """Percent-encode path segments one by one. A segment C(.) or C(..) is refused: servers and
     proxies resolve it.

@@ -49,7 +49,10 @@ def refuse_page(answer: Answer) -> None:
     """Raise C(protocol), or C(auth) for a login form, where a good answer is an HTML page, or a
     part of one.
     """
-    if answer.status < 300 and (_PART_OF_PAGE.match(answer.text) or looks_like_html(answer.text)):
+    if answer.status >= 300:
+        return
+    text = answer.text
+    if _PART_OF_PAGE.match(text) or looks_like_html(text):
         raise unreadable(answer, "JSON or text")
 
 
@@ -81,10 +84,18 @@ def objects_of(answer: Answer, member: str, wanted: str) -> list[Mapping[str, An
     missing or no list.
     """
     decoded = object_of(answer, wanted)
-    found = decoded.get(member)
-    if member not in decoded or not isinstance(found, (list, type(None))):
+    if member not in decoded:
         raise unreadable(answer, wanted)
-    return objects(found)
+    return listed_objects(answer, decoded[member], wanted)
+
+
+def listed_objects(answer: Answer, listed: Any, wanted: str) -> list[Mapping[str, Any]]:
+    """The objects in a list that an answer holds, none where it is C(null); C(protocol) where it is
+    no list.
+    """
+    if not isinstance(listed, (list, type(None))):
+        raise unreadable(answer, wanted)
+    return objects(listed)
 
 
 def segments(path: str) -> list[str]:

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.wire import Answer
-from .client import Client, item_path, object_of, objects_of
+from ..core.wire import Answer, json_or_none
+from .client import Client, item_path, listed_objects, object_of
 from .digests import Digests
+
+_LISTING = "a folder listing"
 
 
 @dataclass(frozen=True)
@@ -101,9 +102,12 @@ def listing(
             return None
     if answer.status == 404:
         return {}
-    if answer.status != 200 or "files" not in object_of(answer, "a folder listing"):
+    if answer.status != 200:
         return None
-    files = objects_of(answer, "files", "a folder listing")
+    found = object_of(answer, _LISTING)
+    if "files" not in found:
+        return None
+    files = listed_objects(answer, found["files"], _LISTING)
     prefix = f"{folder}/" if folder else ""
     return {
         prefix + str(entry["uri"]).strip("/"): _of_entry(entry)
@@ -137,13 +141,10 @@ def of_checksums(answer: Answer) -> Stored | None:
     """What the answer to a deployment tells; C(None) where it tells no checksums (server fact:
     JSON with them).
     """
-    try:
-        decoded = json.loads(answer.body)
-    except ValueError:
+    decoded = json_or_none(answer.body)
+    if not isinstance(decoded, Mapping) or not isinstance(decoded.get("checksums"), Mapping):
         return None
-    sums = decoded.get("checksums") if isinstance(decoded, Mapping) else None
-    if not isinstance(sums, Mapping):
-        return None
+    sums = decoded["checksums"]
     found = Stored(
         _number(decoded.get("size")), _digest(sums.get("sha256")), _digest(sums.get("sha1"))
     )

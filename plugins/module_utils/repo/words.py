@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..core import errors
-from ..core.wire import Answer
+from ..core.wire import Answer, json_or_none
 
 # server fact: a server without a licence refuses half of the interface with 400 and this text
 _EDITION = re.compile(r"available only in .*\bpro\b", re.IGNORECASE | re.DOTALL)
@@ -60,10 +60,7 @@ def text_of(body: str) -> str:
 
 
 def _member(body: str, name: str) -> Any:
-    try:
-        decoded = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
+    decoded = json_or_none(body)
     return decoded.get(name) if isinstance(decoded, Mapping) else None
 
 

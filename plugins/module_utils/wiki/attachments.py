@@ -9,7 +9,6 @@ not count. Where no digest counts, a file of the same size is downloaded and com
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ToolchainError, invalid
 from ..core.plan import Change
+from ..core.wire import json_or_none
 from .client import Page, Wiki, member, number, place_of
 from .multipart import Form
 
@@ -236,10 +236,7 @@ def _sha256_of(response: requests.Response) -> str:
 
 def _size_in(body: bytes) -> int | None:
     """Bytes that an upload was answered with: a list for a new file, one object for a version."""
-    try:
-        decoded = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
+    decoded = json_or_none(body)
     results = member(decoded, "results")
     shown = results[0] if isinstance(results, list) and results else decoded
     return number(member(shown, "extensions", "fileSize"))

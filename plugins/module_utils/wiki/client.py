@@ -7,7 +7,6 @@ facts, wiki 3.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from ..core import errors
 from ..core.download import Taken, download
 from ..core.seraph import require_login
 from ..core.task import Task
-from ..core.wire import Answer, path, unreadable
+from ..core.wire import Answer, json_or_none, path, unreadable
 
 if TYPE_CHECKING:
     import requests
@@ -67,10 +66,7 @@ class Page:
 
 def describe(answer: Answer) -> str:
     """The wiki's words without the package of its exception (server fact: C(message), C(data))."""
-    try:
-        decoded = json.loads(answer.body)
-    except (ValueError, RecursionError):
-        return errors.words(answer.text)
+    decoded = json_or_none(answer.body)
     if not isinstance(decoded, Mapping) or not isinstance(decoded.get("message"), str):
         return errors.words(answer.text)
     lines = [_JAVA_PACKAGE.sub("", decoded["message"]).strip(), *_details(decoded.get("data"))]
@@ -311,11 +307,7 @@ def _labels(listing: Any) -> tuple[str, ...] | None:
 
 def _is_no_route(answer: Answer) -> bool:
     """Whether a 404 may mean the address, not the page: the wiki itself says C(statusCode)."""
-    try:
-        decoded = json.loads(answer.body)
-    except (ValueError, RecursionError):
-        decoded = None
-    return answer.status == 404 and member(decoded, "statusCode") is None
+    return answer.status == 404 and member(json_or_none(answer.body), "statusCode") is None
 
 
 def _results(answer: Answer, wanted: str) -> list[Any]:

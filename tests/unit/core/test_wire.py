@@ -63,6 +63,14 @@ def test_queries(query: Any, expected: str) -> None:
     assert wire.encode(query) == expected
 
 
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [('{"a": 1}', {"a": 1}), (b"[]", []), ("null", None), ("", None), ("[" * 100_000, None)],
+)
+def test_a_body_that_is_no_json_stands_for_nothing(body: str | bytes, expected: Any) -> None:
+    assert wire.json_or_none(body) == expected
+
+
 @given(st.lists(st.tuples(UNICODE.filter(bool), UNICODE)))
 def test_a_query_can_be_taken_apart_again(pairs: list[tuple[str, str]]) -> None:
     assert parse_qsl(wire.encode(pairs), keep_blank_values=True) == pairs
