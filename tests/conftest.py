@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import hidden
 from sandbox.client import Sandbox
 
 #: Gives the sandbox of a flavour, in the state of the seeds.
@@ -20,6 +21,13 @@ Fresh = Callable[[str], Sandbox]
 # longer than it allows for drawing values.
 settings.register_profile("toolchain", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("toolchain")
+
+
+@pytest.fixture(autouse=True)
+def nothing_hidden() -> Iterator[None]:
+    """What one test hides is not masked in another."""
+    yield
+    hidden.clear()
 
 
 @pytest.fixture(scope="session")

@@ -12,8 +12,15 @@ from ansible.module_utils.basic import missing_required_lib
 from ansible.plugins.lookup import LookupBase
 from ansible.utils.display import Display
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
+    ToolchainError,
+    printable,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.options import resolve
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import (
+    hidden,
+    secrets_in_addresses,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.sessions import (
     REQUESTS_MISSING,
 )
@@ -46,8 +53,11 @@ def ask(
     """Answer a lookup's question with a client that cannot write; failures become AnsibleError."""
     if REQUESTS_MISSING is not None:
         raise AnsibleError(missing_required_lib("requests"))
+    hidden.clear()  # of the lookup before in the same process
+    hidden.add(*secrets_in_addresses("url", get("url")), *secrets_in_addresses("", params))
     try:
-        task = Task(params, resolve(service, get), Display().warning, read_only=True)
+        warn: Callable[[str], None] = lambda text: Display().warning(printable(text))  # noqa: E731
+        task = Task(params, resolve(service, get), warn, read_only=True)
     except ToolchainError as error:
         raise AnsibleError(error.message) from None
     try:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import deque
 
 from ..core.errors import ToolchainError
+from ..core.secret import hidden
 from ..core.transport import Transport
 
 _BLOCK = 1 << 16
@@ -89,4 +90,7 @@ class Console:
     def _take(self, block: bytes) -> None:
         *whole, rest = (self._rest + block).split(b"\n")
         self._lines.extend(whole)
-        self._rest = rest[-_LONGEST_LINE:]
+        if len(rest) > _LONGEST_LINE:  # masked first: of a secret on the cut, one half would stay
+            text = hidden.mask(rest.decode("utf-8", "surrogateescape"))
+            rest = text.encode("utf-8", "surrogateescape")[-_LONGEST_LINE:]
+        self._rest = rest

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ..core.errors import ToolchainError, invalid, shorten
+from ..core.errors import ToolchainError, invalid, printable, shorten
 from ..core.pace import Pace, TimeUp
-from ..core.secret import Secret, mask, secrets_of_url
 from ..core.task import Task
 from ..core.transport import Transport
 from . import builds, parameters, stopping
@@ -59,9 +58,7 @@ class Order:
         self._task, self._server, self._params, self._paces = task, server, params, paces
         self._claims = Claims() if claims is None else claims
         self._search: Callable[[], Triggered] | None = None
-        for text in secrets_of_url(str(params["job"])):
-            task.hide(text)
-        self._secrets = hide_secrets(task, params["parameters"] or {})
+        hide_secrets(task, params["parameters"] or {})
         self.job = job_of(params["job"], task.connection.url)
         self.what = f"building the job '{self.job.name}'"
         self.wanted = parameters.Wanted()
@@ -122,8 +119,7 @@ class Order:
 
     def be_watched(self, pace: Pace, say: Callable[[str], None]) -> None:
         """Begin to wait; each line about it is given to C(say)."""
-        hidden = [Secret(text) for text in (*self._secrets, *self.wanted.secrets)]
-        self.watch = self._watch(pace, lambda line: say(mask(line, hidden)))
+        self.watch = self._watch(pace, lambda line: say(printable(line)))
         self._take_known()
 
     def begin(self, *, wait: bool) -> None:

@@ -19,7 +19,7 @@ _RESULT = re.compile(r"^Result: (.*?)\r?\n?\Z", re.MULTILINE)
 _EXCEPTION = re.compile(
     r"^(?:(?:[\w$]+\.)+[\w$]*(?:Exception|Error)(?=:|\s*$)|Assertion failed:)", re.MULTILINE
 )
-_FRAME = re.compile(r"^\s+at [\w.$/<>]+\(.*\)\s*$", re.MULTILINE)
+_FRAME = re.compile(r"^[ \t]+at [\w.$/<>]+\(.*\)[ \t\r]*$", re.MULTILINE)
 
 
 def read(text: str, marker: str) -> Ended | None:

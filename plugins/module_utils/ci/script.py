@@ -12,6 +12,7 @@ from ..core import errors
 from ..core.errors import ToolchainError, invalid
 from ..core.files import text_of
 from ..core.plan import Plan, unchanged
+from ..core.secret import hidden
 from ..core.task import Task
 from . import plain, wrapper
 from .client import hide_secrets
@@ -145,7 +146,7 @@ def _thrown(said: Said, ended: wrapper.Ended, exception: str) -> ToolchainError:
 
 def cut_trace(trace: str, line: int | None) -> str:
     """A stack trace down to the script's own line, without the frames of the language itself."""
-    lines = trace.rstrip().splitlines()
+    lines = hidden.mask(trace).rstrip().splitlines()
     first = next((n for n, text in enumerate(lines) if text.startswith("\tat ")), len(lines))
     head, frames = lines[:first], lines[first:]
     own = f".groovy:{line})"

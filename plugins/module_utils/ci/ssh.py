@@ -16,9 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..core.auth import spellings
 from ..core.errors import Kind, ToolchainError, invalid, shorten
-from ..core.secret import mask
 from ..core.task import Task
 from .client import server_of
 
@@ -184,7 +182,7 @@ class CommandLine:
                 url=url,
                 unanswered=not reads,
             ) from None
-        said = mask(done.stderr.decode("utf-8", "replace"), spellings(self._task.connection))
+        said = done.stderr.decode("utf-8", "replace")
         return done.returncode, done.stdout.decode("utf-8", "replace"), shorten(said)
 
     def _refusal(self, done: Command, said: str, reads: bool) -> ToolchainError:

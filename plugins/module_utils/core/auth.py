@@ -9,11 +9,11 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import quote, quote_plus, urlencode
+from urllib.parse import quote, urlencode
 
 from .errors import ToolchainError, invalid
 from .options import Connection, OAuth
-from .secret import Secret
+from .secret import Secret, hidden
 
 if TYPE_CHECKING:
     from requests import PreparedRequest
@@ -117,21 +117,11 @@ def login_of(connection: Connection, api_key_header: str = "X-Api-Key") -> Login
     return Anonymous()
 
 
-def spellings(connection: Connection) -> tuple[Secret, ...]:
-    """The secrets of a connection in every form in which a request carries them, and in which a
-    server or a proxy may show it again: bare, percent-encoded, in the header of HTTP basic.
-    """
-    texts = filter(None, (secret.reveal() for secret in connection.secrets))
-    forms = {form for text in texts for form in _forms(text)}
+def hide(connection: Connection) -> None:
+    """Keep the secrets of a connection out of all output, in the header of HTTP basic, too."""
+    hidden.add(*(secret.reveal() for secret in connection.secrets))
     if connection.username is not None and connection.password is not None:
-        forms.add(_basic(connection.username, connection.password))
-    return tuple(map(Secret, forms))
-
-
-def _forms(text: str) -> tuple[str, ...]:
-    encoded = quote(text, safe="")
-    small = re.sub("%[0-9A-F]{2}", lambda found: found.group().lower(), encoded)
-    return text, encoded, small, quote_plus(text)
+        hidden.add(_basic(connection.username, connection.password))
 
 
 def _basic(username: str, password: Secret) -> str:

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
+from .secret import hidden
+
 Kind = Literal[
     "auth",
     "permission",
@@ -40,9 +42,21 @@ _KIND_OF_STATUS: dict[int, Kind] = {
     412: "conflict",
     429: "rate_limited",
 }
-_HTML_PARTS = re.compile(r"<(title|h1|h2|h3|p)\b[^>]*>(.*?)</\1\s*>", re.IGNORECASE | re.DOTALL)
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_TAG = re.compile(r"<[^>]*>")
+#: Most characters of a message as a whole, and of the C(detail) of an error.
+MESSAGE_LIMIT = 4000
+# The elements of a page that have its reason. Each of these patterns takes linear time: none looks
+# beyond the next sign with which it could begin anew.
+_HTML_MARK = re.compile(r"<(/?)(title|h1|h2|h3|p|pre)\b[^<>]*>", re.IGNORECASE)
+_TAG = re.compile(r"<[^<>]*>")
+# Whole sequences that steer a terminal: with parameters, with a text up to its end, of one letter.
+_ESCAPE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]*(?:\x07|\x1b\\|\x9c)"
+    r"|\x1b[ -/]*[0-~]"
+)
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# Marks that change the direction of writing, and those that are not seen.
+_DIRECTION = re.compile(r"[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 _MESSAGE_MEMBERS = ("message", "errorMessage", "error_description", "reason", "detail")
 _LIST_MEMBERS = ("errors", "messages", "errorMessages", "error massages")
 
@@ -112,10 +126,28 @@ def kind_of_status(status: int) -> Kind:
     return "protocol"
 
 
+def printable(text: str, limit: int = MESSAGE_LIMIT) -> str:
+    """C(text) without what steers a terminal or turns the direction of writing; the secrets of the
+    task are masked, and then it is cut after C(limit) characters. Line breaks and tabs stay.
+
+    Nothing else may cut a text that a user sees: of a secret on the cut, one half would stay. What
+    is taken out may have stood inside a secret, so it is masked before and after.
+    """
+    return _cut(_bare(text), limit)
+
+
 def shorten(text: str, limit: int = WORDS_LIMIT) -> str:
-    """C(text) on one line, cut after C(limit) characters, without what steers a terminal."""
-    line = " ".join(_CONTROL.sub(" ", text).split())
-    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+    """C(text) as :func:`printable` gives it, on one line."""
+    return _cut(" ".join(_bare(text).split()), limit)
+
+
+def _bare(text: str) -> str:
+    text = _DIRECTION.sub("", _ESCAPE.sub("", hidden.mask(text)))
+    return hidden.mask(_CONTROL.sub(" ", text))
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
 def looks_like_html(text: str) -> bool:
@@ -142,11 +174,25 @@ def words(body: str) -> str:
 
 
 def _words_of_html(body: str) -> str:
-    parts = [_TAG.sub(" ", text) for _tag, text in _HTML_PARTS.findall(body)]
+    parts = [_TAG.sub(" ", text) for text in _html_parts(body)]
     lines = [" ".join(html.unescape(part).split()) for part in parts]
     return (
         "; ".join(dict.fromkeys(line for line in lines if line)) or "an HTML page without a message"
     )
+
+
+def _html_parts(body: str) -> Iterator[str]:
+    """What stands in the elements that have the reason, from the first begin to the next end."""
+    marks = list(_HTML_MARK.finditer(body))
+    last_end = {mark[2].lower(): mark.start() for mark in marks if mark[1]}
+    name, begin = "", 0
+    for mark in marks:
+        found = mark[2].lower()
+        if name == "" and not mark[1] and last_end.get(found, 0) > mark.start():
+            name, begin = found, mark.end()
+        elif found == name and mark[1]:
+            yield body[begin : mark.start()]
+            name = ""
 
 
 def _words_of_json(value: Any) -> Iterator[str]:

@@ -10,7 +10,7 @@ import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .errors import Kind, ToolchainError
+from .errors import Kind, ToolchainError, shorten
 from .secret import clean_url
 from .sessions import REQUESTS_MISSING
 from .wire import Request
@@ -29,6 +29,8 @@ _CERTIFICATE_ADVICE = {
 # How the standard library begins when a proxy answers CONNECT with an error.
 _NO_TUNNEL = "Tunnel connection failed"
 _CHECK_PROXY = "check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"
+# Most characters of what a library says: it may repeat what a server or a proxy has sent.
+_OWN_WORDS_LIMIT = 300
 # The connection went away: no trouble with TLS itself.
 _CUT_TLS = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
 
@@ -89,7 +91,7 @@ def _never_sent(error: Exception, causes: list[BaseException]) -> bool:
 def _tunnel_refusal(cause: BaseException) -> str | None:
     """What a proxy says that does not lead to the server; C(None) for any other trouble."""
     text = str(cause) if isinstance(cause, OSError) else ""
-    return text if text.startswith(_NO_TUNNEL) else None
+    return shorten(text, _OWN_WORDS_LIMIT) if text.startswith(_NO_TUNNEL) else None
 
 
 def _reason(
@@ -135,7 +137,8 @@ def _tls_reason(causes: list[BaseException]) -> str | None:
             advice = _CERTIFICATE_ADVICE.get(cause.verify_code, "set ca_path")
             return f"the server's certificate is not trusted ({cause.verify_message}): {advice}"
         if isinstance(cause, CertificateError):  # urllib3 before 2 compares the host itself
-            return f"the server's certificate is not trusted ({cause}): check the host of url"
+            said = _own_words(cause)
+            return f"the server's certificate is not trusted ({said}): check the host of url"
     if any(isinstance(cause, _CUT_TLS) for cause in causes):
         return None
     for kind in (ssl.SSLError, requests.exceptions.SSLError):
@@ -157,4 +160,4 @@ def _is_our_mistake(error: Exception) -> bool:
 
 def _own_words(error: BaseException) -> str:
     text = str(error.strerror) if isinstance(error, OSError) and error.strerror else str(error)
-    return text or type(error).__name__
+    return shorten(text, _OWN_WORDS_LIMIT) or type(error).__name__

@@ -9,11 +9,10 @@ from typing import Any, NoReturn
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from .accounting import Accounting
-from .auth import spellings
-from .errors import ToolchainError, invalid
+from .errors import ToolchainError, invalid, printable
 from .options import argument_spec, resolve
 from .plan import Operation
-from .secret import clean_url, secrets_of_url
+from .secret import clean_url, hidden, secrets_in_addresses
 from .sessions import REQUESTS_MISSING
 from .task import Task
 
@@ -31,6 +30,7 @@ class _Module(AnsibleModule):
         """An option that is C(null) is one that is not given, in what goes together with what, too:
         Ansible counts it as given there.
         """
+        hidden.clear()  # of the task before in the same process
         super()._load_params()
         self.params = {name: value for name, value in self.params.items() if value is not None}
 
@@ -38,23 +38,26 @@ class _Module(AnsibleModule):
         self._to_be_logged = True
 
     def exit_json(self, **values: Any) -> NoReturn:
-        self._hide_user_info()
+        self.hide_secrets()
         self._log_now()
         super().exit_json(**values)
         raise AssertionError("exit_json does not come back")
 
     def fail_json(self, msg: str, **values: Any) -> NoReturn:
-        self._hide_user_info()
+        self.hide_secrets()
         self._log_now()
         super().fail_json(msg, **values)
         raise AssertionError("fail_json does not come back")
 
-    def _hide_user_info(self) -> None:
-        """The options are part of the result, and of the system's log."""
+    def hide_secrets(self) -> None:
+        """Mask what is secret in the options, which are part of the result and of the system's log,
+        and whatever the task has found to be secret.
+        """
         params = getattr(self, "params", {})
+        hidden.add(*self.no_log_values, *secrets_in_addresses("", params))
+        self.no_log_values.update(hidden.forms)
         if isinstance(params.get("url"), str):
-            self.no_log_values.update(secrets_of_url(params["url"]))
-            params["url"] = clean_url(params["url"])
+            params["url"] = clean_url(params["url"], whole=True)
 
     def _log_now(self) -> None:
         if self._to_be_logged:
@@ -80,13 +83,13 @@ def run(
     if REQUESTS_MISSING is not None:
         error = invalid(missing_required_lib("requests"))
         module.fail_json(**_refusal(error), exception=REQUESTS_MISSING)
+    hidden.add(*module.no_log_values, *secrets_in_addresses("", module.params))
     try:
         connection = resolve(service, module.params.get)
     except ToolchainError as error:
         module.fail_json(**_refusal(error))
-    hide = module.no_log_values.add
-    task = Task(module.params, connection, module.warn, module.check_mode, hide=hide)
-    module.no_log_values.update(secret.reveal() for secret in spellings(connection))
+    warn: Callable[[str], None] = lambda text: module.warn(printable(text))  # noqa: E731
+    task = Task(module.params, connection, warn, module.check_mode)
     try:
         values = _values(operation(task), module.check_mode, module._diff)
     except ToolchainError as error:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .accounting import Accounting
-from .auth import login_of, spellings
-from .errors import ToolchainError
+from .auth import hide, login_of
+from .errors import ToolchainError, printable
 from .options import Connection
 from .progress import progress
-from .secret import mask
+from .secret import hidden
 from .sessions import Proxies
 from .transport import Transport
 from .wire import Answer
@@ -32,7 +32,10 @@ class Task:
     accounting: Accounting = field(default_factory=Accounting)
     proxies: Proxies = field(default_factory=Proxies)
     #: Keeps a secret that only the server tells (a password parameter) out of all output.
-    hide: Callable[[str], None] = field(default=lambda text: None)
+    hide: Callable[[str], None] = hidden.add
+
+    def __post_init__(self) -> None:
+        hide(self.connection)
 
     def transport(
         self,
@@ -56,13 +59,12 @@ class Task:
 
     def progress(self, line: str) -> None:
         """Tell a waiting user what goes on."""
-        progress(mask(line, spellings(self.connection)))
+        progress(printable(line))
 
     def failure(self, error: ToolchainError) -> dict[str, Any]:
         """The return values of a failed task (interface contract, 1.3)."""
-        secrets = spellings(self.connection)
         described = {
-            name: mask(value, secrets) if isinstance(value, str) else value
+            name: printable(value) if isinstance(value, str) else value
             for name, value in error.as_dict().items()
         }
         values = {
@@ -70,4 +72,4 @@ class Task:
             "http": self.accounting.as_dict(),
             **error.result,
         }
-        return {**values, "msg": mask(str(error), secrets), "error": described}
+        return {**values, "msg": printable(str(error)), "error": described}

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from . import errors
 from .accounting import Accounting
-from .auth import Anonymous, Crumb, Login, spellings
+from .auth import Anonymous, Crumb, Login, hide
 from .errors import ToolchainError, invalid
 from .failures import Failure, failure_of
 from .options import Connection
-from .secret import clean_url, mask
+from .secret import clean_url
 from .sessions import REQUEST_ERRORS, Proxies, Upload, count_body, kept_session
 from .wire import (
     REDIRECTS,
@@ -68,6 +68,7 @@ class Transport:
         crumbs: bool = False,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
+        hide(connection)
         self.connection, self._home = connection, origin(connection.url)
         self.accounting = Accounting() if accounting is None else accounting
         self._login, self._read_only, self._sleep = login, read_only, sleep
@@ -187,7 +188,7 @@ class Transport:
         location = answer.headers.get("Location")
         if location is not None and answer.status in REDIRECTS:
             return self._redirect_error(answer.request, answer.status, target(answer.url, location))
-        detail = errors.shorten(mask(self._describe(answer), spellings(self.connection)))
+        detail = errors.shorten(self._describe(answer))
         said = f": {detail}" if detail else " without a word"
         return answer.error(
             errors.kind_of_status(answer.status),
@@ -354,7 +355,7 @@ class Transport:
         self, request: Request, response: requests.Response, seconds: float
     ) -> ToolchainError:
         answer = _whole(request, response)
-        detail = errors.shorten(mask(self._describe(answer), spellings(self.connection)))
+        detail = errors.shorten(self._describe(answer))
         limit = f"longer than retry_max_wait ({self._longest_wait:g} s)"
         message = (
             f"the server answered {answer.status} and asks to wait {seconds:.0f} s before the next"

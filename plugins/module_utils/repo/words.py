@@ -12,7 +12,8 @@ from ..core import errors
 from ..core.wire import Answer, json_or_none
 
 # server fact: a server without a licence refuses half of the interface with 400 and this text
-_EDITION = re.compile(r"available only in .*\bpro\b", re.IGNORECASE | re.DOTALL)
+_EDITION = re.compile(r"available only in ", re.IGNORECASE)
+_EDITION_NAME = re.compile(r"\bpro\b", re.IGNORECASE)
 
 
 def describe(answer: Answer) -> str:
@@ -23,7 +24,8 @@ def describe(answer: Answer) -> str:
         f"{message['level']}: {message['message']}" for message in messages_of(answer.text)
     )
     said = said or errors.words(answer.text)
-    if _EDITION.search(said):
+    edition = _EDITION.search(said)
+    if edition is not None and _EDITION_NAME.search(said, edition.end()) is not None:
         said = f"this edition of the server does not offer it: {said}"
     request_id = answer.headers.get("X-Request-Id")
     return f"{said} (request {request_id})" if said and request_id else said

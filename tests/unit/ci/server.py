@@ -14,7 +14,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci import job_b
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.pace import Pace
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import shown_by
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret, hidden
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
 from tests.unit.stub import Reply, Seen, Stub, connection_to
 
@@ -173,8 +173,12 @@ class Played:
             connection,
             self.warnings.append,
             self.read_only,
-            hide=self.hidden.append,
+            hide=self._hide,
         )
+
+    def _hide(self, text: str) -> None:
+        self.hidden.append(text)
+        hidden.add(text)
 
     def listening(self) -> AbstractContextManager[None]:
         return shown_by(self.lines.append)

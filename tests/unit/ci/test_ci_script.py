@@ -91,7 +91,7 @@ def run(
     params = {**DEFAULTS, "script": "println 1", **options}
     with Stub(answer=answer) as stub:
         connection = connection_to(
-            stub.url, "ci", username="u", password=Secret("t"), settings={"retries": 0}
+            stub.url, "ci", username="u", password=Secret("pass-word-1"), settings={"retries": 0}
         )
         operation = ScriptOperation(Task(params, connection, warn, read_only))
         plan = operation.plan()

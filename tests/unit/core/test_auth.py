@@ -14,16 +14,13 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.auth import (
-    login_of,
-    spellings,
-)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.auth import hide, login_of
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.options import (
     Connection,
     OAuth,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret, hidden
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.transport import Transport
 from tests.unit.stub import Reply, Seen, Stub, connection_to
@@ -133,7 +130,8 @@ def test_the_form_token_is_added_once_to_every_attempt() -> None:
 
 def test_an_empty_password_is_nothing_to_hide() -> None:
     connection = connection_to("http://host", username="u", password=Secret(""))
-    assert [secret.reveal() for secret in spellings(connection)] == ["dTo="]
+    hide(connection)
+    assert hidden.mask("Basic dTo=, u") == "Basic ***, u"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core import errors
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import forms, hidden
 
 LOGIN_PAGE = """<!DOCTYPE html>
 <html><head><title>Log in &amp; go</title><style>p { color: red }</style></head>
@@ -90,14 +92,68 @@ def test_words_are_one_line_of_limited_length(body: str) -> None:
 
 
 def test_words_do_not_steer_the_terminal() -> None:
-    assert errors.words('{"message": "a\\u001b[31mred\\u0007"}') == "a [31mred"
-    assert errors.shorten("a\x9b2J\x00b\r\nc ü\u2028") == "a 2J b c ü"
+    assert errors.words('{"message": "a\\u001b[31mred\\u0007"}') == "ared"
+    assert errors.shorten("a\x9b2J\x00b\r\nc ü\u2028") == "a b c ü"
 
 
 def test_long_words_are_cut_visibly() -> None:
     assert errors.shorten("x" * 2000) == "x" * (errors.WORDS_LIMIT - 1) + "…"
     assert errors.shorten("one two three", 8) == "one two…"
     assert len(errors.words(json.dumps({"message": "y " * 5000}))) <= errors.WORDS_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a\x1b[1;31mred\x1b[0m", "ared"),
+        ("a\x1b]0;title\x07b\x1b]8;;http://x\x1b\\c", "abc"),
+        ("a\x9d0;title\x9cb", "ab"),
+        ("a\x1bP1$r\x1b\\b\x1b(Bc\x1b7d\x1bMe", "abcde"),
+        ("never\x1b]ended", "neverended"),
+        ("never\x1b[31", "never31"),
+        ("gpj.\u202egnp\u2066.exe\u200f", "gpj.gnp.exe"),
+        ("tab\tand\nline", "tab\tand\nline"),
+    ],
+)
+def test_what_steers_the_terminal_is_taken_out_whole(text: str, expected: str) -> None:
+    assert errors.printable(text) == expected
+
+
+TOKEN = "tok/en+with signs-0123456789"
+
+
+@given(
+    before=st.integers(errors.WORDS_LIMIT - 60, errors.WORDS_LIMIT + 5),
+    spelt=st.sampled_from(sorted(forms(TOKEN))),
+    shape=st.sampled_from(["{}", '{{"message": "{}"}}', "<html><pre>{}</pre></html>"]),
+)
+def test_no_half_of_a_secret_stays_on_the_cut(before: int, spelt: str, shape: str) -> None:
+    hidden.add(TOKEN)
+    found = errors.words(shape.format("." * before + spelt + "x" * 2000))
+    assert len(found) <= errors.WORDS_LIMIT
+    assert set(found) <= set(".x*…")
+
+
+@pytest.mark.parametrize("between", ["\x1b[0m", "\u202e", "\x1b]0;x\x07"])
+def test_a_secret_is_masked_that_only_comes_about_by_the_cleaning(between: str) -> None:
+    hidden.add("pass-word-1")
+    assert errors.shorten(f"is pass-{between}word-1") == "is ***"
+
+
+@pytest.mark.parametrize(
+    "unit", [*"<>?&= \n\x1b\x9b\x9d", "<p>", "<message>", "<pre ", "</p>", "<h1><p>"]
+)
+@pytest.mark.parametrize("page", ["", "<html>", "<html><p>"])
+def test_words_take_linear_time(unit: str, page: str) -> None:
+    body = page + unit * (200_000 // len(unit))
+    begun = time.process_time()
+    errors.words(body)
+    assert time.process_time() - begun < 2  # quadratic: more than a minute
+
+
+def test_a_reason_in_preformatted_text_is_found() -> None:
+    body = "<html><title>Error</title><body><PRE class=x>No space\n left</pre><p>end</body></html>"
+    assert errors.words(body) == "Error; No space left"
 
 
 @pytest.mark.parametrize(
