@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ..core.address import require_address
 from ..core.errors import ToolchainError, invalid
 from ..core.plan import Plan
 from ..core.secret import Secret, secrets_of_url
@@ -149,6 +150,7 @@ def wanted(options: Mapping[str, Any]) -> Project:
 
 def _source(options: Mapping[str, Any], given: Mapping[str, Any]) -> Source:
     require_names(given, "url", "username")
+    require_address(given["url"], "in import_from.url")
     password = given.get("password")
     pace_of(options)
     return Source(

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..core.address import require_address
 from ..core.errors import invalid
 from ..core.plan import Plan
 from ..core.secret import clean_url, secrets_of_url
@@ -28,6 +29,7 @@ class ServerImportOperation:
         self._task, self._waits = task, params["wait"]
         for secret in secrets_of_url(params["source_url"]):
             task.hide(secret)
+        require_address(params["source_url"], "in source_url")
         shown = clean_url(params["source_url"])
         source = {
             "sourceURL": params["source_url"],

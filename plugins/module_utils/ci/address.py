@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote
 
 from ..core import wire
+from ..core.address import NOWHERE, origin, path_of, require_address
 from ..core.errors import invalid
+from ..core.secret import misplaced_user_info
 
 # Server fact: a branch is stored as a job under a name in which these characters are encoded once;
 # the address encodes that name again, so that feature/x is feature%252Fx there. A percent sign that
@@ -36,7 +38,8 @@ def job_of(given: object, base_url: str) -> Job:
     if isinstance(given, (list, tuple)):
         return _of_names([str(name) for name in given])
     text = str(given).strip()
-    if re.match(r"https?://", text, re.IGNORECASE):
+    start, end = misplaced_user_info(text)
+    if end > start or "://" in text:
         return _of_url(text, base_url)
     return _of_names(text.strip("/").split("/"))
 
@@ -55,9 +58,11 @@ def _of_names(names: list[str]) -> Job:
 
 def _of_url(url: str, base_url: str) -> Job:
     """The job at an address of the server; views are left out, encoded parts stay as they are."""
+    if origin(url) == NOWHERE:
+        require_address(url, "in job")
     if not _on_server(url, base_url):
         raise invalid(f"the URL in job is not on the CI server at {base_url}")
-    rest = urlsplit(url).path[len(urlsplit(base_url).path) :]
+    rest = path_of(url)[len(path_of(base_url)) :]
     parts = [part for part in rest.split("/") if part]
     segments: list[str] = []
     while parts:
@@ -73,16 +78,13 @@ def _of_url(url: str, base_url: str) -> Job:
 
 
 def _on_server(url: str, base_url: str) -> bool:
-    try:
-        same = wire.origin(url) == wire.origin(base_url)
-    except ValueError:
-        return False
-    return same and urlsplit(url).path.startswith(urlsplit(base_url).path.rstrip("/") + "/")
+    same = origin(url) == origin(base_url) != NOWHERE
+    return same and path_of(url).startswith(path_of(base_url).rstrip("/") + "/")
 
 
 def same_job(url: object, job: Job) -> bool:
     """Whether an address that the server shows (by whatever root it calls itself) is that job's."""
-    shown = unquote(urlsplit(str(url)).path).rstrip("/")
+    shown = unquote(path_of(str(url))).rstrip("/")
     return shown.endswith(f"/{unquote(job.path)}") and not _deeper(shown, job)
 
 

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
+from ..core.address import path_of, target
 from ..core.errors import ToolchainError, invalid
 from ..core.interrupts import interruptible
 from ..core.pace import Pace, TimeUp
 from ..core.plan import Plan, unchanged
 from ..core.task import Task
-from ..core.wire import REDIRECTS, Answer, target
+from ..core.wire import REDIRECTS, Answer
 from . import plugins
 from .client import object_of, objects, part, server_of
 from .stopping import is_lost
@@ -140,8 +140,8 @@ class Restart:
         location = answer.headers.get("Location")
         if answer.status not in REDIRECTS or location is None:
             return
-        path = urlsplit(target(answer.url, location)).path.rstrip("/")
-        if path not in ("", urlsplit(self._server.connection.url).path.rstrip("/")):
+        path = path_of(target(answer.url, location)).rstrip("/")
+        if path not in ("", path_of(self._server.connection.url).rstrip("/")):
             raise self._server.failure(answer)
 
     def _acted(self, pace: Pace) -> bool | None:

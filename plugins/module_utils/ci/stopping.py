@@ -8,11 +8,12 @@ later, so that only a look at it tells.
 
 from __future__ import annotations
 
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
+from ..core.address import path_of, target
 from ..core.errors import ToolchainError
 from ..core.transport import Transport
-from ..core.wire import REDIRECTS, Answer, target
+from ..core.wire import REDIRECTS, Answer
 
 METHODS = ("stop", "term", "kill")
 #: A proxy says that the server behind it did not answer: the request may have arrived.
@@ -36,7 +37,7 @@ def send(
         """A redirect that leads elsewhere (to a login page, out of a proxy) is not a yes."""
         location = answer.headers.get("Location")
         if answer.status in REDIRECTS and location is not None:
-            there = unquote(urlsplit(target(answer.url, location)).path).rstrip("/")
+            there = unquote(path_of(target(answer.url, location))).rstrip("/")
             if not there.endswith(f"/{unquote(build)}"):
                 raise server.failure(answer)
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Any
-from urllib.parse import urljoin, urlsplit
 
+from ..core.address import path_of, target
 from ..core.errors import ToolchainError
 from ..core.pace import Pace, TimeUp
 from ..core.secret import clean_url
@@ -119,7 +119,7 @@ class Trigger:
                 return partial(self._found_or, error, lambda: pace(_LOOKING), looks)
             raise self._refusal(error) from None
         location = answer.headers.get("Location", "")
-        item = _ITEM.search(urlsplit(location).path)
+        item = _ITEM.search(path_of(location))
         if item is not None:
             found = Triggered(int(item[1]), folded=answer.status in (302, 303))
             if not found.folded:
@@ -156,7 +156,7 @@ class Trigger:
         )
 
     def _refused(self, answer: Answer, location: str) -> ToolchainError:
-        if is_login_page(urljoin(answer.url, location)):
+        if is_login_page(target(answer.url, location)):
             raise self._refusal(self._server.failure(answer))
         return self._refusal(
             answer.error(

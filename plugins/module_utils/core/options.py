@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from ansible.module_utils.errors import AnsibleFallbackNotFound
 
+from .address import require_address
 from .errors import invalid
 from .ltoken import login_of_token_file
 from .secret import Secret, clean_url
@@ -211,20 +212,10 @@ def _address(service: str, url: Any) -> tuple[str, str | None, str | None]:
             f"no address of the {service} service: set the option url"
             f" or {environment_name(service, 'url')}"
         )
-    try:
-        if len(str(url).split()) != 1:
-            raise ValueError("there is a blank in it")
-        parts = urlsplit(str(url).strip())
-        host, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise invalid(
-            f"the address {clean_url(str(url))} of the {service} service cannot be read: {error}"
-        ) from None
-    if parts.scheme not in ("http", "https") or not host:
-        raise invalid(
-            f"the address {clean_url(str(url))} of the {service} service must begin with http://"
-            " or https:// and name a host"
-        )
+    given = str(url).strip()
+    require_address(given, f"of the {service} service")
+    parts = urlsplit(given)
+    host, port = parts.hostname or "", parts.port
     if parts.query or parts.fragment:
         raise invalid(
             f"the address {clean_url(str(url))} of the {service} service must not have a query"

@@ -8,9 +8,10 @@ CAPTCHA has been solved in a browser.
 
 from __future__ import annotations
 
-from .errors import ToolchainError
+from .address import origin
+from .errors import ToolchainError, shorten
 from .options import Connection
-from .wire import Answer, origin
+from .wire import Answer
 
 _REASON = "X-Seraph-LoginReason"
 _DENIED = "X-Authentication-Denied-Reason"
@@ -29,7 +30,7 @@ def require_login(answer: Answer, connection: Connection) -> None:
         raise _refused(
             answer,
             f"the server answered {answer.status} and refuses every login of this account"
-            f" ({denied.strip()}): log in once with a browser, then try again",
+            f" ({shorten(denied)}): log in once with a browser, then try again",
             denied,
         )
     sent = connection.has_credentials and at_home
@@ -46,7 +47,7 @@ def _seen(answer: Answer) -> str | None:
     """The header that shows that nobody is logged in."""
     reasons = {word.strip().upper() for word in answer.headers.get(_REASON, "").split(",")}
     if "OK" not in reasons and reasons & _REFUSED:
-        return f"{_REASON}: {answer.headers[_REASON]}"
+        return shorten(f"{_REASON}: {answer.headers[_REASON]}")
     for name in _USERS:
         if answer.headers.get(name, "").strip().lower() == "anonymous":
             return f"{name}: {answer.headers[name]}"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import errors
 from .accounting import Accounting
+from .address import NOWHERE, leads_elsewhere, origin, target
 from .auth import Anonymous, Crumb, Login, hide
 from .errors import ToolchainError, invalid
 from .failures import Failure, failure_of
@@ -28,9 +29,7 @@ from .wire import (
     back_off,
     encode,
     is_login_page,
-    origin,
     retry_after,
-    target,
 )
 
 if TYPE_CHECKING:
@@ -276,9 +275,8 @@ class Transport:
             response.close()
             there = target(url, location)
             keeps_body = request.body is None or response.status_code in _KEEPING_METHOD
-            downgrade = url.startswith("https:") and not there.startswith("https:")
-            elsewhere = origin(there) != origin(url) and not request.foreign_hosts
-            if is_login_page(there) or not keeps_body or downgrade or elsewhere:
+            far = leads_elsewhere(url, there, foreign_hosts=request.foreign_hosts)
+            if is_login_page(there) or not keeps_body or far:
                 raise self._redirect_error(request, response.status_code, there)
             url = there
         raise ToolchainError(
@@ -292,11 +290,9 @@ class Transport:
     def _exchange(self, request: Request, url: str, timeout: float) -> requests.Response:
         there = origin(url)
         at_home = there == self._home
-        if not at_home and not request.foreign_hosts:
-            raise ToolchainError(
-                "protocol",
-                f"{request.what}: {clean_url(url)} is not on the server at {self.connection.url}",
-            )
+        if there == NOWHERE or not (at_home or request.foreign_hosts):
+            wrong = f"is not an address on the server at {self.connection.url}"
+            raise ToolchainError("protocol", f"{request.what}: {clean_url(url)} {wrong}")
         headers = dict(request.headers)
         if self._crumb is not None and request.method == "POST":
             headers.update(self._crumb.headers())

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from typing import IO, Any, TypeAlias
-from urllib.parse import quote, urlencode, urljoin, urlsplit
+from urllib.parse import quote, urlencode
 
 from . import errors
 from .errors import ToolchainError, invalid
@@ -26,7 +26,6 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _FIRST_WAIT = 0.5  # seconds
 # A half, or a pair, of the escapes with which JSON may write what is beyond U+FFFF.
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
-_DEFAULT_PORTS = {"http": 80, "https": 443}
 _LOGIN_PAGE = re.compile(
     r"(commence)?(log|sign)[-_]?[io]n(\.(action|jsp|do|html?|php|aspx?))?", re.IGNORECASE
 )
@@ -157,23 +156,6 @@ def encode(query: Query) -> str:
             if one is not None:
                 pairs.append((name, str(one).lower() if isinstance(one, bool) else str(one)))
     return urlencode(pairs, quote_via=quote, safe="")
-
-
-def origin(url: str) -> tuple[str, str, int | None]:
-    """Scheme, host and port, with the default port made explicit; nothing of what is no address."""
-    try:
-        parts = urlsplit(url)
-        return parts.scheme, parts.hostname or "", parts.port or _DEFAULT_PORTS.get(parts.scheme)
-    except ValueError:
-        return "", "", None
-
-
-def target(url: str, location: str) -> str:
-    """The address that a C(Location) header in an answer of C(url) names."""
-    try:
-        return urljoin(url, location)
-    except ValueError:
-        return location
 
 
 def is_login_page(url: str) -> bool:

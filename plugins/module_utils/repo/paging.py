@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlsplit
 
+from ..core.address import is_fit
 from ..core.errors import ToolchainError
 from ..core.wire import Answer, unreadable
 from .client import Client, object_of
@@ -19,8 +20,9 @@ _MOST_PAGES = 10_000
 #: Empty pages in a row that are followed: one may hold what the login must not see, but there are
 #: servers that link on for ever.
 _MOST_EMPTY = 10
-_LINK = re.compile(r"<([^>]*)>([^<]*)")
+_LINK = re.compile(r"<([^<>]*)>([^<]*)")
 #: The relation may be quoted or not, and one of several.
+_LONGEST_PARAMETERS = 1000
 _NEXT = re.compile(r"""\brel\s*=\s*["']?(?:[^"';,]*\s)?next\b""", re.IGNORECASE)
 _Pairs = list[tuple[str, str]]
 
@@ -150,7 +152,7 @@ class NameList:
 
 def _next_query(answer: Answer) -> _Pairs | None:
     for target, parameters in _LINK.findall(answer.headers.get("Link") or ""):
-        if _NEXT.search(parameters):
+        if _NEXT.search(parameters[:_LONGEST_PARAMETERS]) and is_fit(target):
             try:
                 return parse_qsl(urlsplit(target).query) or None
             except ValueError:  # an address that is none

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
-from ..core import wire
+from ..core import address, wire
 from ..core.download import head_of
 from ..core.errors import ToolchainError, looks_like_html, shorten
 from ..core.secret import clean_url
@@ -52,8 +52,8 @@ class Attachment:
 
         Where the server tells no name, the last segment of the address has it (server fact).
         """
-        content = wire.target(f"{base}/", str(item["content"]))
-        last = unquote(urlsplit(content).path.rpartition("/")[2])
+        content = address.target(f"{base}/", str(item["content"]))
+        last = unquote(address.path_of(content).rpartition("/")[2])
         filename = str(item.get("filename") or last)
         size = str(item.get("size"))
         return cls(
@@ -134,18 +134,19 @@ class Source:
         Server fact: addresses begin as the server is configured, behind a proxy not as we know it;
         with the login the server gives its attachment under the address that we use, too.
         """
-        if wire.origin(attachment.content) == wire.origin(self._tracker.url):
+        if address.origin(attachment.content) == address.origin(self._tracker.url):
             return None
-        found = _OWN_PATH.search(urlsplit(attachment.content).path)
+        found = _OWN_PATH.search(address.path_of(attachment.content))
         return None if found is None else f"{self._tracker.url}/{found[1]}"
 
-    def _require_web_address(self, what: str, address: str) -> None:
-        secure = self._tracker.url.startswith("https:")
-        if not address.startswith("https:" if secure else ("http:", "https:")):
+    def _require_web_address(self, what: str, given: str) -> None:
+        there, secure = address.origin(given), self._tracker.url.startswith("https:")
+        if there == address.NOWHERE or (secure and there[0] != "https"):
             wanted = "https" if secure else "http or https"
             raise ToolchainError(
                 "protocol",
-                f"{what}: its address {clean_url(address)} does not begin with {wanted}",
+                f"{what}: its address {clean_url(given)} cannot be read, or does not begin with"
+                f" {wanted}",
             )
 
 

@@ -4,30 +4,29 @@
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core import errors
+from ..core.address import origin
 from ..core.download import download
 from ..core.errors import ToolchainError
 from ..core.seraph import require_login
 from ..core.task import Task
-from ..core.wire import Answer, Query, origin
+from ..core.wire import Answer, Query
 
 if TYPE_CHECKING:
     import requests
 
 Taken = TypeVar("Taken")
 
-_XML_MESSAGE = re.compile(r"<message>(.*?)</message>", re.DOTALL)
-
 
 def describe(answer: Answer) -> str:
     """The tracker's words; some of its errors are XML although JSON was asked for (server fact)."""
-    found = _XML_MESSAGE.search(answer.text)
-    if found is not None and answer.text.lstrip().startswith("<"):
-        return html.unescape(found[1])
+    _before, begin, rest = answer.text.partition("<message>")
+    message, end, _behind = rest.partition("</message>")
+    if begin and end and answer.text.lstrip().startswith("<"):
+        return html.unescape(message)
     return errors.words(answer.text)
 
 

@@ -3,19 +3,27 @@
 
 from __future__ import annotations
 
+import html
+import json
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote_plus
 
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.address import job_of
 from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.accounting import Accounting
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.address import (
+    require_address,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
     ToolchainError,
     invalid,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
 
 
 class Known:
@@ -64,6 +72,70 @@ def test_user_info_of_the_address_is_in_no_result(
     printed = capsys.readouterr().out
     assert module.params["url"] == "https://host/base"  # what ansible shows as invocation
     assert not any(word in printed for word in ("ann", "s@cret", "s%40cret"))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"url": "https://ann:PW-1/x@host"},
+        {"url": "ann:PW-1@host/x"},
+        {"url": "http:/ann:PW-1@host"},
+        {"url": "https://ann:PW-1#x@host", "wrong": 1},
+        {"url": "http://host", "job": "https://ann:PW-1/x@host/job/a"},
+        {"url": "http://host", "job": "ann:PW-1@host/job/a"},
+        {"url": "http://host", "import_from": {"url": "https://ann:PW-1?@host"}},
+        {"url": "http://host", "source_url": "ann:PW-1@host"},
+        {"url": "http://host", "any": "https://ann:PW-1@host/x", "wrong": 1},
+    ],
+)
+def test_what_stands_before_the_at_sign_is_in_no_result(
+    given: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    options: dict[str, Any] = {"job": {}, "source_url": {}, "any": {}}
+    options["import_from"] = {"type": "dict", "options": {"url": {}}}
+
+    def operation(task: Task) -> Known:
+        job_of(task.params["job"] or "job", task.connection.url)
+        for address in ((task.params["import_from"] or {}).get("url"), task.params["source_url"]):
+            if address is not None:
+                require_address(address, "in an option")
+        raise AssertionError("nobody refused the address")
+
+    with patch_module_args(given), pytest.raises(SystemExit):
+        host.run("ci", options, operation)
+    result = json.loads(capsys.readouterr().out)
+    assert "wrong" in given or result["error"]["kind"] == "invalid"
+    assert "wrong" in given or "percent-encode the password" in result["msg"]
+    assert "PW-1" not in json.dumps(result)
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_secrets_of_options_are_masked_in_every_spelling(
+    *, fails: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, told = 'pass/wörd "1', "told/by <server>"
+    spelt = [
+        spelling(secret)
+        for secret in (text, told)
+        for spelling in (str, quote_plus, html.escape, lambda one: json.dumps(one)[1:-1])
+    ]
+
+    def operation(task: Task) -> Known:
+        task.hide(told)
+        for each in spelt:
+            task.warn(f"warned of {each}\x1b[31m")
+        if fails:
+            raise ToolchainError(
+                "failed", f"said {' '.join(spelt)}", detail="x" * 3990 + told + "x" * 99
+            )
+        return Known(Plan({}, {}, result={"said": spelt}))
+
+    given = {"url": "http://host", "source_password": text}
+    with patch_module_args(given), pytest.raises(SystemExit):
+        host.run("ci", {"source_password": {"no_log": True}}, operation)
+    printed = capsys.readouterr().out
+    shown = json.dumps(json.loads(printed), ensure_ascii=False)
+    assert not [form for form in (*spelt, "told", "pass/w", "\x1b", "u001b") if form in shown]
 
 
 @pytest.mark.parametrize("predict", [True, False])

@@ -5,7 +5,9 @@ import errno
 import io
 import json
 import socket
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any
@@ -481,7 +483,69 @@ def test_circles_end() -> None:
     assert len(stub.seen) == 5
 
 
-@pytest.mark.parametrize("location", ["http://host:port/x", "http://[host/x", "mailto:a@b"])
+@pytest.mark.parametrize("foreign", [False, True])
+@pytest.mark.parametrize("before", ["\\@", "%5C@", "\t@", " @", "#@", "?@", "/@", ":80\\@", "@"])
+def test_a_credential_goes_to_its_own_origin_alone(before: str, *, foreign: bool) -> None:
+    """However an address puts two hosts together, the other one does not get the token."""
+    with Stub(answer=lambda seen: Reply(body="other")) as other:
+        there = other.url.removesuffix("/base")
+        with Stub(answer=lambda seen: Reply(body="home")) as home:
+            host = home.url.removeprefix("http://")
+            location = {"Location": f"{there}{before}{host}/y"}
+            home.replies = [Reply(302, headers=location)]
+            login = Header("Authorization", Secret("token-1"), "Bearer ")
+            transport = transport_to(home.url, login=login, retries=0)
+            with suppress(ToolchainError), transport.stream("reading", "x", foreign_hosts=foreign):
+                pass
+            direct = f"{there}{before}{host}/y"
+            with suppress(ToolchainError), transport.stream("reading", direct, foreign_hosts=True):
+                pass
+    assert not [seen for seen in other.seen if "Authorization" in seen.headers]
+    assert foreign or not other.seen[1:]
+
+
+def test_a_token_on_the_cut_of_a_long_answer_is_masked() -> None:
+    token = "token-abcdefghijklmnop"
+    for before in range(870, 905):
+        said = f"{'.' * before}{token} and more {'x' * 5000}"
+        with Stub(Reply(400, f"<html><pre>{said}</pre></html>" if before % 2 else said)) as stub:
+            login = Header("Authorization", Secret(token), "Bearer ")
+            connection = connection_to(stub.url, token=Secret(token))
+            transport = Transport(connection, login, read_only=False)
+            error = fails(transport.write, "creating", "POST", "x")
+        assert "token" not in f"{error} {error.detail}"
+
+
+def test_a_long_status_line_is_not_shown() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+
+        def answer() -> None:
+            connection, _address = server.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(b"HTTP/9.9 \x1b[31m" + b"x" * 30_000 + b"\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        error = fails(transport_to(f"http://127.0.0.1:{port}", retries=0).read, "reading", "x")
+        thread.join()
+    assert len(str(error)) < 1000
+    assert "\x1b" not in str(error)
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "http://host:port/x",
+        "http://[host/x",
+        "mailto:a@b",
+        "/\\other/x",
+        "/a b",
+        "/a\x0bb",
+        "/a\x85b",
+    ],
+)
 def test_a_redirect_to_no_address_is_said_so(location: str) -> None:
     with Stub(Reply(302, headers={"Location": location})) as stub:
         assert fails(transport_to(stub.url).read, "reading", "x").kind == "protocol"

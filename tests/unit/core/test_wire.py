@@ -77,22 +77,6 @@ def test_a_query_can_be_taken_apart_again(pairs: list[tuple[str, str]]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("http://Host/x", ("http", "host", 80)),
-        ("https://host:8443", ("https", "host", 8443)),
-        ("https://host", ("https", "host", 443)),
-        ("https://[::1]:1/", ("https", "::1", 1)),
-        ("mailto:x", ("mailto", "", None)),
-        ("http://host:port/x", ("", "", None)),
-        ("http://[host/x", ("", "", None)),
-    ],
-)
-def test_the_origin_of_an_address(url: str, expected: tuple[str, str, int | None]) -> None:
-    assert wire.origin(url) == expected
-
-
-@pytest.mark.parametrize(
     ("url", "is_login"),
     [
         ("http://h/login", True),
@@ -149,20 +133,6 @@ def test_retry_after(
 ) -> None:
     monkeypatch.setattr("time.time", lambda: NOW)
     assert wire.retry_after(value) == expected
-
-
-@pytest.mark.parametrize(
-    ("location", "expected"),
-    [
-        ("/x", "http://host/x"),
-        ("x?y", "http://host/a/x?y"),
-        ("//other/x", "http://other/x"),
-        ("https://other", "https://other"),
-        ("http://[other", "http://[other"),
-    ],
-)
-def test_the_address_that_a_location_names(location: str, expected: str) -> None:
-    assert wire.target("http://host/a/b", location) == expected
 
 
 def test_json_is_decoded() -> None:

@@ -507,6 +507,21 @@ def test_another_host_gets_no_credentials(servers: ExitStack, tmp_path: Path) ->
     assert all("Authorization" in seen.headers for seen in stub.seen)
 
 
+@pytest.mark.parametrize("sign", ["\\@", "\\\\@", "\t@", "#\\@"])
+def test_an_address_that_is_read_in_two_ways_is_not_asked(
+    servers: ExitStack, tmp_path: Path, sign: str
+) -> None:
+    other = servers.enter_context(Stub(answer=lambda seen: Reply(body=b"first\n")))
+    tracker = Tracker({"a.txt": b"first\n"})
+    stub = serve(servers, tracker)
+    home = stub.url.removeprefix("http://")
+    tracker.changes["501"] = {"content": f"{other.url.removesuffix('/base')}{sign}{home}/y"}
+    with pytest.raises(ToolchainError) as caught:
+        run(stub, tmp_path)()
+    assert caught.value.kind == "protocol"
+    assert other.seen == []
+
+
 def test_a_signed_address_is_not_shown(servers: ExitStack, tmp_path: Path) -> None:
     other = servers.enter_context(Stub(answer=lambda seen: Reply(403, "expired")))
     tracker = Tracker({"a.txt": b"first\n"})

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where addresses lead: to what the HTTP library connects to, whatever else may be read in them."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TypeAlias
+from urllib.parse import urljoin, urlsplit
+
+from .errors import invalid, printable
+from .secret import clean_url, misplaced_user_info
+
+#: Scheme, host and port.
+Origin: TypeAlias = "tuple[str, str, int | None]"
+
+#: The origin of what is no address of the web, or is read in two ways.
+NOWHERE: Origin = ("", "", None)
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+# No address has a backslash, a blank, a control character or a mark of writing direction: parsers
+# differ in where they end a host there.
+_UNFIT = re.compile(r"[\\\s\x00-\x20\x7f-\xa0\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]")
+_BASE = re.compile(r"https?://[^/?#]+", re.IGNORECASE)
+
+
+def is_fit(address: str) -> bool:
+    """Whether nothing in a text speaks against its being an address."""
+    return _UNFIT.search(address) is None
+
+
+def require_address(address: str, where: str) -> None:
+    """Raise C(invalid) unless C(address) can be read; where it belongs (C(of the ci service)) is
+    part of the message, a password in it is not.
+    """
+    shown = f"the address {printable(clean_url(address, whole=True))} {where}"
+    start, end = misplaced_user_info(address, whole=True)
+    if end > start:
+        raise invalid(
+            f"{shown} cannot be read: it must begin with http:// or https://, and before its last @"
+            " is something else than user:password; percent-encode the password (/ is %2F, # is"
+            " %23, ? is %3F, a blank %20, @ %40)"
+        )
+    if not is_fit(address):
+        raise invalid(
+            f"{shown} cannot be read: there is a blank, a backslash or a control character in it;"
+            " percent-encode what belongs to it (a blank is %20)"
+        )
+    if _BASE.match(address) is None:
+        raise invalid(f"{shown} must begin with http:// or https:// and name a host")
+    if origin(address) == NOWHERE:
+        raise invalid(f"{shown} cannot be read: correct its host or port")
+
+
+def origin(address: str) -> Origin:
+    """Scheme, host and port that a request to C(address) connects to, with the default port made
+    explicit; :data:`NOWHERE` where there is no such place.
+    """
+    base = _BASE.match(address) if is_fit(address) else None
+    return NOWHERE if base is None else _connected(base.group())
+
+
+@lru_cache(maxsize=256)
+def _connected(base: str) -> Origin:
+    """The origin of an address that has nothing but scheme, user info, host and port.
+
+    The library prepares an address first (encodes the host, drops a port 0). Some of its releases
+    then connect by their own parser, some by that of the standard library: both have to agree.
+    """
+    from requests import PreparedRequest
+    from requests.exceptions import RequestException
+    from urllib3.exceptions import HTTPError
+    from urllib3.util import parse_url
+
+    prepared = PreparedRequest()
+    try:
+        urlsplit(base)  # who looks for a proxy, or for user info, reads it unprepared
+        prepared.prepare_url(f"{base}/", None)
+        parts, theirs = urlsplit(prepared.url or ""), parse_url(prepared.url or "")
+        host, port = parts.hostname or "", parts.port
+    except (RequestException, HTTPError, ValueError):
+        return NOWHERE
+    same = (theirs.scheme, _bare(theirs.host), theirs.port) == (parts.scheme, _bare(host), port)
+    if not same or not host or parts.scheme not in DEFAULT_PORTS:
+        return NOWHERE
+    return parts.scheme, host, port or DEFAULT_PORTS[parts.scheme]
+
+
+def _bare(host: str | None) -> str:
+    """A host without the brackets of an IPv6 address."""
+    return (host or "").strip("[]").lower()
+
+
+def target(url: str, location: str) -> str:
+    """The address that a C(Location) header in an answer of C(url) names; as it is where that is
+    none.
+    """
+    if not is_fit(location):
+        return location
+    try:
+        return urljoin(url, location)
+    except ValueError:
+        return location
+
+
+def leads_elsewhere(here: str, there: str, *, foreign_hosts: bool) -> bool:
+    """Whether a redirect must not be followed: to no address, from https to http, or, unless
+    C(foreign_hosts), to another origin.
+    """
+    old, new = origin(here), origin(there)
+    downgrade = old[0] == "https" and new[0] != "https"
+    return new == NOWHERE or downgrade or (new != old and not foreign_hosts)
+
+
+def path_of(address: str) -> str:
+    """The path of an address, still encoded; empty for what is none."""
+    try:
+        return urlsplit(address).path if is_fit(address) else ""
+    except ValueError:
+        return ""

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""No text of a server takes more than linear time to read, in whatever room."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci import client as ci
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci import plain
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import wire
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo import paging, words
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import client as tracker
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import client as wiki
+
+SIZE = 200_000
+REQUEST = wire.Request("reading x", "GET", "http://host/x", reads=True)
+
+
+def _answer(text: str, header: str = "") -> wire.Answer:
+    return wire.Answer(500, {"Link": header}, text.encode(), REQUEST, REQUEST.url)
+
+
+def _plain(text: str) -> object:
+    return plain.read(f"x{text}x", "marker")
+
+
+def _link(text: str) -> object:
+    return paging._next_query(_answer("", text))
+
+
+READERS: list[Callable[[str], object]] = [
+    lambda text: tracker.describe(_answer(f"<{text}")),
+    lambda text: words.describe(_answer(text)),
+    lambda text: wiki.describe(_answer(text)),
+    lambda text: ci.describe(_answer(text)),
+    _plain,
+    _link,
+]
+UNITS = [
+    *("<", ">", "\n", " ", "a.", "a", "rel=", "<x>;rel=", "<x>;", "<message>", "<html><p>", "("),
+    *(
+        "available only in ",
+        "\n at a(",
+        "Result: ",
+        "Logging ID=",
+        "\x1b]",
+        "java.",
+        "Exception",
+        "?",
+    ),
+]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("reader", READERS)
+def test_a_long_text_is_read_in_linear_time(reader: Callable[[str], object], unit: str) -> None:
+    begun = time.process_time()
+    reader(unit * (SIZE // len(unit)))
+    assert time.process_time() - begun < 3, "quadratic: minutes"
+
+
+def test_the_words_in_xml_are_found() -> None:
+    assert tracker.describe(_answer("<status><message>a &amp; b</message></status>")) == "a & b"
+    assert words.describe(_answer("only: Available only in Artifactory Pro.")).startswith("this ed")
