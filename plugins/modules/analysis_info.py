@@ -200,7 +200,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "choices": list(info.PARTS),
         "default": ["version"],
     },
-    "project": {"type": "raw"},
+    "project": {"type": "raw", "values": "text"},
     "build": {"type": "str"},
     "feature": {"type": "str"},
     "search": {"type": "str"},

@@ -167,7 +167,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "view": {"type": "str"},
     "limit": {"type": "int"},
     "summary": {"type": "bool", "default": True},
-    "thresholds": {"type": "list", "elements": "dict", "options": THRESHOLD},
+    "thresholds": {"type": "list", "elements": "dict", "options": THRESHOLD, "empty": False},
     "max_offenders": {"type": "int", "default": 20},
 }
 

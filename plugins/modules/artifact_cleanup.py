@@ -187,7 +187,7 @@ RULE: dict[str, dict[str, Any]] = {
     "type": {"type": "str", "choices": ["file", "folder", "any"]},
     "depth": {"type": "int"},
     "created_before": {"type": "str"},
-    "properties": {"type": "dict"},
+    "properties": {"type": "dict", "values": "text"},
     "keep_last": {"type": "int"},
     "keep_last_by": {"type": "str", "choices": ["folder", "image"], "default": "folder"},
     "exclude": {"type": "list", "elements": "str"},

@@ -191,16 +191,16 @@ SOURCES = ("src", "content", "artifacts")
 ARTIFACT: dict[str, dict[str, Any]] = {
     "src": {"type": "path", "required": True},
     "path": {"type": "str", "default": ""},
-    "properties": {"type": "dict"},
+    "properties": {"type": "dict", "values": "text"},
 }
 OPTIONS: dict[str, dict[str, Any]] = {
     "repo": {"type": "str", "required": True},
     "path": {"type": "str", "default": ""},
     "src": {"type": "path"},
-    "content": {"type": "raw"},
+    "content": {"type": "raw", "values": "json", "empty": True},
     "artifacts": {"type": "list", "elements": "dict", "options": ARTIFACT},
     "explode": {"type": "bool", "default": False},
-    "properties": {"type": "dict"},
+    "properties": {"type": "dict", "values": "text"},
     "parallel": {"type": "int", "default": 4},
     "checksum_deploy": {"type": "bool"},
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},

@@ -114,8 +114,8 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.repo import ite
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "repo": {"type": "str", "required": True},
-    "path": {"type": "str", "required": True},
-    "properties": {"type": "dict", "required": True},
+    "path": {"type": "str", "required": True, "empty": True},
+    "properties": {"type": "dict", "required": True, "values": "text"},
     "recursive": {"type": "bool", "default": False},
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     "force": {"type": "bool", "default": False},

@@ -128,7 +128,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci import build
 from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
 
 OPTIONS: dict[str, dict[str, Any]] = {
-    "job": {"type": "raw", "required": True},
+    "job": {"type": "raw", "required": True, "values": "text"},
     "build": {"type": "str", "required": True},
     "method": {"type": "str", "choices": ["stop", "term", "kill"], "default": "stop"},
     "escalate": {"type": "bool", "default": False},

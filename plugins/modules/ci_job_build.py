@@ -33,7 +33,10 @@ options:
   parameters:
     description:
       - Parameters of the build. Those that are left out have the job's defaults.
-      - A list is sent as O(list_style) says. A boolean is sent as V(true) or V(false).
+      - A list is sent as O(list_style) says. A boolean is sent as V(true) or V(false). A number with a fraction is refused, as YAML
+        reads C(1.10) as C(1.1); put it into quotation marks.
+      - Values whose names say that they are secret (C(password), C(db_pwd), C(api_token), C(private_key)) are masked in all output,
+        very short ones only where the parameters are shown.
       - A parameter that the job does not have, a choice that is none of its choices, and parameters for a job that takes none are
         refused before a build is started.
       - File parameters cannot be given; a build without one is possible.
@@ -287,17 +290,18 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core import hos
 RESULTS = ["SUCCESS", "UNSTABLE", "FAILURE", "NOT_BUILT", "ABORTED"]
 STYLES = ["repeat", "comma"]
 TRIGGERS = ["always", "unless_successful"]
+PARAMETERS: dict[str, Any] = {"type": "dict", "values": "text", "private": True}
 BUILD: dict[str, dict[str, Any]] = {
-    "job": {"type": "raw", "required": True},
-    "parameters": {"type": "dict"},
+    "job": {"type": "raw", "required": True, "values": "text"},
+    "parameters": PARAMETERS,
     "list_style": {"type": "str", "choices": STYLES},
     "trigger": {"type": "str", "choices": TRIGGERS},
     "accept": {"type": "list", "elements": "str", "choices": RESULTS},
     "delay": {"type": "int"},
 }
 OPTIONS: dict[str, dict[str, Any]] = {
-    "job": {"type": "raw"},
-    "parameters": {"type": "dict"},
+    "job": {"type": "raw", "values": "text"},
+    "parameters": PARAMETERS,
     "builds": {"type": "list", "elements": "dict", "options": BUILD},
     "parallel": {"type": "int", "default": 4},
     "list_style": {"type": "str", "choices": STYLES, "default": "repeat"},

@@ -166,7 +166,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci import job_i
 from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
 
 OPTIONS: dict[str, dict[str, Any]] = {
-    "job": {"type": "raw", "required": True},
+    "job": {"type": "raw", "required": True, "values": "text"},
     "build": {"type": "str"},
     "tree": {"type": "str"},
     "depth": {"type": "int"},

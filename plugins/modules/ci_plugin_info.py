@@ -126,7 +126,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci import plugi
 from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
 
 OPTIONS: dict[str, dict[str, Any]] = {
-    "required": {"type": "raw"},
+    "required": {"type": "raw", "values": "text", "empty": True},
     "lock_file": {"type": "path"},
     "lock": {"type": "str", "choices": ["write", "check"]},
     **ssh.OPTIONS,

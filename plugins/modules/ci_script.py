@@ -55,7 +55,8 @@ options:
   arguments:
     description:
       - What the scripts find as C(args), with the types of JSON. It is handed over as data, so that nothing needs to be quoted.
-      - Values whose names say that they are secret (C(password), C(api_token)) are masked in all output.
+      - Values whose names say that they are secret (C(password), C(db_pwd), C(api_token), C(private_key)) are masked in all output,
+        very short ones only where the arguments are shown.
     type: dict
   changed_when_output:
     description:
@@ -160,7 +161,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "script": {"type": "str"},
     "src": {"type": "path"},
     "unless": {"type": "str"},
-    "arguments": {"type": "dict"},
+    "arguments": {"type": "dict", "values": "json", "private": True},
     "changed_when_output": {"type": "str"},
     "has_dry_run": {"type": "bool", "default": False},
     **ssh.OPTIONS,

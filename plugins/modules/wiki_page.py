@@ -319,20 +319,20 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import pag
 ATTACHMENT: dict[str, dict[str, Any]] = {
     "src": {"type": "path", "required": True},
     "name": {"type": "str"},
-    "comment": {"type": "str"},
+    "comment": {"type": "str", "empty": True},
 }
 PAGE: dict[str, dict[str, Any]] = {
     "page_id": {"type": "str"},
     "space": {"type": "str"},
     "title": {"type": "str"},
     "parent_id": {"type": "str"},
-    "body": {"type": "str"},
+    "body": {"type": "str", "empty": True},
     "src": {"type": "path"},
     "section": {"type": "str"},
     "compare": {"type": "str", "choices": ["normalized", "exact"]},
     "on_conflict": {"type": "str", "choices": ["fail", "retry"]},
     "expected_version": {"type": "int"},
-    "version_comment": {"type": "str"},
+    "version_comment": {"type": "str", "empty": True},
     "minor_edit": {"type": "bool"},
     "allow_orphaned_comments": {"type": "bool"},
     "labels": {"type": "list", "elements": "str"},

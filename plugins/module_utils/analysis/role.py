@@ -24,7 +24,7 @@ _TRANSITION = {"from": {"type": "str", "required": True}, "to": {"type": "str", 
 #: The options of C(analysis_role) without the connection.
 OPTIONS: dict[str, dict[str, Any]] = {
     "name": {"type": "str", "required": True},
-    "permissions": {"type": "dict"},
+    "permissions": {"type": "dict", "values": "json"},
     **{name: {"type": "bool"} for name in permissions.WRITTEN},
     _TRANSITIONS: {"type": "list", "elements": "dict", "options": _TRANSITION},
     "state": STATE,

@@ -32,7 +32,7 @@ from .steps import ResourceOperation
 OPTIONS: dict[str, dict[str, Any]] = {
     "project": {"type": "str", "required": True},
     "name": {"type": "str", "required": True},
-    "query": {"type": "str"},
+    "query": {"type": "str", "empty": True},
     "tags": {"type": "list", "elements": "str"},
     "recreate": {"type": "bool", "default": False},
     "state": STATE,

@@ -10,21 +10,29 @@ from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from .accounting import Accounting
 from .errors import ToolchainError, invalid, printable
+from .input_check import Options, checked, for_ansible
+from .option_secrets import OptionSecrets
 from .options import argument_spec, resolve
 from .plan import Operation
-from .secret import clean_url, hidden, secrets_in_addresses
+from .secret import hidden, secrets_in_addresses
 from .sessions import REQUESTS_MISSING
 from .task import Task
 
 
 class _Module(AnsibleModule):
-    """An AnsibleModule whose failures, those of its own argument check included, do not show user
-    info of an address, and that tells the system's log how it was called only at its end: which
-    parameters of a build are passwords is known to the server alone.
+    """An AnsibleModule that refuses slips before Ansible converts them, and that knows what is
+    secret before anything can fail. It tells the system's log how it was called only at its end:
+    which parameters of a build are passwords is known to the server alone.
     """
 
     params: dict[str, Any]
     _to_be_logged = False
+
+    def __init__(self, argument_spec: Options, **constraints: Any) -> None:
+        self._options = argument_spec
+        super().__init__(
+            argument_spec=for_ansible(argument_spec), supports_check_mode=True, **constraints
+        )
 
     def _load_params(self) -> None:
         """An option that is C(null) is one that is not given, in what goes together with what, too:
@@ -32,32 +40,36 @@ class _Module(AnsibleModule):
         """
         hidden.clear()  # of the task before in the same process
         super()._load_params()
-        self.params = {name: value for name, value in self.params.items() if value is not None}
+        internal = {name: self.params[name] for name in self.params if name.startswith("_ansible_")}
+        self.params = {name: self.params[name] for name in self.params if name not in internal}
+        self._hide_secrets()
+        try:
+            self.params = {**internal, **checked(self._options, self.params)}
+        except ToolchainError as error:
+            self.fail_json(**_refusal(error))
 
     def _log_invocation(self) -> None:
         self._to_be_logged = True
 
     def exit_json(self, **values: Any) -> NoReturn:
-        self.hide_secrets()
+        self.params = self._hide_secrets()
         self._log_now()
         super().exit_json(**values)
         raise AssertionError("exit_json does not come back")
 
     def fail_json(self, msg: str, **values: Any) -> NoReturn:
-        self.hide_secrets()
+        self.params = self._hide_secrets(failed=True)
         self._log_now()
         super().fail_json(msg, **values)
         raise AssertionError("fail_json does not come back")
 
-    def hide_secrets(self) -> None:
-        """Mask what is secret in the options, which are part of the result and of the system's log,
-        and whatever the task has found to be secret.
-        """
-        params = getattr(self, "params", {})
-        hidden.add(*self.no_log_values, *secrets_in_addresses("", params))
+    def _hide_secrets(self, *, failed: bool = False) -> dict[str, Any]:
+        """The options as result and system's log may show them."""
+        secrets = OptionSecrets(self._options, failed=failed)
+        shown = secrets.shown(self.params)
+        hidden.add(*secrets.found, *secrets_in_addresses("", self.params))
         self.no_log_values.update(hidden.forms)
-        if isinstance(params.get("url"), str):
-            params["url"] = clean_url(params["url"], whole=True)
+        return shown
 
     def _log_now(self) -> None:
         if self._to_be_logged:
@@ -66,7 +78,7 @@ class _Module(AnsibleModule):
 
 def run(
     service: str,
-    options: Mapping[str, Mapping[str, Any]],
+    options: Options,
     operation: Callable[[Task], Operation],
     **constraints: Any,
 ) -> None:
@@ -79,11 +91,11 @@ def run(
         takes them
     """
     spec = {**argument_spec(service), **options}
-    module = _Module(argument_spec=spec, supports_check_mode=True, **constraints)
+    module = _Module(spec, **constraints)
     if REQUESTS_MISSING is not None:
         error = invalid(missing_required_lib("requests"))
         module.fail_json(**_refusal(error), exception=REQUESTS_MISSING)
-    hidden.add(*module.no_log_values, *secrets_in_addresses("", module.params))
+    hidden.add(*module.no_log_values)
     try:
         connection = resolve(service, module.params.get)
     except ToolchainError as error:
@@ -99,12 +111,12 @@ def run(
 
 
 def run_locally(
-    options: Mapping[str, Mapping[str, Any]],
+    options: Options,
     operation: Callable[[Mapping[str, Any]], Operation],
     **constraints: Any,
 ) -> None:
     """Run a module that speaks to no server, in the same way as :func:`run`."""
-    module = _Module(argument_spec=dict(options), supports_check_mode=True, **constraints)
+    module = _Module(options, **constraints)
     try:
         values = _values(operation(module.params), module.check_mode, module._diff)
     except ToolchainError as error:

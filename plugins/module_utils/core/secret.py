@@ -28,6 +28,7 @@ _ADDRESS_OPTION = re.compile(r"(^|_)url$")
 _HEX_DIGITS = re.compile(r"(?<=%)[0-9A-Fa-f]{2}|(?<=\\u)[0-9A-Fa-f]{4}")
 # What is shorter in base64 than this may be a part of any other text.
 _SHORTEST_BASE64 = 8
+_SECRET_NAME = re.compile(r"passw|passphrase|pwd|secret|token|credential|key", re.IGNORECASE)
 
 
 class Secret:
@@ -54,6 +55,11 @@ class Secret:
 
     def __hash__(self) -> int:
         return hash(self._text)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether the name of a parameter or an argument says that its value is a secret."""
+    return _SECRET_NAME.search(name) is not None
 
 
 class Hidden:
