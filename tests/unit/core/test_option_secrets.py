@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What of the options is hidden: by its text wherever it shows, or where it stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.option_secrets import (
+    HIDDEN,
+    OptionSecrets,
+    maskable_secrets,
+)
+
+SPEC: dict[str, dict[str, Any]] = {
+    "url": {"type": "str"},
+    "password": {"type": "str", "no_log": True, "aliases": ["pw"]},
+    "arguments": {"type": "dict", "private": True},
+    "properties": {"type": "dict"},
+    "users": {
+        "type": "list",
+        "elements": "dict",
+        "options": {"name": {"type": "str"}, "password": {"type": "str", "no_log": True}},
+    },
+}
+
+
+def hidden(given: dict[str, Any], *, failed: bool = False) -> tuple[dict[str, Any], set[str]]:
+    secrets = OptionSecrets(SPEC, failed=failed)
+    return secrets.shown(given), secrets.found
+
+
+@pytest.mark.parametrize(
+    ("given", "shown", "found"),
+    [
+        ({"pw": "hunter"}, {"pw": HIDDEN}, {"hunter"}),
+        ({"password": ["hunter", {"a": 471147}]}, {"password": HIDDEN}, {"hunter", "471147"}),
+        ({"password": "x"}, {"password": HIDDEN}, set()),
+        ({"url": "https://ann:hunter@host/x"}, {"url": "https://host/x"}, {"hunter"}),
+        (
+            {"users": [{"name": "ann", "password": "hunter"}, "bob:geheim"]},
+            {"users": [{"name": "ann", "password": HIDDEN}, HIDDEN]},
+            {"hunter"},
+        ),
+        ({"users": "bob:geheim"}, {"users": HIDDEN}, set()),
+        ({"users": [{"pasword": "hunter"}]}, {"users": [{"pasword": HIDDEN}]}, set()),
+        ({"pasword": "hunter"}, {"pasword": HIDDEN}, set()),
+        ({"arguments": "db_pwd=hunter;b=c"}, {"arguments": HIDDEN}, set()),
+        (
+            {"arguments": {"db_pwd": "abc", "n": "d"}},
+            {"arguments": {"db_pwd": HIDDEN, "n": "d"}},
+            set(),
+        ),
+        ({"properties": {"issue.key": "REL-1"}}, {"properties": {"issue.key": "REL-1"}}, set()),
+    ],
+)
+def test_what_is_secret_is_hidden(given: Any, shown: Any, found: set[str]) -> None:
+    assert hidden(given) == (shown, found)
+
+
+def test_which_values_are_passwords_is_not_known_where_a_task_failed() -> None:
+    arguments = {"A": "x", "flag": True, "none": None, "list": ["y", {"z": 5}]}
+    shown, _found = hidden({"arguments": arguments}, failed=True)
+    assert shown["arguments"] == {
+        "A": HIDDEN,
+        "flag": True,
+        "none": None,
+        "list": [HIDDEN, {"z": HIDDEN}],
+    }
+
+
+def test_names_tell_of_secrets_at_any_depth() -> None:
+    arguments = {
+        "passwd": "abcd",
+        "size": "abcdefg",
+        "servers": [{"url": "https://x", "api_key": "key-of-x"}, {1: None}],
+        "tokens": ["token-one", "x"],
+        "credentials": {"user": "builder", "my_secret": "deep-down", "secret_pin": 987654},
+        "token_needed": True,
+        "token_said": "true",
+        "passphrase": "4711",
+    }
+    assert maskable_secrets(arguments) == ["abcd", "key-of-x", "token-one", "deep-down", "987654"]

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Slips of people against the argument specs of all modules: refused, or understood rightly.
+
+The specs are read from the modules, so that an option that is added is judged without being listed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.module_utils.testing import patch_module_args
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import host, options
+
+FOLDER = Path(__file__).parents[2] / "plugins" / "modules"
+MODULES = sorted(path.stem for path in FOLDER.glob("*.py"))
+TEXTS, NUMBERS = ("str", "path"), ("int", "float")
+PRIVATE = {"db_pwd": "canary-db", "host": "canary-host"}
+REFUSED = object()
+Spec = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Spot:
+    """An option, at whatever depth, and how the options around it hold it."""
+
+    path: tuple[str | int, ...]
+    option: Mapping[str, Any]
+    around: Spec
+
+    @property
+    def place(self) -> str:
+        words = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.path)
+        return "".join(words).removeprefix(".")
+
+
+def spots(spec: Spec, path: tuple[str | int, ...] = ()) -> Iterator[Spot]:
+    for name, option in spec.items():
+        here = (*path, name)
+        yield Spot(here, option, spec)
+        if option.get("options"):
+            entry = (*here, 0) if option["type"] == "list" else here
+            yield from spots(option["options"], entry)
+
+
+def sample(option: Mapping[str, Any]) -> Any:
+    """A value without a slip."""
+    kind = option.get("type", "str")
+    if kind == "list":
+        return [sample({**option, "type": option["elements"]})]
+    if option.get("choices"):
+        return option["choices"][0]
+    if option.get("options"):
+        return needed(option["options"])
+    samples = {"int": 1, "float": 1.5, "bool": True, "dict": {"a": "b"}}
+    return samples.get(kind, "word")
+
+
+def needed(spec: Spec) -> dict[str, Any]:
+    return {name: sample(option) for name, option in spec.items() if option.get("required")}
+
+
+def secrets(spec: Spec) -> dict[str, Any]:
+    """Something to hide in every option that may hold it."""
+    found: dict[str, Any] = {}
+    for name, option in spec.items():
+        if option.get("no_log"):
+            found[name] = f"canary-{name}"
+        elif option.get("private"):
+            found[name] = dict(PRIVATE)
+        elif option.get("options"):
+            inside = {**needed(option["options"]), **secrets(option["options"])}
+            found[name] = [inside] if option["type"] == "list" else inside
+        elif name == "url":
+            found[name] = "http://user:canary-url@host/base"
+    return found
+
+
+def arguments(spec: Spec, spot: Spot, value: Any) -> dict[str, Any]:
+    """Options without a slip, full of secrets, but for the value of one of them."""
+    given = {**needed(spec), **secrets(spec)}
+    holder: Any = given
+    inner = spec
+    for number, part in enumerate(spot.path[:-1]):
+        if isinstance(part, int):
+            holder = holder[part]
+            continue
+        option = inner[part]
+        inner = option["options"]
+        inside = {**needed(inner), **secrets(inner)}
+        holder[part] = [inside] if isinstance(spot.path[number + 1], int) else inside
+        holder = holder[part]
+    holder[spot.path[-1]] = value
+    return given
+
+
+def single(option: Mapping[str, Any], value: Any) -> Any:
+    """What one value has to become."""
+    kind = option.get("type", "str")
+    choices = option.get("choices")
+    if choices and kind != "list":
+        word = str(value).lower() if isinstance(value, bool) else value
+        return word if word in choices else REFUSED
+    if kind in TEXTS or (kind == "raw" and not isinstance(value, (list, dict))):
+        return text(option, value)
+    if kind in NUMBERS:
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        even = isinstance(value, float) and (kind == "float" or value.is_integer())
+        return value if whole or even else REFUSED
+    return value if kind == "bool" and isinstance(value, bool) else REFUSED
+
+
+def text(option: Mapping[str, Any], value: Any) -> Any:
+    if isinstance(value, str):
+        may = option.get("empty", option.get("default") == "")
+        return value if value.strip() or may else REFUSED
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return str(value) if whole else REFUSED
+
+
+def listed(option: Mapping[str, Any], value: Any) -> Any:
+    """What a list has to become of one value in place of it."""
+    if option["elements"] == "dict" or value == "" or isinstance(value, dict):
+        return REFUSED
+    entry = single({**option, "type": option["elements"], "empty": False}, value)
+    return REFUSED if entry is REFUSED else [entry]
+
+
+def slips(option: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
+    """Every slip for an option: what is written, and what it has to become."""
+    kind = option.get("type", "str")
+    for value in (1.1, 2.0, True, 7, "", " ", {"wrong": "b"}):
+        if kind == "list":
+            yield value, listed(option, value)
+        elif not (kind in ("dict", "raw") and isinstance(value, dict)):
+            yield value, REFUSED if kind == "dict" else single(option, value)
+    if kind == "list":
+        yield from _slips_of_lists(option)
+    elif kind == "dict":
+        yield from _slips_of_mappings(option)
+    elif kind != "raw":
+        yield ["a"], REFUSED
+    elif option["values"] == "text":
+        yield from (([1.1], REFUSED), ({"a": 1.1}, REFUSED), (["a", 7], ["a", "7"]))
+    else:
+        yield {"a": [1.1]}, {"a": [1.1]}
+
+
+def _slips_of_lists(option: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
+    yield [None], REFUSED
+    yield [["a"]], REFUSED
+    if option.get("empty") is False:
+        yield [], REFUSED
+    if option["elements"] == "dict":
+        entry = needed(option["options"])
+        yield from ((["a"], REFUSED), (["a=b"], REFUSED), (entry, REFUSED))
+        yield [entry, {**entry, "wrong": 1}], REFUSED
+    elif option["elements"] == "int":
+        yield from (("1, 2", [1, 2]), ([1.5], REFUSED), ([True], REFUSED))
+    else:
+        words = list(option.get("choices") or ("ab*", "c"))[:2]
+        yield from ((f" {words[0]} , {words[1]}", words), (f"{words[0]},,", REFUSED))
+        yield from (([words[0], " "], REFUSED), ([1.1], REFUSED), ([True], REFUSED))
+        yield f"['{words[0]}', '{words[1]}']", REFUSED
+        if not option.get("choices"):
+            yield ["a", 7], ["a", "7"]
+
+
+def _slips_of_mappings(option: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
+    yield from (("a=b;c=d", REFUSED), ("A=1&B=2", REFUSED), ("word", REFUSED), (["a"], REFUSED))
+    if option.get("options"):
+        yield {**needed(option["options"]), "wrong": 1}, REFUSED
+        return
+    yield "a=b, c=1.10", {"a": "b", "c": "1.10"}
+    if option["values"] == "text":
+        yield from (({"a": 1.1}, REFUSED), ({"a": ["b", 1.1]}, REFUSED), ('{"a": 1.1}', REFUSED))
+        yield from (({"a": {"b": "c"}}, REFUSED), ({"a": [["b"]]}, REFUSED))
+        yield {"a": True, "b": 7, "c": None}, {"a": "true", "b": "7", "c": None}
+    else:
+        yield {"a": 1.1, "b": True}, {"a": 1.1, "b": True}
+
+
+def options_of(name: str) -> Spec:
+    """The options of a module, without those of its connection."""
+    module = importlib.import_module(
+        f"ansible_collections.delivery.toolchain.plugins.modules.{name}"
+    )
+    own: Spec = module.OPTIONS
+    return own
+
+
+def judged(spec: Spec, spot: Spot, value: Any, right: Any, printed: Any) -> str | None:
+    """What is wrong with how a slip is taken, if anything."""
+    what = f"{spot.place}: {value!r}"
+    with patch_module_args(arguments(spec, spot, value)):
+        try:
+            params: Any = host._Module(spec).params
+        except SystemExit:
+            result = json.loads(printed().out)
+            if right is not REFUSED:
+                return f"{what} is refused: {result['msg']}"
+            return _ill_said(spot, result, what)
+    if right is REFUSED:
+        return f"{what} is taken"
+    for part in spot.path:
+        params = params[part]
+    return None if params == right else f"{what} is taken for {params!r}"
+
+
+def _ill_said(spot: Spot, result: Mapping[str, Any], what: str) -> str | None:
+    if "canary" in json.dumps(result):
+        return f"{what} shows a secret: {result}"
+    by_ansible = "error" not in result
+    if not by_ansible and (result["error"]["kind"] != "invalid" or spot.place not in result["msg"]):
+        return f"{what}: {result['msg']}"
+    return None if str(spot.path[-1]) in result["msg"] else f"{what}: {result['msg']}"
+
+
+def _wrong(spec: Spec, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    found = (
+        judged(spec, spot, value, right, capsys.readouterr)
+        for spot in spots(spec)
+        for value, right in slips(spot.option)
+    )
+    return [wrong for wrong in found if wrong is not None]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_slip_is_refused_or_understood(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _wrong(options_of(name), capsys) == []
+
+
+@pytest.mark.parametrize("service", options.SERVICES)
+def test_a_slip_in_a_connection_is_refused_or_understood(
+    service: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _wrong(options.argument_spec(service), capsys) == []
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_option_says_what_it_holds(name: str) -> None:
+    for spot in spots(options_of(name)):
+        open_ = spot.option.get("type") in ("dict", "raw") and not spot.option.get("options")
+        assert ("values" in spot.option) is open_, spot.place
+        assert spot.option.get("values", "text") in ("text", "json"), spot.place
