@@ -13,7 +13,9 @@ description:
   - "A dict holds fields and values: C(project), or a field with an operator behind it, as C(created >=) or C(status not in)."
   - "Operators are C(=) (where none is given), C(!=), C(<), C(<=), C(>), C(>=), C(~), C(!~), C(in), C(not in), C(is) and C(is not)."
   - A list as a value becomes C(in (...)), or C(not in (...)) with C(!=); null becomes C(is EMPTY), or C(is not EMPTY) with C(!=).
-  - Texts, dates and booleans are quoted, numbers are not. A dict with C(function) and C(arguments) becomes a call, as C(currentUser()).
+  - An empty query, and an empty part of one, is an error, as it would find everything.
+  - Texts, dates and booleans are quoted, whole numbers are not. A number with a fraction is an error, as YAML reads 1.10 as 1.1.
+    Give it in quotation marks. A dict with C(function) and C(arguments) becomes a call, as C(currentUser()).
   - The fields C(and), C(or) and C(not) hold clauses of their own.
   - A list holds dicts, dicts with C(field), C(operator) and C(value), and texts that are taken as they are.
 author: delivery.toolchain contributors (@delivery-toolchain)

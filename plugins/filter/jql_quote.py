@@ -16,7 +16,7 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 positional: _input
 options:
   _input:
-    description: A text, a number or a boolean.
+    description: A text, a whole number or a boolean.
     type: raw
     required: true
 seealso:
@@ -42,15 +42,20 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.input_check import (
+    Place,
+    text,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.jql import quote
+
+_VALUE = Place("the value to quote")
 
 
 def jql_quote(value: Any) -> str:
     """One value as a quoted string of a query."""
-    if not isinstance(value, (str, int, float)):
-        raise AnsibleFilterError(f"jql_quote takes one text, number or boolean, not {value!r}")
     try:
-        return quote(str(value).lower() if isinstance(value, bool) else str(value))
+        words = str(value).lower() if isinstance(value, bool) else text(value, _VALUE, empty=True)
+        return quote(words)
     except ToolchainError as error:
         raise AnsibleFilterError(f"jql_quote: {error.message}") from None
 

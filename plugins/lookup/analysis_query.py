@@ -66,7 +66,7 @@ class LookupModule(LookupBase):
         lookups.set_options(self, variables, kwargs)
         options = {name: self.get_option(name) for name in _OPTIONS}
         found: list[dict[str, Any]] = []
-        for term in self._flatten(terms):
-            params = {**options, "project": str(term)}
+        for term in lookups.texts(self, terms):
+            params = {**options, "project": term}
             found += lookups.ask("analysis", self.get_option, params, search.issues)
         return found

@@ -61,6 +61,6 @@ class LookupModule(LookupBase):
     ) -> list[dict[str, Any]]:
         lookups.set_options(self, variables, kwargs)
         found: list[dict[str, Any]] = []
-        for term in self._flatten(terms):
-            found += lookups.ask("repo", self.get_option, {"term": str(term)}, query.results)
+        for term in lookups.texts(self, terms):
+            found += lookups.ask("repo", self.get_option, {"term": term}, query.results)
         return found

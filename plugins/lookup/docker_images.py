@@ -56,7 +56,7 @@ class LookupModule(LookupBase):
         lookups.set_options(self, variables, kwargs)
         options = {"page_size": self.get_option("page_size")}
         found: list[dict[str, Any]] = []
-        for term in self._flatten(terms):
-            params = {**options, "repo": str(term)}
+        for term in lookups.texts(self, terms):
+            params = {**options, "repo": term}
             found += lookups.ask("repo", self.get_option, params, image_info.images)
         return found

@@ -59,7 +59,7 @@ class LookupModule(LookupBase):
         lookups.set_options(self, variables, kwargs)
         options = {name: self.get_option(name) for name in ("repo", "page_size")}
         found: list[str] = []
-        for term in self._flatten(terms):
-            params = {**options, "image": str(term)}
+        for term in lookups.texts(self, terms):
+            params = {**options, "image": term}
             found += lookups.ask("repo", self.get_option, params, image_info.tags)
         return found

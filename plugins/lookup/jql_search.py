@@ -67,13 +67,10 @@ class LookupModule(LookupBase):
     def run(
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
-        validate = kwargs.get("validate_query")
-        if isinstance(validate, bool):  # modules take it so, too
-            kwargs["validate_query"] = str(validate).lower()
         lookups.set_options(self, variables, kwargs)
         options = {name: self.get_option(name) for name in _OPTIONS}
         found: list[dict[str, Any]] = []
-        for term in self._flatten(terms):
-            params = {**options, "jql": str(term)}
+        for term in lookups.texts(self, terms):
+            params = {**options, "jql": term}
             found += lookups.ask("tracker", self.get_option, params, search.issues)
         return found

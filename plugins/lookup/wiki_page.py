@@ -61,7 +61,7 @@ class LookupModule(LookupBase):
         lookups.set_options(self, variables, kwargs)
         named = {name: self.get_option(name) for name in ("page_id", "space", "title")}
         by = "page_id" if named["space"] is None else "title"
-        pages = [{**named, by: str(term)} for term in self._flatten(terms)]
+        pages = [{**named, by: term} for term in lookups.texts(self, terms)]
         if not terms or named["page_id"] is not None or named["title"] is not None:
             pages.append(named)
         return [lookups.ask("wiki", self.get_option, page, info.page) for page in pages]

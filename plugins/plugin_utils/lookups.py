@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ansible.errors import AnsibleError
@@ -12,6 +12,7 @@ from ansible.module_utils.basic import missing_required_lib
 from ansible.plugins.lookup import LookupBase
 from ansible.utils.display import Display
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import input_check
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
     ToolchainError,
     printable,
@@ -30,9 +31,14 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.task impor
 def set_options(
     lookup: LookupBase, variables: Mapping[str, Any] | None, given: Mapping[str, Any]
 ) -> None:
-    """Read the options of a lookup. An empty variable of the environment is none, as for modules:
-    Ansible takes it for a value, and then the certificate of the server is not checked.
+    """Read the options of a lookup, after the same check for slips as those of modules. An empty
+    variable of the environment is none, as for modules: Ansible takes it for a value, and then the
+    certificate of the server is not checked.
     """
+    try:
+        given = input_check.checked(lookup.option_definitions, given)
+    except ToolchainError as error:
+        raise AnsibleError(error.message) from None
     empty = [
         name for name, value in os.environ.items() if name.startswith("TOOLCHAIN_") and not value
     ]
@@ -42,6 +48,14 @@ def set_options(
         lookup.set_options(var_options=variables, direct=given)
     finally:
         os.environ.update(dict.fromkeys(empty, ""))
+
+
+def texts(lookup: LookupBase, terms: Sequence[Any]) -> list[str]:
+    """The terms of a lookup that takes texts, or lists of them."""
+    try:
+        return input_check.texts(lookup._flatten(terms), input_check.Place("_terms"))
+    except ToolchainError as error:
+        raise AnsibleError(error.message) from None
 
 
 def ask(

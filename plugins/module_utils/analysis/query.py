@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ..core import input_check
 from ..core.errors import invalid
 
 #: What needs no quotation marks; the asterisk stands for any characters.
@@ -38,6 +39,8 @@ def build(clauses: Any) -> str:
     for keyword, value in clauses.items():
         if value is not None:
             terms += _terms(str(keyword), value)
+    if not terms:
+        raise invalid("the query has no keyword, which would find every issue: leave the query out")
     text = " ".join(terms)
     require_one_build(text)
     return text
@@ -118,11 +121,7 @@ def _terms(keyword: str, value: Any) -> list[str]:
 def _text_of(keyword: str, value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
-    if not isinstance(value, (str, int)):
-        raise invalid(
-            f"the value of {keyword} must be a text, a whole number or a list, not {value!r}"
-        )
-    return str(value)
+    return input_check.text(value, input_check.Place(keyword))
 
 
 def _quoted(keyword: str, text: str) -> str:

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..core.errors import invalid
+from ..core.input_check import Place
+from ..core.input_check import text as text_of
 from .jql import quote
 from .reserved import RESERVED_WORDS
 
@@ -39,6 +41,8 @@ def build(clauses: Any, *, join: str = "and", order_by: Any = None) -> str:
     if join not in _JOINS:
         raise invalid(f"clauses of a query are joined with 'and' or 'or', not with '{join}'")
     parts = _parts(clauses, join)
+    if not parts:
+        raise invalid("the query has no clause, which would find every issue: name what is sought")
     query = f" {join.upper()} ".join(parts)
     terms = order_by.split(",") if isinstance(order_by, str) else list(order_by or [])
     order = ", ".join(_order_term(term) for term in terms if str(term).strip())
@@ -50,22 +54,24 @@ def build(clauses: Any, *, join: str = "and", order_by: Any = None) -> str:
 def _parts(clauses: Any, join: str) -> list[str]:
     """Clauses that are joined, each one whole in itself."""
     if isinstance(clauses, str):
-        return [clauses] if clauses.strip() else []
+        return [text_of(clauses, Place("a clause of the query"))]
     if isinstance(clauses, Mapping):
         if "field" in clauses and set(clauses) <= _CLAUSE:
             return [_explicit(clauses)]
         return [_entry(str(key), value) for key, value in clauses.items()]
     if isinstance(clauses, Sequence):
-        return [text for one in clauses if (text := _element(one, join))]
+        return [_element(one, join) for one in clauses]
     raise invalid(f"clauses of a query are a dict, a list or a text, not {clauses!r}")
 
 
 def _element(clause: Any, join: str) -> str:
     """One element of a list; in brackets where it holds several clauses or unknown text."""
     parts = _parts(clause, "and")
-    text = " AND ".join(parts)
+    if not parts:
+        raise invalid("an entry of the query has no clause: leave it out, or name what is sought")
+    joined = " AND ".join(parts)
     bare = isinstance(clause, Mapping) and (len(parts) == 1 or join == "and")
-    return text if bare or not text else f"({text})"
+    return joined if bare else f"({joined})"
 
 
 def _explicit(clause: Mapping[str, Any]) -> str:
@@ -97,12 +103,12 @@ def _comparison(name: str, operator: str, value: Any) -> str:
         return f"{field} {'is not' if negated else 'is'} EMPTY"
     if isinstance(value, Sequence) and not isinstance(value, str):
         _allow(name, operator, "a list")
-        return _membership(field, list(value), negated)
+        return _membership(name, list(value), negated)
     if operator in ("in", "not in"):
-        return _membership(field, [value], negated)
+        return _membership(name, [value], negated)
     if operator in ("is", "is not"):
         operator = "!=" if negated else "="
-    return f"{field} {operator} {_value(value)}"
+    return f"{field} {operator} {_value(value, Place(name))}"
 
 
 def _allow(name: str, operator: str, what: str) -> None:
@@ -115,11 +121,14 @@ def _says_empty(operator: str, value: Any) -> bool:
     return operator in ("is", "is not") and is_word
 
 
-def _membership(field: str, values: list[Any], negated: bool) -> str:
+def _membership(name: str, values: list[Any], negated: bool) -> str:
     """One of several values; C(None) among them stands for an empty field."""
+    field = _field(name)
     if not values:
         raise invalid(f"the list of values for the field {field} is empty: nothing can match it")
-    named = [_value(value) for value in values if value is not None]
+    places = [Place(name).entry(number) for number in range(len(values))]
+    pairs = zip(values, places, strict=True)
+    named = [_value(value, place) for value, place in pairs if value is not None]
     empty = f"{field} {'is not' if negated else 'is'} EMPTY"
     if not named:
         return empty
@@ -129,24 +138,24 @@ def _membership(field: str, values: list[Any], negated: bool) -> str:
     return f"({text} {'AND' if negated else 'OR'} {empty})"
 
 
-def _value(value: Any) -> str:
+def _value(value: Any, place: Place) -> str:
     """A value as text of a query; a dict C(function), C(arguments) is a call."""
     if isinstance(value, bool):
         return quote(str(value).lower())
     if isinstance(value, (int, float)):
-        return str(value)
+        return text_of(value, place)
     if isinstance(value, datetime.datetime):
         return quote(value.strftime("%Y-%m-%d %H:%M"))
     if isinstance(value, datetime.date):
         return quote(value.isoformat())
     if isinstance(value, Mapping):
-        return _call(value)
+        return _call(value, place)
     if isinstance(value, str):
         return quote(value)
     raise invalid(f"{value!r} is not a value of a query")
 
 
-def _call(value: Mapping[str, Any]) -> str:
+def _call(value: Mapping[str, Any], place: Place) -> str:
     name = str(value.get("function", "")).removesuffix("()")
     if not set(value) <= {"function", "arguments"} or not _FUNCTION.fullmatch(name):
         raise invalid("a function of a query is a dict with 'function' and 'arguments'")
@@ -155,7 +164,7 @@ def _call(value: Mapping[str, Any]) -> str:
         arguments = []
     elif not isinstance(arguments, (list, tuple)):
         arguments = [arguments]
-    return f"{name}({', '.join(map(_value, arguments))})"
+    return f"{name}({', '.join(_value(each, place) for each in arguments)})"
 
 
 def _field(name: str) -> str:

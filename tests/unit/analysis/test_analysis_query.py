@@ -21,7 +21,6 @@ BUILDS = [{"id": 1, "name": "build_1"}, {"id": 12, "name": "My Build"}]
 @pytest.mark.parametrize(
     ("clauses", "text"),
     [
-        ({}, ""),
         ({"build": "build_1"}, "build:build_1"),
         ({"build": 12}, "build:12"),
         ({"build_exact": "build_1"}, "build:+build_1"),
@@ -55,8 +54,10 @@ def test_a_search_text_from_data(clauses: dict[str, Any], text: str) -> None:
         ({"state": " "}, "state is empty"),
         ({"state": []}, "list of state is empty"),
         ({"state": ["New", ""]}, "state is empty"),
-        ({"state": {"is": "New"}}, "must be a text"),
-        ({"state": 1.5}, "must be a text"),
+        ({}, "every issue"),
+        ({"state": None}, "every issue"),
+        ({"state": {"is": "New"}}, "state is a mapping: a text is wanted"),
+        ({"state": 1.5}, "state is the number 1.5"),
         ({"a b": "c"}, "no keyword"),
         ({"state:New owner": "c"}, "no keyword"),
         ({"owner": 'it\'s "me"'}, "both kinds of quotation marks"),

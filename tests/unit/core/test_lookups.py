@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from ansible.errors import AnsibleError
@@ -18,6 +18,8 @@ FOLDER = Path(__file__).parents[3] / "plugins" / "lookup"
 
 class Reading(LookupBase):
     """Takes down what Ansible would find."""
+
+    option_definitions: ClassVar = {"url": {"type": "str"}, "jql": {"type": "str"}}
 
     def set_options(
         self, task_keys: Any = None, var_options: Any = None, direct: Any = None
@@ -44,6 +46,25 @@ def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
         lookups.set_options(lookup, None, {"wrong": 1})
     assert os.environ["TOOLCHAIN_WIKI_VALIDATE_CERTS"] == ""
     assert os.environ["TOOLCHAIN_REPO_DIALECT"] == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [({"jql": 1.1}, "jql is the number 1.1"), ({"url": " "}, "url is empty")],
+)
+def test_a_slip_in_an_option_is_refused(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(AnsibleError, match=words):
+        lookups.set_options(Reading(), None, given)
+
+
+@pytest.mark.parametrize("terms", [[True], ["a", 1.1], ["a", [" "]], [{"a": "b"}]])
+def test_a_slip_in_a_term_is_refused(terms: list[Any]) -> None:
+    with pytest.raises(AnsibleError, match="_terms"):
+        lookups.texts(Reading(), terms)
+
+
+def test_terms_are_texts() -> None:
+    assert lookups.texts(Reading(), ["a", [7, "b"]]) == ["a", "7", "b"]
 
 
 def test_every_lookup_reads_its_options_so() -> None:
