@@ -22,30 +22,22 @@ _ANY_VERSION = ("", "latest", "experimental")
 Baseline: TypeAlias = "Mapping[str, str | None]"
 
 
-def of_option(required: Any) -> tuple[dict[str, str | None], list[str]]:
-    """A baseline as the option C(required) has it, and the names whose version came as a number.
-
-    A version without quotes is a number in YAML, which reads 1.10 as 1.1.
-    """
+def of_option(required: Any) -> dict[str, str | None]:
+    """A baseline as the option C(required) has it."""
     if isinstance(required, Mapping):
         pairs = list(required.items())
     elif isinstance(required, Sequence) and not isinstance(required, str):
         pairs = [_pair(entry) for entry in required]
     else:
         raise invalid("required is neither a list of name and version nor a dict of them")
-    wrong = [
-        name
-        for name, version in pairs
-        if isinstance(version, bool) or not isinstance(version, (str, int, float, type(None)))
-    ]
+    wrong = [name for name, version in pairs if not isinstance(version, (str, type(None)))]
     if wrong:
         raise invalid(f"required: the version of {', '.join(map(str, wrong))} is not a text")
-    numbers = [str(name) for name, version in pairs if isinstance(version, float)]
     found: dict[str, str | None] = {}
     for name, version in pairs:
         if found.setdefault(str(name), _wanted(version)) != _wanted(version):
             raise invalid(f"required: {name} is there twice, with different versions")
-    return found, numbers
+    return found
 
 
 def of_lock(text: str, file: str) -> dict[str, str | None]:
@@ -105,6 +97,6 @@ def _pair(entry: Any) -> tuple[Any, Any]:
     return entry["name"], entry.get("version")
 
 
-def _wanted(version: str | float | None) -> str | None:
-    text = "" if version is None else str(version).strip()
+def _wanted(version: str | None) -> str | None:
+    text = "" if version is None else version.strip()
     return None if text in _ANY_VERSION else text

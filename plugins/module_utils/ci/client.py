@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ..core import errors
@@ -12,38 +12,12 @@ from ..core.task import Task
 from ..core.transport import Transport
 from ..core.wire import Answer
 
-_SECRET_NAME = re.compile(r"passw|secret|token|credential|api_?key", re.IGNORECASE)
-_SHORTEST_SECRET = 6
 _LOGGING_ID = re.compile(r"Logging ID=([0-9A-Za-z-]+)")
 
 
 def server_of(task: Task) -> Transport:
     """The server of a task; writes carry the anti-forgery token."""
     return task.transport(describe=describe, crumbs=True)
-
-
-def hide_secrets(task: Task, values: Any) -> list[str]:
-    """Keep values out of all output whose names say that they are secret, at any depth; gives them.
-    What is shorter than a secret can be (C(true), a port) is left alone, as it would be masked in
-    every other text.
-    """
-    found = list(_secrets_in(values))
-    for secret in found:
-        task.hide(secret)
-    return found
-
-
-def _secrets_in(values: Any, named_so: bool = False) -> Iterator[str]:
-    if isinstance(values, Mapping):
-        for name, value in values.items():
-            yield from _secrets_in(value, _SECRET_NAME.search(str(name)) is not None)
-    elif isinstance(values, list):
-        for value in values:
-            yield from _secrets_in(value, named_so)
-    elif named_so and isinstance(values, (str, int, float)) and not isinstance(values, bool):
-        text = str(values)
-        if len(text) >= _SHORTEST_SECRET:
-            yield text
 
 
 def object_of(answer: Answer) -> Mapping[str, Any]:

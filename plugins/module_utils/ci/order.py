@@ -12,7 +12,6 @@ from ..core.task import Task
 from ..core.transport import Transport
 from . import builds, parameters, stopping
 from .address import build_path, job_of
-from .client import hide_secrets
 from .trigger import Claims, Trigger, Triggered
 from .waiting import Watch
 
@@ -58,7 +57,6 @@ class Order:
         self._task, self._server, self._params, self._paces = task, server, params, paces
         self._claims = Claims() if claims is None else claims
         self._search: Callable[[], Triggered] | None = None
-        hide_secrets(task, params["parameters"] or {})
         self.job = job_of(params["job"], task.connection.url)
         self.what = f"building the job '{self.job.name}'"
         self.wanted = parameters.Wanted()

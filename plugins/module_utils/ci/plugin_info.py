@@ -28,12 +28,7 @@ class PluginInfo:
         self._wanted: baseline.Baseline = {}
         self._locked: baseline.Baseline | None = None
         if params["required"] is not None:
-            self._wanted, numbers = baseline.of_option(params["required"])
-            if numbers:
-                task.warn(
-                    f"required: the version of {', '.join(numbers)} is a number, which reads 1.10"
-                    " as 1.1: put it into quotes"
-                )
+            self._wanted = baseline.of_option(params["required"])
         if self._file is not None and not self._writes:
             self._locked = baseline.of_lock(text_of(self._file, _LOCK_FILE), self._file)
             if params["required"] is not None:

@@ -15,7 +15,6 @@ from ..core.plan import Plan, unchanged
 from ..core.secret import hidden
 from ..core.task import Task
 from . import plain, wrapper
-from .client import hide_secrets
 from .script_console import Said, console_of
 
 _MACHINERY = re.compile(
@@ -37,7 +36,6 @@ class ScriptOperation:
         self._script = params["script"] if src is None else text_of(src, "the script")
         self._unless: str | None = params["unless"]
         self._arguments: Mapping[str, Any] = params["arguments"] or {}
-        hide_secrets(task, self._arguments)
         self._changed_when = _pattern(params["changed_when_output"])
         self._has_dry_run: bool = params["has_dry_run"]
         self._console, self._warn = console_of(task), task.warn

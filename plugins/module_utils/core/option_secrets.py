@@ -88,11 +88,6 @@ class OptionSecrets:
         return HIDDEN if single and (named_so or self._failed) else value
 
 
-def maskable_secrets(values: Any) -> list[str]:
-    """Values, at any depth, whose names say that they are secret."""
-    return list(filter(_can_be_masked, _secrets_by_name(values)))
-
-
 def _secrets_by_name(values: Any, named_so: bool = False) -> Iterator[str]:
     if isinstance(values, Mapping):
         for name, value in values.items():

@@ -403,14 +403,6 @@ def test_so_is_what_has_the_name_of_one_where_the_server_does_not_tell_types() -
     assert "geheim" not in str(played.lines)
 
 
-def test_what_has_the_name_of_a_secret_is_hidden_before_the_first_request() -> None:
-    with Stub(Reply(401)) as stub:
-        played = Played(stub, {"parameters": {"API_TOKEN": "abcdef", "PIN_TOKEN": "1", "A": "xyz"}})
-        with pytest.raises(ToolchainError):
-            played.run()
-    assert played.hidden == ["abcdef"]
-
-
 def test_the_log_of_the_system_gets_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
     logged: list[str] = []
     monkeypatch.setattr(AnsibleModule, "log", lambda self, text, **more: logged.append(text))

@@ -378,19 +378,3 @@ def test_what_was_printed_cannot_be_taken_for_the_end(printed: str, result: Any)
     assert ended.result == ("x" if result is None else result)
     assert wrapper.ended(text[:-3], "feedfacefeedface") is None
     assert wrapper.ended(text + "more\n", "feedfacefeedface") is None
-
-
-def test_arguments_with_the_name_of_a_secret_are_hidden_at_any_depth() -> None:
-    arguments = {
-        "password": "abcdef",
-        "size": "abcdefg",
-        "servers": [{"url": "https://x", "api_key": "key-of-x"}, {1: None}],
-        "tokens": ["token-one", "x"],
-        "credentials": {"user": "builder", "secret": "deep-down", "secret_pin": 987654},
-        "token_needed": True,
-    }
-    hidden: list[str] = []
-    connection = connection_to("https://ci.example", "ci")
-    params = {**DEFAULTS, "script": "", "arguments": arguments}
-    ScriptOperation(Task(params, connection, hidden.append, False, hide=hidden.append))
-    assert hidden == ["abcdef", "key-of-x", "token-one", "deep-down", "987654"]
