@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Slips that acted on another object, or showed a secret: refused in process and on their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.helpers import playbook
+
+#: Nothing listens there: what is sent ends in another kind of error.
+URL = "http://127.0.0.1:1/base"
+LOGIN = {"username": "canary-user", "password": "canary-password"}
+CI = {"url": URL, **LOGIN}
+ANALYSIS = {"url": URL, "username": "admin", "ltoken": "canary-ltoken"}
+TOKEN = {"url": URL, "token": "canary-token"}
+NUMBER = "the number 1.1: a text is wanted; YAML reads 1.10 as 1.1, put it into quotes"
+PASSWORD = {"name": "bob", "password": "canary-of-bob"}
+PARAMETERS = {"db_pwd": "canary-db", "passphrase": "pw1", "PRIVATE_KEY": "canary-key", "N": "can1"}
+#: Name to module, arguments, and how the message begins.
+SLIPS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "promotes another build": (
+        "build_promote",
+        {**TOKEN, "build_name": "agent", "build_number": 1.10, "status": "released"},
+        f"build_number is {NUMBER}",
+    ),
+    "deletes another build": (
+        "build_record",
+        {**TOKEN, "build_name": "agent", "build_numbers": [1.10]},
+        f"build_numbers[0] is {NUMBER}",
+    ),
+    "keeps another build": (
+        "build_retention",
+        {**TOKEN, "build_name": "agent", "count": 1, "keep": ["1.9", 1.10]},
+        f"keep[1] is {NUMBER}",
+    ),
+    "builds another version": (
+        "ci_job_build",
+        {**CI, "job": "release", "parameters": {**PARAMETERS, "VERSION": 1.10}},
+        f"parameters.VERSION is {NUMBER}",
+    ),
+    "builds another version among many": (
+        "ci_job_build",
+        {**CI, "builds": [{"job": "a"}, {"job": "b", "parameters": {"VERSION": ["1", 1.10]}}]},
+        f"builds[1].parameters.VERSION[1] is {NUMBER}",
+    ),
+    "a secret that is a number": (
+        "ci_job_build",
+        {**CI, "job": "release", "parameters": {"API_TOKEN": 47.11}},
+        "parameters.API_TOKEN is a number: a text is wanted",
+    ),
+    "writes another page": (
+        "wiki_page",
+        {**TOKEN, "space": "DOCS", "title": 1.10, "body": "<p/>"},
+        f"title is {NUMBER}",
+    ),
+    "makes another user": (
+        "analysis_user",
+        {**ANALYSIS, "name": 1.10, "password": "canary-of-bob"},
+        f"name is {NUMBER}",
+    ),
+    "sets another property": (
+        "artifact_properties",
+        {**TOKEN, "repo": "generic", "path": "a.txt", "properties": {"version": 1.10}},
+        f"properties.version is {NUMBER}",
+    ),
+    "texts for attachments": (
+        "wiki_page",
+        {**TOKEN, "page_id": "1002", "attachments": ["a.txt"]},
+        "attachments[0] is a text: a mapping of src, name, comment is wanted",
+    ),
+    "texts for users": (
+        "analysis_config",
+        {**ANALYSIS, "users": [PASSWORD, "alice:canary-of-alice"]},
+        "users[1] is a text: a mapping of name, password",
+    ),
+    "an empty text for thresholds": (
+        "analysis_issue_info",
+        {**ANALYSIS, "project": "toolchain", "thresholds": ""},
+        "thresholds is a text: a list of mappings is wanted",
+    ),
+    "no thresholds": (
+        "analysis_issue_info",
+        {**ANALYSIS, "project": "toolchain", "thresholds": []},
+        "thresholds is empty",
+    ),
+    "a wrong option beside parameters": (
+        "ci_job_build",
+        {**CI, "job": "release", "parameters": PARAMETERS, "delay": "soon"},
+        "delay is the text 'soon': a whole number is wanted",
+    ),
+    "an unknown option beside arguments": (
+        "ci_script",
+        {**CI, "script": "1", "arguments": PARAMETERS, "pasword": "canary-mistyped"},
+        "Unsupported parameters for",
+    ),
+    "a list of what is no list beside arguments": (
+        "ci_script",
+        {**CI, "script": ["1"], "arguments": PARAMETERS},
+        "script is a list: a text is wanted",
+    ),
+    "every issue": ("jql_search", {**TOKEN, "jql": " "}, "jql is empty"),
+}
+CANARIES = ("canary-password", "canary-ltoken", "canary-token", "canary-of", "canary-db", "pw1")
+CANARIES = (*CANARIES, "canary-key", "can1", "canary-mistyped", "47.11")
+#: What a lookup or a filter says of a slip.
+EXPRESSIONS: dict[str, tuple[str, str]] = {
+    "an empty query": ("{} | delivery.toolchain.jql", "every issue"),
+    "another version": ("{'fixVersion': 1.10} | delivery.toolchain.jql", f"fixVersion is {NUMBER}"),
+    "another value": ("1.10 | delivery.toolchain.jql_quote", f"the value to quote is {NUMBER}"),
+    "nothing to search": ("{} | delivery.toolchain.analysis_query", "every issue"),
+    "an empty term": ("query('delivery.toolchain.jql_search', ' ', url=url)", "_terms[0] is empty"),
+    "another page": (
+        "query('delivery.toolchain.wiki_page', space='DOCS', title=1.10, url=url)",
+        f"title is {NUMBER}",
+    ),
+    "another tag": (
+        "query('delivery.toolchain.docker_tags', 1.10, repo='docker', url=url)",
+        f"_terms[0] is {NUMBER}",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def slipped(tmp_path_factory: pytest.TempPathFactory) -> playbook.Run:
+    """Every slip in both ways of running a module, and as loudly as Ansible can be."""
+    tasks = [
+        playbook.task(module, arguments, f"{what}, {way}", vars={"toolchain_in_process": inside})
+        for what, (module, arguments, _words) in SLIPS.items()
+        for way, inside in (("inside", True), ("outside", False))
+    ]
+    for what, (expression, _words) in EXPRESSIONS.items():
+        shown = {"ansible.builtin.debug": {"msg": "{{ " + expression + " }}"}}
+        tasks.append({"name": what, **shown, "vars": {"url": URL}, "ignore_errors": True})
+    folder = tmp_path_factory.mktemp("slips")
+    return playbook.run(folder, [playbook.play(tasks)], arguments=["-vvvv"])
+
+
+@pytest.mark.parametrize("way", ["inside", "outside"])
+@pytest.mark.parametrize("what", SLIPS)
+def test_a_slip_is_refused_before_the_first_request(
+    slipped: playbook.Run, what: str, way: str
+) -> None:
+    event = slipped.event(f"{what}, {way}")
+    assert event.status == "failed"
+    assert event.result["msg"].startswith(SLIPS[what][2]), event.result["msg"]
+    if "error" in event.result:
+        assert event.result["error"]["kind"] == "invalid"
+        assert event.result["http"]["requests"] == 0
+
+
+@pytest.mark.parametrize("what", EXPRESSIONS)
+def test_a_slip_in_an_expression_is_refused(slipped: playbook.Run, what: str) -> None:
+    event = slipped.event(what)
+    assert event.status == "failed"
+    assert EXPRESSIONS[what][1] in event.result["msg"], event.result["msg"]
+
+
+def test_no_secret_shows_whoever_refuses(slipped: playbook.Run) -> None:
+    results = [event.result for event in slipped.events if ", " in event.task]
+    assert len(results) == 2 * len(SLIPS)
+    assert all("module_args" in result["invocation"] for result in results)
+    shown = str(results)
+    assert [canary for canary in CANARIES if canary in shown] == []
