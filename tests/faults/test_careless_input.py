@@ -102,8 +102,10 @@ SLIPS: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "every issue": ("jql_search", {**TOKEN, "jql": " "}, "jql is empty"),
 }
-CANARIES = ("canary-password", "canary-ltoken", "canary-token", "canary-of", "canary-db", "pw1")
-CANARIES = (*CANARIES, "canary-key", "can1", "canary-mistyped", "47.11")
+CANARIES = (
+    *("canary-password", "canary-ltoken", "canary-token", "canary-of", "canary-mistyped"),
+    *("canary-db", "pw1", "canary-key", "can1", "47.11"),
+)
 #: What a lookup or a filter says of a slip.
 EXPRESSIONS: dict[str, tuple[str, str]] = {
     "an empty query": ("{} | delivery.toolchain.jql", "every issue"),

@@ -10,7 +10,6 @@ import pytest
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.option_secrets import (
     HIDDEN,
     OptionSecrets,
-    maskable_secrets,
 )
 
 SPEC: dict[str, dict[str, Any]] = {
@@ -81,4 +80,6 @@ def test_names_tell_of_secrets_at_any_depth() -> None:
         "token_said": "true",
         "passphrase": "4711",
     }
-    assert maskable_secrets(arguments) == ["abcd", "key-of-x", "token-one", "deep-down", "987654"]
+    secrets = OptionSecrets({"arguments": {"type": "dict", "private": True}})
+    secrets.shown({"arguments": arguments})
+    assert secrets.found == {"abcd", "key-of-x", "token-one", "deep-down", "987654"}
