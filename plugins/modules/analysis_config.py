@@ -252,6 +252,7 @@ options:
       - A list that the server may have cut, or groups whose members it does not show, are not purged against; the task fails
         before it writes.
       - What another list refers to is not purged; the task fails before it writes.
+      - A kind of which no entry is to be there is not purged; O(allow_empty) allows it, else the task fails before it reads.
       - Defect types come with the server, and none is deleted.
     type: list
     elements: str
@@ -262,6 +263,10 @@ options:
       - Patterns of names that are never deleted, with C(*) and C(?). Upper and lower case differ.
       - A pattern is held against the name of an object as RV(plan) spells it, against its own name in its project, and
         for an assignment against the role and the account.
+      - What holds something that is protected stays, too, with a warning that names both; as a project with such a module,
+        view or build, or a role, an account or a project with such an assignment.
+      - A pattern that fits nothing is warned of. A name without wildcards that nothing has fails the task before it writes
+        where something would be deleted.
     type: list
     elements: str
     default: []
@@ -269,6 +274,18 @@ options:
     description: Most objects that may be deleted. Where more would be, the task fails before it writes anything.
     type: int
     default: 10
+  allow_empty:
+    description: Kinds of which all objects may be deleted, as O(purge) names them and no entry of their list is to be there.
+    type: list
+    elements: str
+    choices: [defect_types, groups, modules, projects, role_assignments, roles, users, views]
+    default: []
+  force:
+    description:
+      - Whether the account of the task, the roles that it holds, and what gives them to it may be removed where an entry says so.
+      - O(purge) never deletes them.
+    type: bool
+    default: false
   parallel:
     description: Most requests at once.
     type: int

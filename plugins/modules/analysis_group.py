@@ -13,6 +13,8 @@ description:
   - Creates, changes or deletes a group of users. A group that is as wanted costs one request.
   - After a change the group is read back; members that the server did not keep fail the task.
   - A group that the server marks as read-only cannot be changed or deleted; the task fails before it writes.
+  - A group by which the account of the task holds a role is not deleted, and keeps that account, unless O(force=true). To
+    find out, a task that would do so reads the roles of the account.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
@@ -35,6 +37,10 @@ options:
     type: str
     choices: [present, absent]
     default: present
+  force:
+    description: Whether the group may be deleted, or lose the account of the task, where it gives that account a role.
+    type: bool
+    default: false
 seealso:
   - module: delivery.toolchain.analysis_user
   - module: delivery.toolchain.analysis_role_assignment
@@ -89,10 +95,10 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import group
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import group, resource
 from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
 
-OPTIONS = group.OPTIONS
+OPTIONS = {**group.OPTIONS, **resource.FORCE}
 
 
 def main() -> None:

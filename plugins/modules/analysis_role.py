@@ -14,6 +14,7 @@ description:
   - What is not given is not managed. An existing role that is as wanted costs one request.
   - After a change the role is read back; a field that the server did not keep fails the task by its name.
   - A role that the server marks as read-only cannot be changed or deleted; the task fails before it writes.
+  - A role that the account of the task holds is not deleted without O(force).
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
@@ -63,6 +64,10 @@ options:
     type: str
     choices: [present, absent]
     default: present
+  force:
+    description: Whether a role that the account of the task holds may be deleted.
+    type: bool
+    default: false
 notes:
   - A server that does not show the permissions of its roles gives nothing to compare with. They are then written when the
     role is created or together with another change, and a warning says so.
@@ -135,10 +140,10 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import role
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import resource, role
 from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
 
-OPTIONS = role.OPTIONS
+OPTIONS = {**role.OPTIONS, **resource.FORCE}
 
 
 def main() -> None:

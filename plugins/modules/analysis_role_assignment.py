@@ -13,6 +13,7 @@ description:
   - Gives a role to a user or a group, everywhere or in one project, or takes it away.
   - An assignment that is as wanted costs one request, one in a project two.
   - After a change the assignments are read back.
+  - A role that the account of the task holds, itself or by a group, is not taken away without O(force).
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
@@ -39,6 +40,10 @@ options:
     type: str
     choices: [present, absent]
     default: present
+  force:
+    description: Whether the account of the task may lose a role that it holds itself or by a group.
+    type: bool
+    default: false
 seealso:
   - module: delivery.toolchain.analysis_role
   - module: delivery.toolchain.analysis_user
@@ -94,10 +99,13 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import role_assignment
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import (
+    resource,
+    role_assignment,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
 
-OPTIONS = role_assignment.OPTIONS
+OPTIONS = {**role_assignment.OPTIONS, **resource.FORCE}
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ description:
   - After a change the users are read back.
   - A user that the server marks as read-only (as one of a directory service) cannot be deleted; the task fails before it
     writes.
+  - The account of the task itself is not deleted without O(force).
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
@@ -33,6 +34,10 @@ options:
     type: str
     choices: [present, absent]
     default: present
+  force:
+    description: Whether the account of the task itself may be deleted.
+    type: bool
+    default: false
 seealso:
   - module: delivery.toolchain.analysis_group
   - module: delivery.toolchain.analysis_role_assignment
@@ -75,10 +80,10 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import user
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import resource, user
 from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
 
-OPTIONS = user.OPTIONS
+OPTIONS = {**user.OPTIONS, **resource.FORCE}
 
 
 def main() -> None:

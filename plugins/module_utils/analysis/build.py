@@ -7,7 +7,7 @@ project, too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ from ..core.plan import Plan, without_none
 from ..core.task import Task
 from .answers import Record, named
 from .client import Call
-from .resource import STATE, Objects, Renameable, require_names, target_name
+from .resource import STATE, Objects, Renameable, State, require_names, target_name
 from .steps import ResourceOperation
 
 #: The options of C(analysis_build) without the connection.
@@ -41,14 +41,7 @@ class Build(Renameable):
         return Call("builds", {"project": self.project})
 
     def objects(self, records: Sequence[Record]) -> Objects:
-        """Builds by their names, with C(id), C(date) (epoch milliseconds) and C(keepit)."""
-        return {
-            record["name"]: {
-                "project": self.project,
-                **without_none(record, ("name", "id", "date", "keepit")),
-            }
-            for record in named(records)
-        }
+        return objects(records, self.project)
 
     def call(self, plan: Plan) -> Call:
         if plan.action == "delete":
@@ -65,12 +58,24 @@ class BuildOperation(ResourceOperation):
     """The task of C(analysis_build)."""
 
     def __init__(self, task: Task) -> None:
-        super().__init__(task, _wanted(task.params))
+        super().__init__(task, wanted(task.params))
 
 
-def _wanted(options: Mapping[str, Any]) -> Build:
+def wanted(options: Mapping[str, Any]) -> Build:
+    """The build that the options of C(analysis_build) ask for."""
     require_names(options, "project")
     project, name = options["project"], options["name"]
     title = f"the build '{name}' of the project '{project}'"
     desired = {"project": project, "name": target_name(options, title)}
     return Build(title, None if options.get("state") == "absent" else desired, name, project)
+
+
+def objects(records: Sequence[Record], project: str) -> dict[Hashable, State]:
+    """Builds by their names, with C(id), C(date) (epoch milliseconds) and C(keepit)."""
+    return {
+        record["name"]: {
+            "project": project,
+            **without_none(record, ("name", "id", "date", "keepit")),
+        }
+        for record in named(records)
+    }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core import errors
 from ..core.errors import Kind, ToolchainError
+from ..core.secret import clean_url
 from ..core.task import Task
 from ..core.wire import Answer, Request, unreadable
 from . import answers
@@ -135,6 +136,7 @@ class Client:
 
     def __init__(self, task: Task, *, connections: int = 1) -> None:
         self._transport = task.transport(connections=connections)
+        self._address = clean_url(self._transport.url(_PATH))
         self._retries = int(task.connection.settings["retries"])
         #: Tells a waiting user what goes on.
         self.progress = task.progress
@@ -169,6 +171,15 @@ class Client:
             self._left_out.add(call.action)
             return records
         return self._exchange(what, call, with_optional=False)
+
+    def require_service(self) -> None:
+        """C(not_found) where no code analysis server answers: before something is called absent
+        because an answer was empty, as any server's may be.
+        """
+        if not self.ask("asking for the version", Call("version")):
+            raise ToolchainError(
+                "not_found", f"no code analysis server answers at {self._address}: check url"
+            )
 
     def stream(self, what: str, call: Call, take: Callable[[Iterator[Record]], Taken]) -> Taken:
         """Send an action that reads, and have its records taken, each as soon as its line is there.

@@ -19,7 +19,7 @@ from .config_plan import Guard, Item, Planner
 from .desired import desired, names, project_of
 from .kinds import KINDS, Catalogue, Kind
 from .project import hide_secrets
-from .resource import Reference, Resource, State
+from .resource import FORCE, Reference, Resource, State
 from .role_assignment import RoleAssignment
 from .steps import carry_out
 
@@ -36,6 +36,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
     "protect": {"type": "list", "elements": "str", "default": []},
     "max_deletions": {"type": "int", "default": 10},
+    "allow_empty": {
+        "type": "list",
+        "elements": "str",
+        "choices": sorted(kind.option for kind in KINDS),
+        "default": [],
+    },
+    **FORCE,
     "parallel": {"type": "int", "default": 4},
 }
 
@@ -54,7 +61,8 @@ class ConfigOperation:
         hide_secrets(task, wanted.projects)
         catalogue = self._catalogue(renamed=wanted.renamed)
         exact = [each.option for each in KINDS if each.made and each.option in options["purge"]]
-        guard = Guard(exact, options["protect"], options["max_deletions"])
+        wanted.refuse_empty(set(options["purge"]) - set(options["allow_empty"]))
+        guard = Guard(exact, options["protect"], options["max_deletions"], options["force"])
         self._planner = Planner(wanted, catalogue, guard, task.connection.username)
         self._moving = {
             each.target
@@ -71,6 +79,8 @@ class ConfigOperation:
         except ToolchainError as error:
             error.result = result
             raise
+        for warning in self._planner.warnings:
+            self._task.warn(warning)
         for (option, name), number in sorted(self._planner.unseen.items()):
             self._task.warn(
                 f"The server does not show {name} of {number} {option.replace('_', ' ')}: whether"

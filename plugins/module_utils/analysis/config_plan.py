@@ -12,7 +12,9 @@ from ..core.errors import ToolchainError, invalid
 from ..core.plan import Change
 from .desired import Desired, names, project_of
 from .kinds import KINDS, PROJECTS, ROLE_ASSIGNMENTS, Catalogue, Kind
-from .removals import Own, matches, surplus
+from .own import Own
+from .protection import Protection
+from .removals import own_in, surplus
 from .resource import Objects, Resource, State, compare, hidden, refuse_impossible
 from .role_assignment import RoleAssignment
 from .steps import Step
@@ -66,11 +68,15 @@ def _shown(change: Change) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Guard:
-    """What limits deletions: the kinds that are to be exact, patterns, how many there may be."""
+    """What limits deletions: the kinds that are to be exact, patterns, how many there may be.
+
+    :param force: what belongs to the account of the task may be removed where an entry says so
+    """
 
     purge: Collection[str]
     protect: Collection[str]
     max_deletions: int
+    force: bool
 
 
 @dataclass
@@ -88,20 +94,26 @@ class Planner:
     unchanged: int = 0
     #: Kind and field that the server does not show, with the number of objects.
     unseen: Counter[tuple[str, str]] = field(default_factory=Counter)
+    warnings: list[str] = field(default_factory=list)
+    _protection: Protection = field(init=False)
     _projects: Mapping[str, str] = field(default_factory=dict)
     _pending: frozenset[str] = frozenset()
     _found: set[int] = field(default_factory=set)
 
+    def __post_init__(self) -> None:
+        self._protection = Protection(self.guard.protect, self.catalogue)
+
     def plan(self) -> list[Item]:
         """The objects that differ, in the order in which they can be written."""
         self._load()
-        own = Own(self.account, self.catalogue)
+        own = own_in(self.catalogue, self.account)
         for kind, resource in self.desired:
             self._compare(kind, resource, own)
         for kind in self.desired.lists:
             if kind.option in self.guard.purge:
                 for resource in self._surplus(kind, own):
                     self._compare(kind, resource, own)
+        self._check_protection()
         made = [item for item in self.items if item.step.plan.action != "delete"]
         deleted = [item for item in self.items if item.step.plan.action == "delete"]
         self.items = [*made, *sorted(deleted, key=lambda item: -KINDS.index(item.kind))]
@@ -141,8 +153,15 @@ class Planner:
 
     def _surplus(self, kind: Kind, own: Own) -> list[Resource]:
         """What is to be deleted; C(invalid) where one list lacks what another one needs."""
-        places, protect = self._places(kind), self.guard.protect
-        found = surplus(kind, places, self.catalogue, self._found, protect=protect, own=own)
+
+        def keeps(kind: Kind, state: State) -> bool:
+            return (
+                self._protection.covers(kind, state)
+                or own.includes(kind.option, state, doubtful=True)
+                or self._holds_protected(kind, state)
+            )
+
+        found = surplus(kind, self._places(kind), self.catalogue, self._found, keeps=keeps)
         needed = self.desired.needed
         for resource in found:
             for reference in names(kind, resource) & needed.keys():
@@ -162,6 +181,7 @@ class Planner:
         plan = compare(resource, current)
         self.unseen.update((kind.option, name) for name in hidden(resource, current))
         if not plan.changed:
+            self._note_unknown_project(kind, resource)
             self.unchanged += 1
             return
         if pending and not kind.made:
@@ -172,21 +192,54 @@ class Planner:
                     "not_found", f"{resource.title}: there is no project '{project}'"
                 )
             refuse_impossible(resource, plan)
-        if plan.action == "delete" and current is not None:
-            self._refuse_removal(kind, resource, current, own)
+        if not self.guard.force:
+            own.refuse(kind.option, resource.title, plan)
+        if plan.action == "delete" and self._stays(kind, resource, plan.before):
+            self.unchanged += 1
+            return
         self.items.append(Item(kind, Step(resource, plan), pending))
+
+    def _note_unknown_project(self, kind: Kind, resource: Resource) -> None:
+        """What is to be absent in a project that is not there, unless that is to be so, too."""
+        project = project_of(resource)
+        gone = {each.name for each in self.desired.projects if each.desired is None}
+        if kind.in_project and project not in {*self._projects, *self._pending, *gone}:
+            self.warnings.append(f"{resource.title} is absent: there is no project '{project}'.")
 
     def _objects(self, kind: Kind, resource: Resource) -> Objects:
         place = project_of(resource) if kind.in_project else None
         there = place is None or place in self._projects
         return self.catalogue.listed(kind, place).objects if there else {}
 
-    def _refuse_removal(self, kind: Kind, resource: Resource, current: State, own: Own) -> None:
-        if matches(kind, current, self.guard.protect):
+    def _stays(self, kind: Kind, resource: Resource, current: State) -> bool:
+        """Whether an object stays for what it holds; C(invalid) where it is protected itself."""
+        if self._protection.covers(kind, current):
             raise invalid(f"deleting {resource.title}: protect says that it stays")
-        if own.includes(kind, current):
-            raise ToolchainError(
-                "permission",
-                f"deleting {resource.title}: the account of this task and what it holds is never"
-                " removed",
+        return self._holds_protected(kind, current)
+
+    def _holds_protected(self, kind: Kind, state: State) -> bool:
+        inner = self._protection.inside(kind, state)
+        if inner is not None:
+            noun = kind.makes.noun.replace("_", " ")
+            self.warnings.append(
+                f"The {noun} '{kind.name_of(state)}' stays, as {inner} is protected and would go"
+                " with it."
             )
+        return inner is not None
+
+    def _check_protection(self) -> None:
+        """Warn of patterns that fit nothing; C(not_found) for names, where something goes."""
+        deletes = any(item.step.plan.action == "delete" for item in self.items)
+        if not self.guard.protect or not (deletes or self.guard.purge):
+            return
+        kinds = self.desired.lists
+        unused = self._protection.unused(
+            (kind, place) for kind in kinds for place in self._places(kind)
+        )
+        if deletes:
+            inside = [project_of(resource) for kind, resource in self.desired if kind.in_project]
+            named = [*inside, *(each.name for each in self.desired.projects)]
+            unused = self._protection.require_names([name for name in named if name is not None])
+        self.warnings += [
+            f"protect: '{each}' fits nothing that this task reads." for each in unused
+        ]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,15 @@ class Desired:
         """What objects that are to be there refer to, each with one of those that do."""
         there = [resource for _kind, resource in self if resource.desired is not None]
         return {reference: resource for resource in there for reference in resource.needs}
+
+    def refuse_empty(self, purge: Collection[str]) -> None:
+        """C(invalid) for a kind that is to be exact, and of which no entry is to be there."""
+        for kind, resources in self.lists.items():
+            if kind.option in purge and all(each.desired is None for each in resources):
+                raise invalid(
+                    f"purge: no entry of {kind.option} is to be there, so that all of them would be"
+                    f" deleted: allow_empty: [{kind.option}] allows it"
+                )
 
     def places(self, kind: Kind, *, exact: bool) -> list[str | None]:
         """Where objects of a kind are to be looked at: in the projects that its list names, and

@@ -13,18 +13,18 @@ from typing import Any, ClassVar
 
 from ..core.plan import Change, Comparison, Plan, unordered
 from ..core.task import Task
-from .answers import Record, entries, flag, named, texts
+from .answers import Record
 from .client import Call
+from .memberships import group_listing, groups
+from .own import GuardedOperation
 from .resource import (
     STATE,
     Objects,
     Reference,
     Resource,
-    State,
     require_names,
     without_escapes,
 )
-from .steps import ResourceOperation
 
 #: The options of C(analysis_group) without the connection.
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -49,7 +49,7 @@ class Group(Resource):
 
     @property
     def listing(self) -> Call:
-        return listing({"search": self.name})
+        return group_listing({"search": self.name})
 
     @property
     def needs(self) -> frozenset[Reference]:
@@ -57,7 +57,7 @@ class Group(Resource):
         return frozenset(("users", name) for name in users)
 
     def objects(self, records: Sequence[Record]) -> Objects:
-        return objects(records)
+        return groups(records)
 
     def call(self, plan: Plan) -> Call:
         if plan.action == "delete":
@@ -79,8 +79,10 @@ class Group(Resource):
         return (replace(left, changes=(Change("users", left.before["users"], ""),)),)
 
 
-class GroupOperation(ResourceOperation):
+class GroupOperation(GuardedOperation):
     """The task of C(analysis_group)."""
+
+    option = "groups"
 
     def __init__(self, task: Task) -> None:
         super().__init__(task, wanted(task.params))
@@ -93,35 +95,3 @@ def wanted(options: Mapping[str, Any]) -> Group:
     desired = {"name": name, "users": options.get("users")}
     absent = options.get("state") == "absent"
     return Group(f"the group '{name}'", None if absent else desired, name)
-
-
-def listing(parameters: Mapping[str, Any]) -> Call:
-    """The read of groups with their members."""
-    return Call("groups", parameters, {"list_users": True})
-
-
-def objects(records: Sequence[Record]) -> dict[Hashable, State]:
-    """Groups by their names.
-
-    Servers leave out lists without entries: where one group shows its members, those that do not
-    have none; where no group does, the server does not tell.
-    """
-    shown = any("users" in record for record in records)
-    return {record["name"]: _state_of(record, shown) for record in named(records)}
-
-
-def _state_of(record: Record, with_users: bool) -> dict[str, Any]:
-    state: dict[str, Any] = {"name": record["name"]}
-    if with_users:
-        state["users"] = _members(record)
-    if "readonly" in record:
-        state["readonly"] = flag(record["readonly"])
-    return state
-
-
-def _members(record: Record) -> list[str]:
-    """The names of the members; whether they are names or records is not documented."""
-    found = record.get("users")
-    if isinstance(found, list) and any(isinstance(each, dict) for each in found):
-        return [each["name"] for each in named(entries(record, "users"))]
-    return texts(record, "users")

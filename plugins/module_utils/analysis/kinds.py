@@ -17,7 +17,18 @@ from typing import Any, TypeAlias
 from ..core.errors import ToolchainError
 from ..core.plan import without_none
 from ..core.pool import spread
-from . import defect_type, group, module, project, role, role_assignment, user, view
+from . import (
+    build,
+    defect_type,
+    group,
+    memberships,
+    module,
+    project,
+    role,
+    role_assignment,
+    user,
+    view,
+)
 from .answers import Record
 from .client import Call, Client
 from .resource import Objects, Resource, State
@@ -82,8 +93,8 @@ GROUPS = Kind(
     group.Group,
     group.OPTIONS,
     group.wanted,
-    lambda inside: group.listing({"limit": LIMIT}),
-    lambda records, inside, ids: group.objects(records),
+    lambda inside: memberships.group_listing({"limit": LIMIT}),
+    lambda records, inside, ids: memberships.groups(records),
     limited=True,
 )
 PROJECTS = Kind(
@@ -108,7 +119,7 @@ ROLE_ASSIGNMENTS = Kind(
     role_assignment.OPTIONS,
     role_assignment.wanted,
     lambda inside: Call("role_assignments"),
-    lambda records, inside, ids: role_assignment.objects(records, ids),
+    lambda records, inside, ids: memberships.assignments(records, ids),
     name=("name", "account", "project"),
 )
 MODULES = Kind(
@@ -139,6 +150,18 @@ DEFECT_TYPES = Kind(
     lambda inside: Call("defect_types", {"project": inside}),
     lambda records, inside, ids: defect_type.objects(records, inside),
     name=("project", "code"),
+    in_project=True,
+    made=False,
+)
+#: What an analysis makes: no list of a configuration has it.
+BUILDS = Kind(
+    "builds",
+    build.Build,
+    build.OPTIONS,
+    build.wanted,
+    lambda inside: Call("builds", {"project": inside}),
+    lambda records, inside, ids: build.objects(records, inside),
+    name=("project", "name"),
     in_project=True,
     made=False,
 )
@@ -179,7 +202,7 @@ class Catalogue:
         """The projects of the server."""
         if self._ids is None:
             records = self._client.ask("reading the projects", Call("projects"))
-            self._ids = role_assignment.ids_of(records)
+            self._ids = memberships.ids_of(records)
         return self._ids
 
     def known(self) -> Ids:

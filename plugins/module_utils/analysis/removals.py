@@ -3,67 +3,24 @@
 
 from __future__ import annotations
 
-import fnmatch
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 from ..core.errors import ToolchainError
-from .kinds import GROUPS, ROLE_ASSIGNMENTS, ROLES, USERS, Catalogue, Kind
+from .kinds import GROUPS, ROLE_ASSIGNMENTS, Catalogue, Kind
+from .own import Own
 from .resource import Resource, State
 from .role_assignment import RoleAssignment
 
 
-def matches(kind: Kind, state: State, patterns: Collection[str]) -> bool:
-    """Whether a pattern fits the name of an object in plans, or its own name in its project; of an
-    assignment, the role or the account.
-    """
-    parts = [str(state[part]) for part in kind.name if part != "project"]
-    texts = [kind.name_of(state), *parts]
-    return any(fnmatch.fnmatchcase(text, pattern) for text in texts for pattern in patterns)
+def own_in(catalogue: Catalogue, account: str | None) -> Own:
+    """What belongs to the account, of what a whole configuration reads anyway."""
 
+    def listed(kind: Kind) -> Iterable[State]:
+        catalogue.load([(GROUPS, None), (ROLE_ASSIGNMENTS, None)])
+        return catalogue.listed(kind).objects.values()
 
-class Own:
-    """The account of the task and what gives it its rights: nothing of it is ever removed.
-
-    What it holds is read when somebody asks, as few tasks remove anything. Its name counts in upper
-    and lower case, as it does for the directory that many servers ask.
-    """
-
-    def __init__(self, account: str | None, catalogue: Catalogue) -> None:
-        self._account, self._catalogue = (account or "").casefold(), catalogue
-        self._held: frozenset[tuple[str, Hashable]] | None = None
-
-    def includes(self, kind: Kind, state: State) -> bool:
-        """Whether an object is the account, a role that it holds, an assignment that gives it one,
-        or a group through which it holds one.
-        """
-        if self._account == "" or kind not in (USERS, GROUPS, ROLES, ROLE_ASSIGNMENTS):
-            return False
-        if kind is USERS:
-            return self._is(state["name"])
-        if self._held is None:
-            self._held = frozenset(self._holdings())
-        key = tuple(state.values()) if kind is ROLE_ASSIGNMENTS else state["name"]
-        return (kind.option, key) in self._held
-
-    def _is(self, name: str) -> bool:
-        return name.casefold() == self._account
-
-    def _holdings(self) -> Iterator[tuple[str, Hashable]]:
-        self._catalogue.load([(GROUPS, None), (ROLE_ASSIGNMENTS, None)])
-        groups = {
-            state["name"]
-            for state in self._catalogue.listed(GROUPS).objects.values()
-            # Where a server does not show the members, any group may be the one.
-            if "users" not in state or any(map(self._is, state["users"]))
-        }
-        for key, state in self._catalogue.listed(ROLE_ASSIGNMENTS).objects.items():
-            account = state["account"]
-            if account in groups if state["group"] else self._is(account):
-                yield ROLE_ASSIGNMENTS.option, key
-                yield ROLES.option, state["name"]
-                if state["group"]:
-                    yield GROUPS.option, account
+    return Own(account, lambda: listed(GROUPS), lambda: listed(ROLE_ASSIGNMENTS))
 
 
 def surplus(
@@ -72,13 +29,13 @@ def surplus(
     catalogue: Catalogue,
     wanted: Collection[int],
     *,
-    protect: Collection[str],
-    own: Own,
+    keeps: Callable[[Kind, State], bool],
 ) -> list[Resource]:
     """The objects of a kind that nobody asks for, as absent.
 
     :param places: the projects to look into, C(None) for a kind that is in none
     :param wanted: identities of the states that entries have found
+    :param keeps: whether an object stays whatever the lists say
     """
     found: list[Resource] = []
     for place in places:
@@ -86,10 +43,7 @@ def surplus(
         removable = [
             state
             for state in listed.objects.values()
-            if id(state) not in wanted
-            and not state.get("readonly")
-            and not matches(kind, state, protect)
-            and not own.includes(kind, state)
+            if id(state) not in wanted and not state.get("readonly") and not keeps(kind, state)
         ]
         if removable and listed.doubt is not None:
             raise ToolchainError("rejected", f"purging {kind.option}: {listed.doubt}")

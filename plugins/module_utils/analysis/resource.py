@@ -22,6 +22,8 @@ Reference: TypeAlias = tuple[str, str]
 
 DOING = {"create": "creating", "update": "updating", "delete": "deleting"}
 STATE: dict[str, Any] = {"type": "str", "choices": ["present", "absent"], "default": "present"}
+#: The option of modules that may remove what the task itself works with.
+FORCE: dict[str, dict[str, Any]] = {"force": {"type": "bool", "default": False}}
 
 
 @dataclass(frozen=True)
@@ -187,3 +189,16 @@ def refuse_impossible(resource: Resource, found: Plan) -> None:
             f"{DOING[found.action]} {resource.title}: it is read-only on the server",
         )
     resource.call(found)
+
+
+def is_account(name: str, account: str | None) -> bool:
+    """Whether a name is that of the account of the task, in upper or lower case."""
+    return name.casefold() == (account or "").casefold()
+
+
+def refusal(doing: str) -> ToolchainError:
+    """C(invalid): what is to be removed is what the task works with."""
+    return invalid(
+        f"{doing}: the account of this task, or what gives it its rights, would be lost;"
+        " force: true allows it"
+    )

@@ -16,8 +16,8 @@ from ..core.task import Task
 from . import permissions
 from .answers import Record, entries, flag, named
 from .client import Call
+from .own import GuardedOperation
 from .resource import STATE, Objects, Resource, State, require_names
-from .steps import ResourceOperation
 
 _TRANSITIONS = "allowed_status_transitions"
 _TRANSITION = {"from": {"type": "str", "required": True}, "to": {"type": "str", "required": True}}
@@ -93,8 +93,10 @@ class Role(Resource):
             )
 
 
-class RoleOperation(ResourceOperation):
+class RoleOperation(GuardedOperation):
     """The task of C(analysis_role)."""
+
+    option = "roles"
 
     def __init__(self, task: Task) -> None:
         super().__init__(task, wanted(task.params))

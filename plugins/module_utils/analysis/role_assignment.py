@@ -14,10 +14,11 @@ from typing import Any, ClassVar
 from ..core.errors import ToolchainError
 from ..core.plan import Plan
 from ..core.task import Task
-from .answers import Record, entries, flag, named
+from .answers import Record
 from .client import Call
-from .resource import STATE, Objects, Reference, Resource, State, require_names
-from .steps import ResourceOperation
+from .memberships import assignments, ids_of
+from .own import GuardedOperation
+from .resource import STATE, Objects, Reference, Resource, require_names
 
 #: The options of C(analysis_role_assignment) without the connection.
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -61,7 +62,7 @@ class RoleAssignment(Resource):
         return frozenset({("roles", self.name), (kind, self.account), *inside})
 
     def objects(self, records: Sequence[Record]) -> Objects:
-        return objects(records, self.ids)
+        return assignments(records, self.ids)
 
     def call(self, plan: Plan) -> Call:
         missing = self.project is not None and self.project not in self.ids
@@ -78,8 +79,10 @@ class RoleAssignment(Resource):
         return Call("update_role_assignment", parameters)
 
 
-class RoleAssignmentOperation(ResourceOperation):
+class RoleAssignmentOperation(GuardedOperation):
     """The task of C(analysis_role_assignment)."""
+
+    option = "role_assignments"
 
     def __init__(self, task: Task) -> None:
         self._assignment = wanted(task.params)
@@ -104,35 +107,3 @@ def wanted(options: Mapping[str, Any]) -> RoleAssignment:
     desired = {"name": name, "account": account, "project": project, "group": group}
     absent = options.get("state") == "absent"
     return RoleAssignment(title, None if absent else desired, name, account, project, group)
-
-
-def ids_of(records: Sequence[Record]) -> dict[str, str]:
-    """Name to id of the projects that these records are; the name itself where there is no id."""
-    return {each["name"]: _id_of(each) for each in named(records)}
-
-
-def _id_of(project: Record) -> str:
-    """The id, which real servers show, else the name."""
-    return str(project["name"] if project.get("id") in (None, "") else project["id"])
-
-
-def objects(records: Sequence[Record], ids: Mapping[str, str]) -> dict[Hashable, State]:
-    """Assignments by role, account, project (C(None) for all projects) and whether it is a group.
-
-    A project whose name is not known is shown by its id.
-    """
-    names = {project_id: name for name, project_id in ids.items()}
-    found: dict[Hashable, State] = {}
-    for record in named(records):
-        for entry in named(entries(record, "assignments")):
-            project_id = entry.get("projectId")
-            state: dict[str, Any] = {
-                "name": record["name"],
-                "account": entry["name"],
-                "project": None
-                if project_id in (None, "")
-                else names.get(str(project_id), str(project_id)),
-                "group": flag(entry.get("group")),
-            }
-            found[tuple(state.values())] = state
-    return found

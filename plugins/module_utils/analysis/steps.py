@@ -160,12 +160,14 @@ class ResourceOperation:
 
     def __init__(self, task: Task, resource: Resource) -> None:
         self._task, self._resource = task, resource
-        self._client = Client(task)
+        self._client, self._shown = Client(task), False
 
     def plan(self) -> Plan:
         current = self._read(self._resource)
         found = compare(self._resource, current)
         refuse_impossible(self._resource, found)
+        if self._resource.desired is None and not self._shown:
+            self._client.require_service()
         unseen = hidden(self._resource, current)
         if unseen:
             self._task.warn(
@@ -183,7 +185,9 @@ class ResourceOperation:
 
     def _read(self, resource: Resource) -> State | None:
         what = f"reading {resource.title}"
-        return resource.find(resource.objects(self._client.ask(what, resource.listing)))
+        objects = resource.objects(self._client.ask(what, resource.listing))
+        self._shown = bool(objects)
+        return resource.find(objects)
 
     def _returning(self, found: Plan, state: State) -> Plan:
         if self._resource.desired is None:

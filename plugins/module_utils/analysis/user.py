@@ -15,7 +15,7 @@ from ..core.secret import Secret
 from ..core.task import Task
 from .answers import Record, flag, named
 from .client import Call
-from .resource import STATE, Objects, Resource, State, require_names
+from .resource import STATE, Objects, Resource, State, is_account, refusal, require_names
 from .steps import ResourceOperation
 
 #: The options of C(analysis_user) without the connection.
@@ -57,7 +57,11 @@ class UserOperation(ResourceOperation):
     """The task of C(analysis_user)."""
 
     def __init__(self, task: Task) -> None:
-        super().__init__(task, wanted(task.params))
+        user = wanted(task.params)
+        super().__init__(task, user)
+        removes = user.desired is None and not task.params.get("force")
+        if removes and is_account(user.name, task.connection.username):
+            raise refusal(f"deleting {user.title}")
 
 
 def wanted(options: Mapping[str, Any]) -> User:
