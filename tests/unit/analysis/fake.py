@@ -39,6 +39,7 @@ class Server:
             "p_1": {"*default*": "", "v": "state:New"},
             "q": {},
         }
+        self.builds: dict[str, list[str]] = {"p_1": ["release"]}
         self.types: dict[str, dict[str, bool]] = {"p_1": {"ABV": True}, "q": {"ABV": True}}
         self.importable: dict[str, str] = {"fw": "fw_7"}
         self.forms: list[Form] = []
@@ -194,6 +195,10 @@ class Server:
     def _views(self, form: Form) -> Reply:
         there = self.views[self.projects[form["project"]]]
         return lines(*({"name": name, "query": query} for name, query in there.items()))
+
+    def _builds(self, form: Form) -> Reply:
+        there = self.builds.get(self.projects[form["project"]], [])
+        return lines(*({"name": name} for name in there))
 
     def _create_view(self, form: Form) -> None:
         self.views[self.projects[form["project"]]][form["name"]] = form["query"]

@@ -67,8 +67,12 @@ WRITTEN = {
 }
 #: Modules that only read: what they share with those that write, they do not send.
 READERS = {"analysis_info", "analysis_issue_info", "analysis_report"}
-#: Only for the import of a project.
-NEVER_SENT = {"analysis_server_import": {"projects"}}
+#: Only for the import of a project; builds are looked at, as a project is not deleted with those
+#: that are protected.
+NEVER_SENT = {
+    "analysis_server_import": {"projects"},
+    "analysis_config": {"delete_build", "update_build"},
+}
 
 
 @cache

@@ -190,7 +190,9 @@ def test_written_objects_are_read_back_once_for_all() -> None:
 def test_no_list_is_nothing_to_do() -> None:
     server = Server()
     assert not configure(server).plan.changed
-    assert not configure(server, users=[], modules=[], purge=["modules"]).plan.changed
+    assert not configure(
+        server, users=[], modules=[], purge=["modules"], allow_empty=["modules"]
+    ).plan.changed
     assert server.writes == []
 
 
@@ -206,10 +208,93 @@ def test_a_purge_deletes_what_no_list_names_and_keeps_what_must_stay() -> None:
     assert set(server.groups) == {"dev", "admins"}
 
 
-def test_an_empty_list_may_be_exact() -> None:
+def test_an_empty_list_may_be_exact_where_that_is_said() -> None:
     server = Server()
-    ran = configure(server, groups=[], purge=["groups"])
+    ran = configure(server, groups=[], purge=["groups"], allow_empty=["groups"])
     assert ran.planned == [("groups", "dev", "delete")]
+
+
+@pytest.mark.parametrize("entries", [[], [{"name": "dev", "state": "absent"}]])
+def test_a_kind_of_which_nothing_is_to_be_there_is_not_purged(entries: list[Any]) -> None:
+    server = Server()
+    error = refused(server, groups=entries, purge=["groups"], allow_empty=["users"])
+    assert error.kind == "invalid"
+    assert "allow_empty: [groups]" in str(error)
+    assert server.forms == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "held"),
+    [("p/*e", "module 'p/core'"), ("v", "view 'p/v'"), ("rel*", "build 'p/release'")],
+)
+@pytest.mark.parametrize(
+    "lists",
+    [
+        {"projects": [{"name": "q"}], "purge": ["projects"]},
+        {"projects": [{"name": "q"}, {"name": "p", "state": "absent"}]},
+    ],
+)
+def test_a_project_with_something_protected_in_it_stays(
+    lists: dict[str, Any], pattern: str, held: str
+) -> None:
+    server = Server()
+    ran = configure(server, **lists, protect=[pattern])
+    assert (ran.planned, server.writes) == ([], [])
+    assert [f"The project 'p' stays, as the {held} is protected"] == [
+        each.partition(" and would")[0] for each in ran.warnings
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lists", "stays"),
+    [
+        ({"roles": [{"name": "Owner"}], "purge": ["roles"]}, "role 'Developer'"),
+        ({"groups": [{"name": "dev", "state": "absent"}]}, "group 'dev'"),
+        ({"projects": [{"name": "p", "state": "absent"}]}, "project 'p'"),
+    ],
+)
+def test_what_a_protected_assignment_hangs_on_stays(lists: dict[str, Any], stays: str) -> None:
+    server = Server()
+    ran = configure(server, **lists, protect=["Developer/dev/p"])
+    assert (ran.planned, server.writes) == ([], [])
+    assert f"The {stays} stays, as the role assignment 'Developer/dev/p'" in ran.warnings[0]
+
+
+def test_a_name_in_protect_that_nothing_has_fails_before_the_first_deletion() -> None:
+    server = Server()
+    lists: dict[str, Any] = {"users": [{"name": "alice"}], "purge": ["users"]}
+    error = refused(server, **lists, protect=["bobb"])
+    assert (error.kind, server.writes) == ("not_found", [])
+    assert "'bobb'" in str(error)
+    for name in ("dev", "p", "Owner", "p/v"):  # of kinds that the task has no list of
+        configure(server, **lists, protect=[name], predict=True)
+    error = refused(server, **lists, protect=["p/w"])
+    assert error.kind == "not_found"
+
+
+def test_a_name_in_protect_that_nothing_has_is_fine_where_nothing_is_deleted() -> None:
+    lists: dict[str, Any] = {"users": [{"name": "alice"}, {"name": "bob"}], "purge": ["users"]}
+    server = Server()
+    assert not configure(server, **lists, protect=["bobb"]).plan.changed
+    assert server.actions == ["users"]
+
+
+@pytest.mark.parametrize("deletes", [False, True])
+def test_a_pattern_in_protect_that_fits_nothing_is_warned_of(deletes: bool) -> None:
+    users = [{"name": "alice"}] if deletes else [{"name": "alice"}, {"name": "bob"}]
+    ran = configure(Server(), users=users, purge=["users"], protect=["svc-*", "al*"])
+    assert ran.plan.changed is deletes
+    assert [each for each in ran.warnings if "'svc-*'" in each] == ran.warnings
+    assert len(ran.warnings) == 1
+
+
+def test_what_is_absent_in_a_project_that_nobody_knows_is_warned_of() -> None:
+    entry = {"project": "typo", "name": "core", "state": "absent"}
+    ran = configure(Server(), modules=[entry])
+    assert (ran.planned, len(ran.warnings)) == ([], 1)
+    assert "there is no project 'typo'" in ran.warnings[0]
+    gone = [{"name": "typo", "state": "absent"}]
+    assert configure(Server(), modules=[entry], projects=gone).warnings == []
 
 
 def test_the_roles_of_the_own_account_and_what_gives_them_stay() -> None:
@@ -222,6 +307,7 @@ def test_the_roles_of_the_own_account_and_what_gives_them_stay() -> None:
         role_assignments=[],
         users=[{"name": "alice"}, {"name": "bob"}],
         purge=["roles", "groups", "role_assignments", "users"],
+        allow_empty=["roles", "groups", "role_assignments"],
     )
     assert set(server.roles) == {"Root", "Developer", "Owner"}
     assert set(server.groups) == {"admins"}
@@ -239,15 +325,39 @@ def test_the_roles_of_the_own_account_and_what_gives_them_stay() -> None:
 def test_a_group_without_members_shown_may_give_the_own_account_its_roles() -> None:
     server = Server()
     server.hide_members = True
-    ran = configure(server, roles=[], purge=["roles"])
+    ran = configure(server, roles=[], purge=["roles"], allow_empty=["roles"])
     assert ran.planned == []
+
+
+ASSIGNED = {"name": "Owner", "account": "admins", "group": True}
+
+
+def test_with_force_what_an_entry_names_goes_and_a_purge_still_keeps_the_own() -> None:
+    server = Server()
+    ran = configure(
+        server,
+        groups=[{"name": "admins", "users": ["bob"]}],
+        roles=[{"name": "Owner", "state": "absent"}, {"name": "Developer"}],
+        users=[{"name": "alice"}, {"name": "bob"}],
+        purge=["users", "roles"],
+        force=True,
+    )
+    assert ran.planned == [("groups", "admins", "update"), ("roles", "Owner", "delete")]
+    assert "analyst" in server.users
 
 
 @pytest.mark.parametrize(
     ("lists", "kind", "words"),
     [
-        ({"users": [{"name": "Analyst", "state": "absent"}]}, "permission", "the account of this"),
-        ({"roles": [{"name": "Owner", "state": "absent"}]}, "permission", "the account of this"),
+        ({"users": [{"name": "Analyst", "state": "absent"}]}, "invalid", "the account of this"),
+        ({"roles": [{"name": "Owner", "state": "absent"}]}, "invalid", "the account of this"),
+        ({"groups": [{"name": "admins", "state": "absent"}]}, "invalid", "the account of this"),
+        ({"groups": [{"name": "admins", "users": ["bob"]}]}, "invalid", "force: true"),
+        (
+            {"role_assignments": [{**ASSIGNED, "state": "absent"}]},
+            "invalid",
+            "the account of this",
+        ),
         ({"roles": [{"name": "Root", "state": "absent"}]}, "permission", "read-only"),
         (
             {"users": [{"name": "bob", "state": "absent"}], "protect": ["b?b"]},
@@ -277,7 +387,9 @@ def test_inside_projects_only_those_that_the_lists_name_are_purged() -> None:
     assert set(server.modules["p_1"]) == {"core"}
     ran = configure(server, projects=[{"name": "p"}], modules=keep, purge=["modules", "views"])
     assert ran.planned == [("modules", "p/core", "delete")]
-    ran = configure(server, projects=[{"name": "p"}], views=[], purge=["views"])
+    ran = configure(
+        server, projects=[{"name": "p"}], views=[], purge=["views"], allow_empty=["views"]
+    )
     assert ran.planned == [("views", "p/v", "delete")]
     assert set(server.views["p_1"]) == {"*default*"}
 
@@ -290,6 +402,7 @@ def test_every_kind_may_be_named_in_purge_and_counts_where_its_list_is_given() -
         "defect_types": [],
     }
     server = Server()
+    lists["allow_empty"] = ["defect_types"]
     assert configure(server, **lists, purge=every).values["plan"] == []
     assert "defect_types" not in server.actions
     lists["users"].pop()
@@ -316,7 +429,7 @@ def test_what_a_list_needs_is_not_purged_by_another(
     purged: str, lists: dict[str, Any], words: str
 ) -> None:
     server = Server()
-    error = refused(server, **{purged: []}, **lists, purge=[purged])
+    error = refused(server, **{purged: []}, **lists, purge=[purged], allow_empty=[purged])
     assert error.kind == "invalid"
     assert words in str(error)
     assert server.writes == []
@@ -341,7 +454,7 @@ def test_patterns_fit_plan_names_and_own_names() -> None:
         server,
         modules=[{"project": "p", "name": "db"}],
         purge=["modules"],
-        protect=["p/c*", "u?", "NET"],
+        protect=["p/c*", "u?", "NE[T]"],
     )
     assert ran.planned == [("modules", "p/net", "delete")]
 
@@ -370,7 +483,7 @@ def test_a_list_that_may_have_been_cut_is_not_purged_against(
     monkeypatch.setattr(kinds, "LIMIT", limit)
     server = Server()
     server.groups = {f"group {n}": {"users": [], "readonly": False} for n in range(number)}
-    error = refused(server, groups=[], purge=["groups"])
+    error = refused(server, groups=[], purge=["groups"], allow_empty=["groups"])
     assert error.kind == "rejected"
     assert f"{number} groups" in str(error)
     assert server.writes == []

@@ -14,6 +14,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import
     defect_type,
     group,
     project,
+    role,
     role_assignment,
     user,
     view,
@@ -30,6 +31,7 @@ OPERATIONS: dict[str, Any] = {
     "group": group.GroupOperation,
     "role_assignment": role_assignment.RoleAssignmentOperation,
     "project": project.ProjectOperation,
+    "role": role.RoleOperation,
     "view": view.ViewOperation,
     "build": build.BuildOperation,
     "defect_type": defect_type.DefectTypeOperation,
@@ -618,6 +620,7 @@ def test_the_old_view_comes_back_where_the_server_refuses_the_new_one() -> None:
     assert old == {"action": "create_view", "project": "p", "name": "v", **shown}
 
 
+VERSION = lines({"majorVersion": "24", "minorVersion": "2"})
 NO_NAMES: list[Any] = [None, [], {}, True, ""]
 UNNAMED: list[dict[str, Any]] = [{}, *({"name": name} for name in NO_NAMES)]
 
@@ -634,7 +637,7 @@ UNNAMED: list[dict[str, Any]] = [{}, *({"name": name} for name in NO_NAMES)]
 )
 def test_records_without_a_name_are_no_objects(noun: str, inside: dict[str, str]) -> None:
     plan, _values, _forms, _warnings = manage(
-        noun, lines(*UNNAMED), name="x", state="absent", **inside
+        noun, lines(*UNNAMED), VERSION, name="x", state="absent", **inside
     )
     assert not plan.changed
 
@@ -643,7 +646,7 @@ def test_assignments_without_a_name_are_none() -> None:
     held = [*UNNAMED, {"name": "dev", "group": True, "projectId": None}]
     records = lines(*UNNAMED, {"name": ["x"], "assignments": held}, {"assignments": held})
     absent = {"name": "x", "account": "dev", "group": True, "state": "absent"}
-    plan, _values, _forms, _warnings = manage("role_assignment", records, **absent)
+    plan, _values, _forms, _warnings = manage("role_assignment", records, VERSION, **absent)
     assert not plan.changed
 
 
@@ -803,3 +806,50 @@ def test_the_password_in_the_address_of_a_source_is_hidden() -> None:
         task, _warnings = task_for(stub, name="fw", import_from=source, **WAIT)
         project.ProjectOperation(replace(task, hide=hidden.append))
     assert hidden == ["in-the-url"]
+
+
+OWN_GROUP = lines({"name": "dev", "users": ["Analyst", "bob"]})
+HELD = lines(
+    {"name": "Owner", "assignments": [{"name": "dev", "group": True, "projectId": None}]},
+    {"name": "Root", "assignments": [{"name": "analyst", "group": False, "projectId": None}]},
+)
+ROLES = lines({"name": "Owner"}, {"name": "Root"})
+GUARDED: dict[str, tuple[str, dict[str, Any], tuple[Reply, ...]]] = {
+    "the account": ("user", {"name": "Analyst"}, ()),
+    "its group": ("group", {"name": "dev"}, (OWN_GROUP, HELD)),
+    "its own assignment": ("role_assignment", {"name": "Root", "account": "analyst"}, (HELD,)),
+    "that of its group": (
+        "role_assignment",
+        {"name": "Owner", "account": "dev", "group": True},
+        (HELD, OWN_GROUP),
+    ),
+    "its role": ("role", {"name": "Root"}, (ROLES, HELD)),
+    "the role of its group": ("role", {"name": "Owner"}, (ROLES, HELD, OWN_GROUP)),
+}
+
+
+@pytest.mark.parametrize("name", GUARDED)
+def test_what_gives_the_account_of_the_task_its_rights_is_not_removed_unasked(name: str) -> None:
+    noun, params, replies = GUARDED[name]
+    error = refused(noun, *replies, **params, state="absent")
+    assert error.kind == "invalid"
+    assert "force: true" in str(error)
+
+
+def test_with_force_the_own_account_goes() -> None:
+    there = lines({"name": "analyst"})
+    params = {"name": "analyst", "state": "absent", "force": True}
+    plan, _values, forms, _warnings = manage("user", there, DONE, lines(), **params)
+    assert plan.action == "delete"
+    assert forms[1] == {"action": "delete_user", "name": "analyst"}
+
+
+def test_the_account_of_the_task_stays_in_the_group_that_gives_it_a_role() -> None:
+    error = refused("group", OWN_GROUP, HELD, name="dev", users=["bob"])
+    assert (error.kind, "force: true" in str(error)) == ("invalid", True)
+    kept = ["analyst", "eve"]
+    after = lines({"name": "dev", "users": kept})
+    plan, _values, _forms, _warnings = manage(
+        "group", OWN_GROUP, DONE, after, name="dev", users=kept
+    )
+    assert plan.action == "update"

@@ -211,16 +211,28 @@ def test_a_list_that_a_server_leaves_out_when_empty_counts_as_empty() -> None:
     assert not plan.changed
 
 
+VERSION = lines({"majorVersion": "24", "minorVersion": "2"})
+
+
 def test_a_role_is_deleted_and_its_absence_costs_one_request() -> None:
-    plan, values, forms = manage_role(lines(ROLE), Reply(), lines(), state="absent")
+    plan, values, forms = manage_role(lines(ROLE), lines(), Reply(), lines(), state="absent")
     assert plan.action == "delete"
     assert plan.before["name"] == "developers"
     assert plan.after == {}
-    assert forms[1] == {"action": "delete_role", "name": "developers"}
+    assert forms[1] == {"action": "role_assignments"}
+    assert forms[2] == {"action": "delete_role", "name": "developers"}
     assert "role" not in values
-    plan, _values, forms = manage_role(lines(), state="absent")
+    plan, _values, forms = manage_role(lines({**ROLE, "name": "other"}), state="absent")
     assert not plan.changed
     assert len(forms) == 1
+
+
+def test_nothing_at_all_is_called_absent_only_by_a_server_that_is_one() -> None:
+    plan, _values, forms = manage_role(lines(), VERSION, state="absent")
+    assert not plan.changed
+    assert forms[1] == {"action": "version"}
+    error = refused(manage_role, lines(), lines(), state="absent")
+    assert (error.kind, "check url" in str(error)) == ("not_found", True)
 
 
 @pytest.mark.parametrize(
@@ -239,7 +251,8 @@ def test_a_role_is_deleted_and_its_absence_costs_one_request() -> None:
 def test_what_the_server_did_not_keep_is_named(
     after: dict[str, Any], params: dict[str, Any], words: str
 ) -> None:
-    error = refused(manage_role, lines(ROLE), Reply(), lines(after), **params)
+    guard = [lines()] if "state" in params else []
+    error = refused(manage_role, lines(ROLE), *guard, Reply(), lines(after), **params)
     if after["name"] == "other":
         error = refused(manage_role, lines(), Reply(), lines(), **params)
     assert error.kind == "rejected"
