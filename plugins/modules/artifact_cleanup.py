@@ -15,6 +15,7 @@ description:
   - Check mode lists exactly what a run would delete, with sizes and reasons.
   - Each row of an answer is compared with the rule again, so that a server that ignores a part of the query does not lose more.
   - A deletion that fails does not hold up the others; the task fails in the end and tells of all.
+  - A repository that is not there fails the task; this costs a request where a query has found nothing.
   - The server may have a trash, see M(delivery.toolchain.artifact_trash).
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
@@ -56,7 +57,9 @@ options:
           - It counts from the server's clock, not from that of this host.
         type: str
       properties:
-        description: Properties that the item must have, with one value or a list of values, all of them. A value may be a glob.
+        description:
+          - Properties that the item must have, with one value or a list of values, all of them. A value may be a glob.
+          - A property without a value is refused.
         type: dict
       keep_last:
         description:
@@ -75,6 +78,7 @@ options:
       exclude:
         description:
           - Globs on the full path, with or without the repository in front. What one of them matches is never deleted by this rule.
+          - A glob that fits nothing of what the rule finds is warned of where the rule deletes something.
         type: list
         elements: str
   max_deletions:

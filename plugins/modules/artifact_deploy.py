@@ -87,7 +87,8 @@ options:
   state:
     description:
       - V(present) deploys.
-      - V(absent) deletes the item at O(path), a folder with all that is in it.
+      - V(absent) deletes the item at O(path), a folder with all that is in it. A path with
+        wildcards is refused, and a repository that is not there fails the task.
     type: str
     choices: [present, absent]
     default: present

@@ -13,6 +13,7 @@ description:
   - Removes deleted items for good, or tells of which repositories there are any.
   - The trash lists only the keys of repositories. Where the server does not show a single item in it (dialect V(generic)),
     check mode says C(changed) when the repository is listed.
+  - With O(state=clean) a repository that is neither in the trash nor on the server fails the task.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo

@@ -12,6 +12,7 @@ version_added: 0.1.0
 description:
   - Deletes the records of single builds, all runs of a number included.
   - Numbers that are not there are left out; where none is there, nothing is written.
+    A name without builds is warned of.
   - The list of builds is read again afterwards; a build that is still there fails the task.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:

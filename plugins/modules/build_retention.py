@@ -38,7 +38,9 @@ options:
     description: Builds older than this go. A date or time as in ISO-8601 (UTC where it names no zone), or epoch milliseconds.
     type: str
   keep:
-    description: Numbers of builds that stay whatever their age.
+    description:
+      - Numbers of builds that stay whatever their age.
+      - Where something would be discarded, a number that no build has fails the task before anything is.
     type: list
     elements: str
   delete_artifacts:

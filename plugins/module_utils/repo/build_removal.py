@@ -24,10 +24,13 @@ class RemoveBuilds:
         if not self._wanted or any(number.strip() == "" for number in self._wanted):
             raise invalid("build_numbers must name at least one build, and no empty one")
         self._artifacts: bool = params["delete_artifacts"]
-        self._client = Client(task)
+        self._client, self._warn = Client(task), task.warn
 
     def plan(self) -> Plan:
         present = self._present()
+        self._refuse_globs(present)
+        if not present:
+            self._warn(f"there are no builds of '{self._name}'")
         leaving = [number for number in self._wanted if number in present]
         self._refuse_misread(leaving, present)
         kept = [number for number in present if number not in leaving]
@@ -39,6 +42,14 @@ class RemoveBuilds:
 
     def _present(self) -> list[str]:
         return read_list(self._client, self._name, missing=True).numbers
+
+    def _refuse_globs(self, present: Sequence[str]) -> None:
+        for number in self._wanted:
+            if "*" in number and number not in present:
+                raise invalid(
+                    f"build_numbers: '{number}' is a pattern, but builds are named one by one;"
+                    " build_retention discards old ones"
+                )
 
     def _refuse_misread(self, leaving: Sequence[str], present: Sequence[str]) -> None:
         """Server fact: commas separate numbers. A number that has one and is sent in the query

@@ -55,6 +55,8 @@ class RetainBuilds:
         expired = self._expired(listed)
         promoted = self._promoted(list(dict.fromkeys(run.number for run in expired)))
         self._leaving = [run for run in expired if run.number not in promoted]
+        if self._leaving:
+            self._require_kept(listed.numbers)
         self._present = list(listed.runs)
         before = _numbers(listed.runs)
         kept = _numbers(run for run in listed.runs if run not in self._leaving)
@@ -69,6 +71,18 @@ class RetainBuilds:
             (Change("builds", before, kept),),
             {**result, "verified": bool(self._params["wait"])},
         )
+
+    def _require_kept(self, numbers: Sequence[str]) -> None:
+        """C(not_found) for a build that is to stay, but is not there: a slip, which would cost the
+        one that was meant.
+        """
+        missing = sorted(self._keep - set(numbers))
+        if missing:
+            raise ToolchainError(
+                "not_found",
+                f"keep: '{self._name}' has no build {', '.join(f'#{each}' for each in missing)}, so"
+                f" that nothing is discarded; its newest builds are {', '.join(numbers[:5])}",
+            )
 
     def _oldest(self, now: datetime | None) -> datetime | None:
         """From when on builds stay, whatever their number."""

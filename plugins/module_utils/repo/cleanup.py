@@ -14,10 +14,10 @@ from ..core.errors import ToolchainError, invalid
 from ..core.plan import Plan
 from ..core.pool import spread
 from ..core.task import Task
-from . import aql, storage
+from . import aql, repositories, storage
 from .client import Client, item_path
 from .rules import Rule, rules_of
-from .selection import Item, Verdict, folders_above, verdicts
+from .selection import Item, Verdict, folders_above, paths_in, verdicts
 
 #: What says which item a row is about; it is always asked for.
 _PLACE = ("repo", "path", "name")
@@ -47,9 +47,16 @@ class CleanUp:
         self._client = Client(task, connections=params["parallel"])
         self._stopped = threading.Event()
         self._going: list[Verdict] = []
+        self._empty: list[str] = []
+        self._warn = task.warn
 
     def plan(self) -> Plan:
+        if not self._rules:
+            self._warn("rules is empty, so that nothing is looked for")
         found = [verdict for rule in self._rules for verdict in self._select(rule)]
+        if self._empty:
+            # a query tells nothing of a repository that is not there
+            repositories.require(self._client, list(dict.fromkeys(self._empty)))
         self._going, kept = _together(found)
         if len(self._going) > self._most:
             raise self._too_many()
@@ -80,14 +87,26 @@ class CleanUp:
                 f"{what}: the server does not tell {', '.join(_PLACE)} of each item, so that"
                 " nothing is deleted",
             )
+        if not found.rows:
+            self._empty.append(rule.repo)
         try:
-            return verdicts(rule, found.rows, found.moment)
+            return self._judge(rule, found)
         except ValueError:
             raise ToolchainError(
                 "protocol",
                 f"{what}: the server does not tell its time (the header Date), from which"
                 " created_before counts",
             ) from None
+
+    def _judge(self, rule: Rule, found: aql.Found) -> list[Verdict]:
+        judged = verdicts(rule, found.rows, found.moment)
+        if rule.exclude and any(each.goes for each in judged):
+            for glob in rule.idle(paths_in(found.rows)):
+                self._warn(
+                    f"rule {rule.number}: exclude: '{glob}' fits nothing of what the rule finds in"
+                    f" '{rule.repo}'"
+                )
+        return judged
 
     def _too_many(self) -> ToolchainError:
         named = ", ".join(f"'{each.item.repo}/{each.item.path}'" for each in self._going[:_NAMED])

@@ -120,6 +120,15 @@ def item_path(repo: str, path: str, *, slash: bool = False) -> str:
     return wire.path(repo, *segments(path), slash=slash)
 
 
+def refuse_glob(path: str) -> None:
+    """C(invalid) for a path with wildcards where one item is to go: no item is called so."""
+    if "*" in path or "?" in path:
+        raise invalid(
+            f"path: '{path}' has wildcards, but names one item; artifact_cleanup deletes by"
+            " patterns"
+        )
+
+
 def repository_key(name: str, value: str) -> str:
     """The value of an option that names a repository; C(invalid) where it cannot be a key."""
     if value.strip() == "" or "/" in value or value in (".", ".."):

@@ -10,7 +10,7 @@ from ..core.errors import ToolchainError, invalid
 from ..core.plan import Action, Plan
 from ..core.task import Task
 from . import properties, storage
-from .client import Client, join, repository_key, segments
+from .client import Client, join, refuse_glob, repository_key, segments
 
 #: Items by their paths, with their properties.
 Items = dict[str, dict[str, list[str]]]
@@ -24,6 +24,8 @@ class ItemProperties:
         self._repo = repository_key("repo", params["repo"])
         self._path = join(*segments(params["path"]))
         self._recursive, self._absent = params["recursive"], params["state"] == "absent"
+        if self._absent:
+            refuse_glob(self._path)
         if self._path == "" and not params["force"]:
             raise invalid(
                 f"path is empty, which means the root of the repository '{self._repo}':"

@@ -10,7 +10,7 @@ from ..core.errors import ToolchainError, invalid
 from ..core.plan import Plan, plan
 from ..core.task import Task
 from . import storage
-from .client import Client, item_path, join
+from .client import Client, item_path, join, refuse_glob
 from .repositories import deployment_target
 from .storage import UNTOLD, Stored
 
@@ -27,6 +27,7 @@ class RemoveItem:
             raise invalid(
                 f"path is empty, which means all of the repository '{self._repo}': force allows it"
             )
+        refuse_glob(self._path)
         named = [name for name in _ONLY_PRESENT if params[name] is not None]
         named += ["explode"] if params["explode"] else []
         if named:
@@ -58,9 +59,9 @@ class RemoveItem:
         """
         asked = self._repo
         try:
-            self._repo = deployment_target(self._client, asked)
+            self._repo = deployment_target(self._client, asked, certain=seen is None)
         except ToolchainError as error:
-            if seen is None and error.kind in ("not_found", "rejected"):
+            if seen is None and error.kind == "rejected":
                 return None
             raise
         if asked == self._repo:

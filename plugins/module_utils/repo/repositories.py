@@ -5,7 +5,7 @@ repository kinds).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..core import wire
@@ -13,12 +13,17 @@ from ..core.errors import ToolchainError, words
 from ..core.wire import Answer, unreadable
 from .client import Client, object_of, objects
 
+#: What a server answers that does not know a read.
+_CANNOT_TELL = frozenset({400, 404, 405})
 
-def deployment_target(client: Client, key: str) -> str:
+
+def deployment_target(client: Client, key: str, *, certain: bool = False) -> str:
     """The local repository behind C(key): itself, or the C(defaultDeploymentRepo) of a virtual one.
 
     Raises C(not_found) where no such repository is shown, C(rejected) where nothing can be
     deployed to it.
+
+    :param certain: C(not_found), too, where nothing shows that a repository manager answers
     """
     answer = client.transport.read(
         f"reading the repository '{key}'",
@@ -28,7 +33,7 @@ def deployment_target(client: Client, key: str) -> str:
     if answer.status == 403:
         return key
     if answer.status != 200:
-        return _target_by_list(client, key, answer)
+        return _target_by_list(client, key, answer, certain)
     return _target(answer, key, object_of(answer, "a repository"))
 
 
@@ -55,7 +60,7 @@ def _target(answer: Answer, key: str, found: Mapping[str, Any]) -> str:
     return str(target)
 
 
-def _target_by_list(client: Client, key: str, refused: Answer) -> str:
+def _target_by_list(client: Client, key: str, refused: Answer, certain: bool) -> str:
     """Look the key up in the list.
 
     Server fact: the single read needs a licence, and is 400 for unknown keys and without a
@@ -65,7 +70,7 @@ def _target_by_list(client: Client, key: str, refused: Answer) -> str:
     try:
         answer, entries = listed(client)
     except ToolchainError as error:
-        if error.status not in (400, 404, 405):
+        if error.status not in _CANNOT_TELL or (certain and error.status == 404):
             raise
         client.warn(f"what the repository '{key}' is cannot be read: {error}")
         return key
@@ -87,6 +92,25 @@ def listed(client: Client) -> tuple[Answer, list[Mapping[str, Any]]]:
     if not isinstance(found, list):
         raise unreadable(answer, "a list of repositories")
     return answer, objects(found)
+
+
+def require(client: Client, keys: Iterable[str]) -> None:
+    """C(not_found) for keys that no repository has: before nothing found in them is called absent.
+
+    A server that does not show its repositories cannot tell, which is warned of.
+    """
+    try:
+        answer, entries = listed(client)
+    except ToolchainError as error:
+        if error.status not in (400, 403, 405):
+            raise
+        named = ", ".join(f"'{key}'" for key in keys)
+        client.warn(f"whether the repository {named} is there cannot be read: {error}")
+        return
+    known = {str(entry.get("key")) for entry in entries}
+    for key in keys:
+        if key not in known:
+            raise unknown(key, answer)
 
 
 def unknown(key: str, refused: Answer) -> ToolchainError:

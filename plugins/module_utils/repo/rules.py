@@ -8,7 +8,7 @@ has them (server fact, repo 1.7), and so everything is compared here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
@@ -117,6 +117,11 @@ class Rule:
             for value in wanted
         )
 
+    def idle(self, paths: Collection[str]) -> list[str]:
+        """The globs of C(exclude) that fit none of these paths."""
+        full = [*paths, *(f"{self.repo}/{path}" for path in paths)]
+        return [glob for glob in self.exclude if not any(matches(glob, each) for each in full)]
+
     def excluding(self, path: str) -> str | None:
         """The glob by which an item is excluded; its path may begin with the repository."""
         full = f"{self.repo}/{path}"
@@ -159,7 +164,7 @@ def _rule(number: int, option: Mapping[str, Any], force: bool) -> Rule:
         depth=option["depth"],
         age=None if age is None else age_of(f"rule {number}: created_before", age),
         age_text=age or "",
-        properties=_properties(option["properties"]),
+        properties=_properties(f"rule {number}: properties", option["properties"]),
         keep_last=option["keep_last"],
         exclude=tuple(each.strip("/") for each in option["exclude"] or ()),
     )
@@ -174,13 +179,21 @@ def _glob(option: str | None) -> str | None:
     return option.strip("/") or None if option is not None else None
 
 
-def _properties(option: Mapping[str, Any] | None) -> Properties | None:
-    """Named values, each of which an item must have; a value may be a glob."""
-    return {
-        str(name): texts_of(str(name), value)
+def _properties(place: str, option: Mapping[str, Any] | None) -> Properties | None:
+    """Named values, each of which an item must have; a value may be a glob. C(invalid) for a name
+    without a value: it would restrict nothing.
+    """
+    found = {
+        str(name): [] if value is None else texts_of(str(name), value)
         for name, value in (option or {}).items()
-        if value is not None
-    } or None
+    }
+    for name, values in found.items():
+        if not values:
+            raise invalid(
+                f"{place}.{name} has no value, which would mean any item: give one, as '*', or"
+                " leave the property out"
+            )
+    return found or None
 
 
 def _is_restricted(rule: Rule) -> bool:

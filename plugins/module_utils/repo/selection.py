@@ -80,6 +80,12 @@ def verdicts(rule: Rule, rows: Iterable[Mapping[str, Any]], now: datetime | None
     return _keep_what_holds_kept(found)
 
 
+def paths_in(rows: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The paths of the items of the rows, and those of the folders that they are in."""
+    files = {item.path for item in map(_item, rows) if item is not None}
+    return files | {folder for path in files for folder in folders_above(path)}
+
+
 def _items(rule: Rule, rows: Iterable[Mapping[str, Any]]) -> list[Item]:
     """The items of the rows, folders with their files; the root of a repository is none."""
     known: dict[str, Item] = {}

@@ -16,7 +16,7 @@ from ..core.errors import ToolchainError, invalid
 from ..core.plan import Operation, Plan, Reading, unchanged
 from ..core.task import Task
 from . import repositories
-from .client import Client, join, objects_of, repository_key, segments
+from .client import Client, join, objects_of, refuse_glob, repository_key, segments
 
 _TRASH = "api/storage/auto-trashcan"
 #: How a server says that an item is not in the trash: the status stands for much else, too.
@@ -32,7 +32,7 @@ def operation(task: Task) -> Operation:
         if params[name]:
             raise invalid(f"{name} goes with state=clean")
     if params["state"] == "builds_clean":
-        return CleanTrash(client, client.dialect.builds_trash, "")
+        return CleanTrash(client, client.dialect.builds_trash, "", of_builds=True)
     if params["state"] == "empty":
         return EmptyTrash(client, task.warn)
     return Reading(lambda: {"children": children(client)})
@@ -44,16 +44,24 @@ def _item(params: Mapping[str, Any]) -> tuple[str, str]:
         raise invalid(
             f"path is empty, which means all that the trash has of '{repo}': force allows it"
         )
+    refuse_glob(path)
     return repo, path
 
 
 def children(client: Client) -> list[str]:
     """The keys of the repositories that have something in the trash."""
-    answer = client.transport.read("listing the trash", _TRASH, expect=(200, 404))
-    if answer.status == 404:
+    found = _listed(client)
+    if found is None:
         # an empty trash, if there is a repository manager at all
         repositories.listed(client)
-        return []
+    return found or []
+
+
+def _listed(client: Client) -> list[str] | None:
+    """The keys in the trash; C(None) for a 404: an empty one, or no repository manager."""
+    answer = client.transport.read("listing the trash", _TRASH, expect=(200, 404))
+    if answer.status == 404:
+        return None
     entries = objects_of(answer, "children", "a listing of the trash")
     found = {join(str(each.get("uri") or "")).partition("/")[0] for each in entries}
     return sorted(found - {""})
@@ -91,11 +99,17 @@ class EmptyTrash:
 class CleanTrash:
     """An item, or all items of a repository, shall not be in the trash."""
 
-    def __init__(self, client: Client, repo: str, path: str) -> None:
+    def __init__(self, client: Client, repo: str, path: str, *, of_builds: bool = False) -> None:
         self._client, self._repo, self._path = client, repo, path
+        self._of_builds = of_builds
 
     def plan(self) -> Plan:
-        found = children(self._client)
+        if self._of_builds:
+            found = children(self._client)
+        else:
+            found = _listed(self._client) or []
+            if self._repo not in found:
+                repositories.require(self._client, [self._repo])
         if self._is_there(found) is False:
             return unchanged({"children": found})
         name = join(self._repo, self._path)

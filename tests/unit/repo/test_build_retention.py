@@ -128,14 +128,14 @@ def test_what_is_sent_is_the_written_interface(server: Server) -> None:
         f"{LIST}/1": record(),
         f"{LIST}/2": record(),
     }
-    options = retention(count=1, minimum_build_date="2026-01-02", keep=["9"], delete_artifacts=True)
+    options = retention(count=1, minimum_build_date="2026-01-02", keep=["3"], delete_artifacts=True)
     _plan, values = server.run(RetainBuilds, options)
     assert server.bodies(RETAIN) == [
         {
             "deleteBuildArtifacts": True,
             "count": 1,
             "minimumBuildDate": 1767312000000,
-            "buildNumbersNotToBeDiscarded": ["9"],
+            "buildNumbersNotToBeDiscarded": ["3"],
         }
     ]
     assert values == {
@@ -145,6 +145,30 @@ def test_what_is_sent_is_the_written_interface(server: Server) -> None:
         "promoted": [],
         "verified": True,
     }
+
+
+def test_a_build_to_keep_that_is_not_there_stops_the_discarding(server: Server) -> None:
+    server.on |= {LIST: listed("1", "2", "3"), f"{LIST}/1": record(), f"{LIST}/2": record()}
+    error = server.fails(RetainBuilds, retention(count=1, keep=["2", "2.1"]))
+    assert (error.kind, "#2.1" in error.message) == ("not_found", True)
+    assert RETAIN not in server.asked
+    assert not server.run(RetainBuilds, retention(count=3, keep=["2.1"]))[0].changed
+
+
+def test_the_absence_of_builds_of_an_unknown_name_is_warned_of(server: Server) -> None:
+    server.on[LIST] = Reply(404, {"errors": [{"message": "No build was found for 'app'"}]})
+    wanted = {"build_name": "app", "build_numbers": ["1"], "delete_artifacts": False}
+    assert not server.run(RemoveBuilds, wanted)[0].changed
+    assert server.warnings == ["there are no builds of 'app'"]
+    server.on[LIST] = listed("1", "2")
+    error = server.fails(RemoveBuilds, {**wanted, "build_numbers": ["1*"]})
+    assert (error.kind, "pattern" in error.message) == ("invalid", True)
+
+
+def test_builds_are_not_absent_at_the_address_of_another_server(server: Server) -> None:
+    wanted = {"build_name": "app", "build_numbers": ["1"], "delete_artifacts": False}
+    assert server.fails(RemoveBuilds, wanted).kind == "not_found"
+    assert server.fails(RetainBuilds, retention(count=1)).kind == "not_found"
 
 
 def test_the_age_is_counted_from_the_clock_of_the_server(server: Server) -> None:

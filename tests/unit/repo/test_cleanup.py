@@ -57,6 +57,15 @@ def criteria(server: Server, number: int = 0) -> dict[str, Any]:
     return found
 
 
+REPOSITORIES = "GET /api/repositories"
+
+
+@pytest.fixture(autouse=True)
+def repository(server: Server) -> None:
+    """The repository that most rules name."""
+    server.on[REPOSITORIES] = Reply(body=json.dumps([{"key": "r", "type": "LOCAL"}]))
+
+
 @pytest.fixture
 def deleting(server: Server) -> Server:
     """A server that deletes everything."""
@@ -349,6 +358,8 @@ def test_an_age_keeps_its_length(number: int, unit: str) -> None:
         ({"created_before": "0d"}, "created_before"),
         ({"created_before": "soon"}, "created_before"),
         ({"name": "x", "exclude": [""]}, "exclude"),
+        ({"name": "x", "properties": {"stage": None}}, "properties.stage"),
+        ({"properties": {"stage": []}}, "properties.stage"),
         ({"name": "x", "type": "file", "keep_last_by": "image"}, "keep_last_by"),
     ],
 )
@@ -492,3 +503,28 @@ def test_words_of_the_query_language_reach_the_user(server: Server) -> None:
     error = server.fails(CleanUp, params({"name": "x"}))
     assert error.kind == "rejected"
     assert "Failed to parse query" in error.message
+
+
+# --- slips ----------------------------------------------------------------------------------------
+
+
+def test_an_unknown_repository_is_not_an_empty_one(server: Server) -> None:
+    server.on[QUERY] = rows()
+    error = server.fails(CleanUp, params({"name": "x"}, {"repo": "typo", "name": "x"}))
+    assert (error.kind, "'typo'" in error.message) == ("not_found", True)
+    assert server.asked.count(REPOSITORIES) == 1
+
+
+def test_a_server_that_hides_its_repositories_cannot_tell(server: Server) -> None:
+    server.on[QUERY] = rows()
+    server.on[REPOSITORIES] = Reply(403, "no")
+    assert not server.run(CleanUp, params({"name": "x"}))[0].changed
+    assert "'r' is there cannot be read" in server.warnings[0]
+
+
+def test_an_exclusion_that_fits_nothing_is_warned_of(deleting: Server) -> None:
+    deleting.on[QUERY] = rows(row("a/1"), row("b/keep/2"))
+    given = {"path": "*", "created_before": "1d", "exclude": ["b/keep", "b/keep/*", "c/*"]}
+    deleting.run(CleanUp, params(given))
+    assert ["'c/*'" in each for each in deleting.warnings] == [True]
+    assert REPOSITORIES not in deleting.asked

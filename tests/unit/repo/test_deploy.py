@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -559,6 +560,17 @@ def test_absent(server: Server) -> None:
     assert server.asked.count("DELETE /r/a/b.txt") == 1
 
 
+@pytest.mark.parametrize("answer", [Reply(404), Reply(body=json.dumps([{"key": "other"}]))])
+def test_nothing_is_absent_in_an_unknown_repository_or_on_another_server(
+    server: Server, answer: Reply
+) -> None:
+    server.on["GET /api/repositories"] = answer
+    error = server.fails(deploy.operation, options(path="a/b.txt", state="absent"))
+    assert error.kind == "not_found"
+    assert len(server.asked) == 3
+    assert server.warnings == []
+
+
 def test_absent_where_a_virtual_repository_lists_nothing(server: Server) -> None:
     server.on["GET /api/repositories/v"] = VIRTUAL
     server.on["GET /api/storage/r/a?list&listFolders=1"] = listed(("b.txt", "x"))
@@ -653,6 +665,8 @@ def test_a_lost_deletion_is_looked_up(server: Server) -> None:
     [
         {"path": "a/../b", "content": "x"},
         {"path": "../b", "state": "absent"},
+        {"path": "a/*.txt", "state": "absent"},
+        {"path": "a/?.txt", "state": "absent"},
         {"path": "a", "content": "x", "parallel": 0},
         {"path": "a", "content": "x", "force": True},
         {"path": "a", "content": "x", "explode": True},

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -97,10 +98,24 @@ def test_cleaning_an_item(server: Server) -> None:
 def test_a_repository_that_is_not_listed_has_nothing_in_it(server: Server, dialect: str) -> None:
     server.dialect = dialect
     server.on[TRASH] = trash("s")
+    server.on[REPOSITORIES] = Reply(body=json.dumps([{"key": "r"}]))
     plan, values = server.run(operation, ONE)
     assert not plan.changed
     assert values["children"] == ["s"]
-    assert server.asked == [TRASH]
+    assert server.asked == [TRASH, REPOSITORIES]
+
+
+@pytest.mark.parametrize("listing", [trash("s"), Reply(404)])
+def test_an_unknown_repository_is_not_one_without_trash(server: Server, listing: Reply) -> None:
+    server.on |= {TRASH: listing, REPOSITORIES: Reply(body=json.dumps([{"key": "s"}]))}
+    error = server.fails(operation, ONE)
+    assert (error.kind, "'r'" in error.message) == ("not_found", True)
+    assert server.asked == [TRASH, REPOSITORIES]
+
+
+def test_a_pattern_names_no_item_of_the_trash(server: Server) -> None:
+    error = server.fails(operation, params("clean", repo="r", path="a/*.txt"))
+    assert (error.kind, server.asked) == ("invalid", [])
 
 
 def test_an_item_that_is_not_there(server: Server) -> None:
