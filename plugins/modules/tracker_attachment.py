@@ -38,7 +38,7 @@ options:
   patterns:
     description:
       - Globs as V(*.log), of which one must match the server's name of an attachment; small letters and capitals differ.
-      - Not given means all attachments, an empty list none.
+      - Not given means all attachments, an empty list none, with a warning. A pattern that fits no attachment is warned of, too.
     type: list
     elements: str
   max_size:

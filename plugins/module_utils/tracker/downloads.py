@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -104,6 +104,7 @@ class Downloads:
                 " are switched off"
             )
         attachments = self._described(items or [])
+        self._warn_of_idle_patterns([one.filename for one in attachments.values()])
         names = safe_names({number: one.filename for number, one in attachments.items()})
         entries = []
         for number, attachment in attachments.items():
@@ -111,6 +112,16 @@ class Downloads:
                 path = os.path.join(self._dest, names[number])
                 entries.append(Entry(attachment, path, _present(path)))
         return entries
+
+    def _warn_of_idle_patterns(self, filenames: Sequence[str]) -> None:
+        patterns = self._patterns
+        if patterns == []:
+            self._task.warn("patterns is empty, so that no attachment is named; omit means all")
+        for pattern in patterns or []:
+            if not any(fnmatchcase(filename, pattern) for filename in filenames):
+                self._task.warn(
+                    f"patterns: '{pattern}' fits no attachment of the issue '{self._key}'"
+                )
 
     def _described(self, items: Any) -> dict[str, Attachment]:
         usable = isinstance(items, list) and all(

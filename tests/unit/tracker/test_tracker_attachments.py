@@ -283,6 +283,15 @@ def test_patterns_name_what_comes(servers: ExitStack, tmp_path: Path) -> None:
     assert run(stub, tmp_path, patterns=[])()["attachments"] == []
 
 
+@pytest.mark.parametrize(("patterns", "said"), [(["*.log", "*.pdf"], "'*.pdf'"), ([], "is empty")])
+def test_a_pattern_that_names_nothing_is_warned_of(
+    servers: ExitStack, tmp_path: Path, patterns: list[str], said: str
+) -> None:
+    made = run(serve(servers, Tracker({"a.log": b"x"})), tmp_path, patterns=patterns)
+    made()
+    assert [said in each for each in made.warnings] == [True]
+
+
 def test_names_do_not_depend_on_the_patterns(servers: ExitStack, tmp_path: Path) -> None:
     tracker = Tracker({"a.txt": b"1", "A.txt": b"2"})
     stub = serve(servers, tracker)
