@@ -116,6 +116,11 @@ options:
     type: str
     choices: [present, absent]
     default: present
+  force:
+    description:
+      - Whether O(state=absent) may remove the home page of a space, and a page that has pages below it.
+    type: bool
+    default: false
   pages:
     description:
       - Many pages in one task. An option of the task that an entry does not have holds for that entry, too.
@@ -149,6 +154,7 @@ options:
           name: {description: "As O(attachments[].name).", type: str}
           comment: {description: "As O(attachments[].comment).", type: str}
       state: {description: As O(state)., type: str, choices: [present, absent]}
+      force: {description: As O(force)., type: bool}
   parallel:
     description: How many pages of O(pages) are read or written at once.
     type: int
@@ -338,6 +344,7 @@ PAGE: dict[str, dict[str, Any]] = {
     "labels": {"type": "list", "elements": "str"},
     "attachments": {"type": "list", "elements": "dict", "options": ATTACHMENT},
     "state": {"type": "str", "choices": ["present", "absent"]},
+    "force": {"type": "bool"},
 }
 DEFAULTS = {
     "compare": "normalized",
@@ -345,6 +352,7 @@ DEFAULTS = {
     "minor_edit": False,
     "allow_orphaned_comments": False,
     "state": "present",
+    "force": False,
 }
 BODY = ["body", "src"]
 OF_ONE_PAGE = [*BODY, "page_id", "title", "section", "expected_version", "attachments"]

@@ -37,6 +37,10 @@ def no_content(content_id: str) -> Answer:
     return error(404, f"{_JAVA}.NotFoundException: {words}")
 
 
+def no_space(key: str) -> Answer:
+    return error(404, f"{_JAVA}.NotFoundException: No space with key : {key}")
+
+
 def conflict(message: str) -> Answer:
     return error(409, f"{_JAVA}.ConflictException: {message}")
 

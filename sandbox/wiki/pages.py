@@ -8,7 +8,15 @@ from datetime import datetime, timezone
 from typing import Any
 
 from sandbox.context import Context
-from sandbox.wiki.errors import bad_request, conflict, error, forbidden, member, no_content
+from sandbox.wiki.errors import (
+    bad_request,
+    conflict,
+    error,
+    forbidden,
+    member,
+    no_content,
+    no_space,
+)
 from sandbox.wiki.rewrite import rewrite
 from sandbox.wiki.storage import StorageError, parse
 
@@ -63,6 +71,22 @@ class Pages:
         for _page_id, page in sorted(self.store.items("wiki.page"), key=lambda item: int(item[0])):
             if not page.get("hidden", False):
                 yield page
+
+    def children(self, page: Json) -> list[Json]:
+        """The current pages right below one."""
+        return [
+            each
+            for each in self.all()
+            if each["parent"] == page["id"] and each["status"] == "current"
+        ]
+
+    def home(self, key: str) -> Json | None:
+        """The home page of a space; 404 where there is no such space."""
+        space = self.store.get("wiki.space", key)
+        if space is None:
+            raise no_space(key)
+        found = self.store.get("wiki.page", str(space.get("home")))
+        return found if found is not None and found["status"] == "current" else None
 
     def keep_title(self, page: Json) -> None:
         """Note under which title a page is found; what is noted of former titles may stay."""

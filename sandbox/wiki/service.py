@@ -98,6 +98,8 @@ class WikiService(Service):
             self._route(page + "/property/{key}", self.property, "GET", "PUT", "DELETE"),
             self._route(page + "/label", self.labels, "GET", "POST", "DELETE"),
             self._route(page + "/label/{name}", self.label, "DELETE"),
+            self._route(page + "/child/page", self.children),
+            self._route("/rest/api/space/{key}", self.space),
             self._route(page + "/child/attachment", self.attachments, "GET", "POST"),
             self._route(page + "/child/attachment/{attachment}/data", self.attachment, "POST"),
             self._route("/download/attachments/{id}/{name}", self.download),
@@ -160,6 +162,18 @@ class WikiService(Service):
         ]
         views = self._views(request)
         return _part(request, views, found, lambda page: views.page(page, _expand(request)))
+
+    async def children(self, request: Request) -> Response:
+        """Server fact, wiki 3.5: the pages right below one."""
+        pages, views = self._pages(request), self._views(request)
+        found = pages.children(pages.get(request.path_params["id"]))
+        return _part(request, views, found, lambda page: views.page(page, _expand(request)))
+
+    async def space(self, request: Request) -> Response:
+        """A space, with its home page where that is expanded."""
+        key = request.path_params["key"]
+        self._pages(request).home(key)
+        return JSONResponse(self._views(request).space(key, home="homepage" in _expand(request)))
 
     async def create(self, request: Request) -> Response:
         """Server facts, wiki 3.2."""

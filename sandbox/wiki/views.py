@@ -14,6 +14,8 @@ Json = dict[str, Any]
 GET_DEFAULT = ("space", "history", "version")
 POST_DEFAULT = ("body.storage", "ancestors", *GET_DEFAULT)
 _EXPANDABLE = ("ancestors", "body", "children", "container", "descendants", "history", "metadata")
+#: Server fact, wiki 3.5: entries of a list within a page.
+_EMBEDDED = 25
 _EXPANDABLE_REST = ("operations", "restrictions", "space", "version")
 
 
@@ -49,8 +51,8 @@ class Views:
         """Only what is expanded; the rest is listed under `_expandable`."""
         asked = set(expand)
         shown = self._short(page)
-        if "space" in asked:
-            shown["space"] = self._space(page["space"])
+        if {"space", "space.homepage"} & asked:
+            shown["space"] = self.space(page["space"], home="space.homepage" in asked)
         if "version" in asked:
             shown["version"] = self._version(page)
         if any(name.startswith("history") for name in asked):
@@ -60,6 +62,9 @@ class Views:
         if "body.storage" in asked:
             storage = {"value": page["body"], "representation": "storage", "_expandable": {}}
             shown["body"] = {"storage": storage, "_expandable": {"view": "", "editor": ""}}
+        if "children.page" in asked:
+            below = [self._short(each) for each in self.pages.children(page)]
+            shown["children"] = {"page": listing(below[:_EMBEDDED])}
         metadata = self._metadata(page, asked)
         if metadata:
             shown["metadata"] = metadata
@@ -83,9 +88,12 @@ class Views:
             },
         }
 
-    def _space(self, key: str) -> Json:
+    def space(self, key: str, *, home: bool = False) -> Json:
+        """A space, with `home` its home page, if it has one."""
         space = self.pages.store.get("wiki.space", key) or {}
+        found = self.pages.home(key) if home else None
         return {
+            **({} if found is None else {"homepage": self._short(found)}),
             "id": space["id"],
             "key": key,
             "name": space["name"],

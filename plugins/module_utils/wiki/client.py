@@ -25,10 +25,14 @@ CONTENT = "rest/api/content"
 #: Server fact: neither body nor ancestors come unless they are asked for.
 _EXPAND = "body.storage,version,space,ancestors"
 _LABELS = "metadata.labels"
+#: What tells whether others would miss a page (server fact, wiki 3.5).
+_MISSED = "children.page,space.homepage"
 #: Server fact: the most entries in one part of a listing.
 _LIMIT = 200
 _MOST_ENTRIES = 100_000
 _REFUSED = "wiki.expand refused"
+#: The answers to a read that not every server knows.
+_TOLD = (200, 400, 403, 404, 405)
 _SUCCESSOR = "its successor is api/v2/pages, which this module does not speak"
 _NO_LOOK_UP = (
     "this server has no look-up by title (the written interface of the wiki knows none):"
@@ -44,6 +48,8 @@ class Page:
 
     C(shows_parent): the server says where the page stands (C(parent) C(None): at the top).
     C(labels): C(None) where they were not asked for, or are not all shown.
+    C(home), C(has_children): whether it is the home page of its space, and whether pages are below
+    it; C(None) where that was not asked for, or is not shown.
     """
 
     id: str
@@ -57,6 +63,8 @@ class Page:
     parent: str | None = None
     shows_parent: bool = False
     labels: tuple[str, ...] | None = None
+    home: bool | None = None
+    has_children: bool | None = None
 
     def shown(self) -> dict[str, Any]:
         """The C(page) return value."""
@@ -87,13 +95,17 @@ class Wiki:
     """Requests to the wiki.
 
     :param labels: whether pages are read with their labels
+    :param missed: whether they are read with what tells if others would miss them
     :param connections: most connections at once
     """
 
-    def __init__(self, task: Task, *, labels: bool = False, connections: int = 10) -> None:
+    def __init__(
+        self, task: Task, *, labels: bool = False, missed: bool = False, connections: int = 10
+    ) -> None:
         self._transport = task.transport(describe=describe, connections=connections)
         self._base = task.connection.url
-        self._expand = f"{_EXPAND},{_LABELS}" if labels else _EXPAND
+        more = [_LABELS] * labels + [_MISSED] * missed
+        self._expand = ",".join([_EXPAND, *more])
 
     def get(self, what: str, page_id: str, space: str | None) -> Page | None:
         """A page by id; C(None) where it is missing or not visible (the server does not tell).
@@ -102,6 +114,44 @@ class Wiki:
         """
         answer = self._read(what, place_of(page_id), {}, (200, 404))
         return None if answer.status == 404 else self._page(answer, answer.json(), space)
+
+    def find_by_id(self, what: str, page_id: str, space: str | None) -> Page | None:
+        """As :meth:`get`, for what may be called absent: C(not_found) where no wiki answers."""
+        answer = self._read(what, place_of(page_id), {}, (200, 404))
+        if answer.status == 200:
+            return self._page(answer, answer.json(), space)
+        if _is_no_route(answer):
+            listed = self._ask(what, CONTENT, {"limit": 1}, (200, 400, 404, 405))
+            if not isinstance(member(json_or_none(listed.body), "results"), list):
+                raise answer.error("not_found", "no wiki answers at this address: check url")
+        return None
+
+    def require_space(self, key: str) -> None:
+        """C(not_found) for a space that is not there or not visible; a server without this read
+        cannot tell.
+        """
+        answer = self._space(key)
+        if answer.status == 404 and not _is_no_route(answer):
+            raise answer.error("not_found", f"there is no space {key}, or no right to see it")
+
+    def is_missed(self, page: Page) -> str | None:
+        """What speaks against removing a page, as far as the server tells."""
+        home, below = page.home, page.has_children
+        if home is None and page.space is not None:
+            answer = self._space(page.space)
+            told = answer.json() if answer.status == 200 else None
+            home = str(member(told, "homepage", "id")) == page.id
+        if home:
+            return f"it is the home page of the space {page.space}"
+        if below is None:
+            what = f"looking for pages below the page {page.id}"
+            answer = self._ask(what, place_of(page.id, "child", "page"), {"limit": 1}, _TOLD)
+            below = answer.status == 200 and bool(_results(answer, "a list of pages"))
+        return "pages are below it" if below else None
+
+    def _space(self, key: str) -> Answer:
+        what = f"reading the space {key}"
+        return self._ask(what, path("rest", "api", "space", key), {"expand": "homepage"}, _TOLD)
 
     def require(self, what: str, page_id: str, space: str | None) -> Page:
         """A page by id; C(not_found) where it is missing or not visible."""
@@ -267,6 +317,8 @@ class Wiki:
             parent=None if parent is None else str(parent),
             shows_parent=shows_parent,
             labels=_labels(member(content, "metadata", "labels")),
+            home=_is_home(content),
+            has_children=_has_any(member(content, "children", "page", "results")),
         )
 
     def _url(self, page_id: str, content: Any) -> str:
@@ -303,6 +355,15 @@ def _labels(listing: Any) -> tuple[str, ...] | None:
     """The labels in a page; C(None) where it shows none, or not all of them."""
     results, following = member(listing, "results"), member(listing, "_links", "next")
     return label_names(results) if isinstance(results, list) and following is None else None
+
+
+def _is_home(content: Any) -> bool | None:
+    home = member(content, "space", "homepage", "id")
+    return None if home is None else str(home) == str(member(content, "id"))
+
+
+def _has_any(results: Any) -> bool | None:
+    return bool(results) if isinstance(results, list) else None
 
 
 def _is_no_route(answer: Answer) -> bool:

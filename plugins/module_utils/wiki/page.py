@@ -39,7 +39,8 @@ class PageOperation:
         self._target = Target(None, None, None) if self._removes else target_of(params)
         self._title = None if params["title"] is None else params["title"].strip()
         with_labels = not self._removes and params["labels"] is not None
-        self._wiki = Wiki(task, labels=with_labels, connections=connections)
+        missed = self._removes and not params["force"]
+        self._wiki = Wiki(task, labels=with_labels, missed=missed, connections=connections)
         self._parts = [] if self._removes else parts_of(self._wiki, params)
         self._page: Page | None = None
         self._body = self._target.body or ""
@@ -69,8 +70,11 @@ class PageOperation:
     def _read(self) -> Page | None:
         page_id, space = self._params["page_id"], self._params["space"]
         if page_id is None:
-            return self._wiki.find(f"looking for {self.named()}", space, self._title or "")
-        read = self._wiki.get if self._removes else self._wiki.require
+            page = self._wiki.find(f"looking for {self.named()}", space, self._title or "")
+            if page is None and self._removes:
+                self._wiki.require_space(space)
+            return page
+        read = self._wiki.find_by_id if self._removes else self._wiki.require
         return read(f"reading {self.named()}", page_id, space)
 
     def _hanging(self, page: Page | None) -> list[Change]:
@@ -98,6 +102,9 @@ class PageOperation:
     def _removal(self, page: Page | None) -> Plan:
         if page is None or page.status == "trashed":
             return unchanged({"page": None, "ignored_differences": []}, "")
+        missed = None if self._params["force"] else self._wiki.is_missed(page)
+        if missed is not None:
+            raise invalid(f"removing {self.named()}: {missed}; force: true allows it")
         changes = (Change("state", "present", "absent"),)
         result = {"page": page.shown(), "ignored_differences": []}
 

@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 from tests.unit.stub import Reply, Seen
 
 CONTENT = "/base/rest/api/content"
+SPACE = "/base/rest/api/space/"
 
 
 def page(body: str = "<p>old</p>", **fields: Any) -> dict[str, Any]:
@@ -42,10 +43,11 @@ class Wiki:
         self.puts: list[Callable[[Wiki], Reply | None]] = []
         self.lost = 0
         self.expands: frozenset[str] | None = frozenset(
-            {"body.storage", "version", "space", "ancestors"}
+            {"body.storage", "version", "space", "ancestors", "children.page", "space.homepage"}
         )
         self.refusal = Reply(400, {"message": "Unknown query parameter: expand"})
         self.finds = True
+        self.home = "1"
         self.shows_labels = True
         self.saved: Callable[[str], str] = str  # what a save makes of a body
         self.written: list[dict[str, Any]] = []
@@ -61,12 +63,18 @@ class Wiki:
             return self._download(seen)
         if seen.method == "POST" and name == "":
             return self._after(self._create(json.loads(seen.body)), query)
-        if name == "":
-            return self._find(query)
+        if seen.path.startswith(SPACE):
+            return self._space(seen.path.removeprefix(SPACE))
+        return self._find(query) if name == "" else self._page(name, seen, query)
+
+    def _page(self, name: str, seen: Seen, query: dict[str, str]) -> Reply:
+        """A page, or what is below one."""
         name, _slash, below = name.partition("/")
         one = self.pages.get(name)
         if one is None or one["status"] != "current":
             return Reply(404, {"statusCode": 404, "message": f"No content found with id: {name}"})
+        if below == "child/page":
+            return Reply(body={"results": self._children(one)})
         if below:
             hanging = self._labels if below == "label" else self._files
             answer = hanging(one, seen, query)
@@ -82,6 +90,18 @@ class Wiki:
         """Another writer saves the page."""
         one = self.pages[page_id]
         one.update(changes, version=one["version"] + 1)
+
+    def _space(self, key: str) -> Reply:
+        if key in {one["space"] for one in self.pages.values()}:
+            return Reply(body={"key": key, "homepage": {"id": self.home}})
+        return Reply(404, {"statusCode": 404, "message": f"No space with key : {key}"})
+
+    def _children(self, one: dict[str, Any]) -> list[dict[str, Any]]:
+        pages = self.pages.values()
+        below = [
+            each for each in pages if (each["parent"], each["status"]) == (one["id"], "current")
+        ]
+        return [{"id": each["id"]} for each in below]
 
     def _find(self, query: dict[str, str]) -> Reply:
         if not self.finds:
@@ -213,6 +233,10 @@ class Wiki:
             labels = [{"prefix": "global", "name": name} for name in one["labels"]]
             labels.append({"prefix": "my", "name": "favourite"})
             content["metadata"] = {"labels": {"results": labels, "_links": {}}}
+        if "space.homepage" in shown:
+            content["space"]["homepage"] = {"id": self.home}
+        if "children.page" in shown:
+            content["children"] = {"page": {"results": self._children(one)}}
         if "ancestors" in shown:
             content["ancestors"] = [] if one["parent"] is None else [{"id": one["parent"]}]
         return content

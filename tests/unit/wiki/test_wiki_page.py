@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.unit.stub import Reply, Stub, Waits
-from tests.unit.wiki.running import Run, methods
-from tests.unit.wiki.server import CONTENT, Wiki
+from tests.unit.wiki.running import ENTRY, Run, methods
+from tests.unit.wiki.server import CONTENT, Wiki, page
 
 LOCK = Reply(409, {"message": "org.x.OptimisticLockException: Row was updated"})
 
@@ -187,7 +187,44 @@ def test_a_page_goes_to_the_trash_once(stub: Stub, wiki: Wiki) -> None:
         plan, result = Run(stub, state="absent", **options)()
         assert not plan.changed
         assert result["page"] is None
-    assert methods(stub) == ["GET", "DELETE", "GET", "GET"]
+    # by title, the space is looked at, too
+    assert methods(stub) == ["GET", "DELETE", "GET", "GET", "GET"]
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_what_others_would_miss_is_removed_with_force_alone(
+    stub: Stub, wiki: Wiki, shown: bool
+) -> None:
+    if not shown:
+        wiki.expands = frozenset({"body.storage", "version", "space", "ancestors"})
+    wiki.home = "7"
+    error = Run(stub, page_id="7", state="absent").fails()
+    assert (error.kind, "home page of the space REL" in error.message) == ("invalid", True)
+    wiki.home = "1"
+    wiki.pages["8"] = page(id="8", title="Below", parent="7")
+    error = Run(stub, page_id="7", state="absent").fails()
+    assert (error.kind, "pages are below it" in error.message) == ("invalid", True)
+    error = Run(stub, pages=[{**ENTRY, "page_id": "7", "state": "absent"}]).fails()
+    assert error.kind == "invalid"
+    assert "DELETE" not in methods(stub)
+    Run(stub, page_id="7", state="absent", force=True)()
+    assert wiki.pages["7"]["status"] == "trashed"
+
+
+def test_nothing_is_absent_in_an_unknown_space_or_on_another_server(stub: Stub, wiki: Wiki) -> None:
+    error = Run(stub, space="TYPO", title="Notes", state="absent").fails()
+    assert (error.kind, "no space TYPO" in error.message) == ("not_found", True)
+    assert len(stub.seen) == 2
+    stub.answer = lambda seen: Reply(404, "<html><h1>Not here</h1></html>")
+    ways: list[dict[str, Any]] = [{"page_id": "7"}, {"space": "REL", "title": "Notes"}]
+    for options in ways:
+        assert Run(stub, state="absent", **options).fails().kind == "not_found"
+
+
+def test_a_wiki_that_says_little_of_a_missing_page_still_is_one(stub: Stub, wiki: Wiki) -> None:
+    listed = Reply(body={"results": []})
+    stub.answer = lambda seen: Reply(404, {}) if "/content/9" in seen.path else listed
+    assert not Run(stub, page_id="9", state="absent")()[0].changed
 
 
 def test_a_removal_whose_answer_got_lost_is_looked_up(stub: Stub, wiki: Wiki) -> None:
@@ -335,8 +372,11 @@ def test_a_login_page_is_no_save(stub: Stub, wiki: Wiki) -> None:
     assert (error.kind, error.status, error.method) == ("auth", 200, "PUT")
     shown = Reply(body={"id": "7", "title": "Notes", "version": {"number": 3}})
     stub.replies = [shown, LOGIN_PAGE]
-    error = Run(stub, page_id="7", state="absent").fails()
+    error = Run(stub, page_id="7", state="absent", force=True).fails()
     assert (error.kind, error.method) == ("auth", "DELETE")
+    stub.replies = [shown, LOGIN_PAGE]
+    error = Run(stub, page_id="7", state="absent").fails()
+    assert (error.kind, error.method) == ("auth", "GET")
 
 
 def test_a_wiki_without_the_interface_is_told_of_its_successor(stub: Stub, wiki: Wiki) -> None:
