@@ -67,7 +67,8 @@ class ToolchainError(Exception):
     :param kind: one of :data:`Kind` (interface contract, 1.3)
     :param message: one sentence that names the operation, the object and what to do
     :param detail: the server's own words, at most :data:`WORDS_LIMIT` characters
-    :param unanswered: a request was sent and its answer is lost: the server may have acted on it
+    :param unanswered: a write was sent and its answer is lost, or does not tell: the server may
+        have acted on it
     :param result: return keys that the task shows in spite of the failure
     """
 
@@ -92,6 +93,10 @@ class ToolchainError(Exception):
         self.detail = detail
         self.unanswered = unanswered
         self.result: dict[str, Any] = dict(result or {})
+        #: Seconds after which the server may be asked again; C(None): it does not say so.
+        self.retry_after: float | None = None
+        #: The request had been sent before; a look at the server showed that it is not done.
+        self.repeated = self.undone = False
 
     def __str__(self) -> str:
         return self.message

@@ -49,8 +49,6 @@ def failure_of(error: Exception, request: Request, timeout: float) -> Failure:
     unsent = _never_sent(error, causes) or _is_our_mistake(error)
     kind, reason, final = _reason(error, causes, timeout)
     unanswered = not unsent and not request.reads
-    if unanswered:
-        reason += "; whether the server acted on the request is not known"
     url = clean_url(request.url)
     found = ToolchainError(
         kind,

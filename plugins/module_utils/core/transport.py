@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from . import errors
@@ -19,6 +20,7 @@ from .auth import Anonymous, Crumb, Login, hide
 from .errors import ToolchainError, invalid
 from .failures import Failure, failure_of
 from .options import Connection
+from .retries import RETRIED_READS, Retries
 from .secret import clean_url
 from .sessions import REQUEST_ERRORS, Proxies, Upload, count_body, kept_session
 from .wire import (
@@ -26,16 +28,15 @@ from .wire import (
     Answer,
     Query,
     Request,
-    back_off,
     encode,
     is_login_page,
     retry_after,
 )
+from .writes import Look, Write
 
 if TYPE_CHECKING:
     import requests
 
-_RETRIED_READS = frozenset({429, 502, 503, 504})
 _KEEPING_METHOD = frozenset({307, 308})
 _MOST_REDIRECTS = 5
 #: Seconds that a request gets at least: with none left it could not be sent at all.
@@ -70,13 +71,12 @@ class Transport:
         hide(connection)
         self.connection, self._home = connection, origin(connection.url)
         self.accounting = Accounting() if accounting is None else accounting
-        self._login, self._read_only, self._sleep = login, read_only, sleep
+        self._login, self._read_only = login, read_only
         self._describe = describe or (lambda answer: errors.words(answer.text))
         self._kept = kept_session(connection, connections=connections, cookies=crumbs)
         self._proxies = Proxies() if proxies is None else proxies
         self._timeout = float(connection.settings["timeout"])
-        self._retries = int(connection.settings["retries"])
-        self._longest_wait = float(connection.settings["retry_max_wait"])
+        self._retries = Retries.of(connection.settings, self.accounting, sleep)
         self._crumb = Crumb(self._fetch_crumb, self._kept.memory) if crumbs else None
 
     @property
@@ -121,7 +121,10 @@ class Transport:
         expect: Collection[int] = (200, 201, 202, 204),
         **parts: Any,
     ) -> Answer:
-        """Send a request that changes the server, once; see :meth:`send`."""
+        """Send a request that changes the server, once; see :meth:`send`, with C(look) and
+        C(repeatable) as :class:`Write` has them. Where the look alone tells that it is done, the
+        answer is one without a body.
+        """
         return self.send(what, method, path, reads=False, expect=expect, **parts)
 
     def send(
@@ -133,6 +136,8 @@ class Transport:
         reads: bool,
         expect: Collection[int],
         judge: Callable[[Answer], None] | None = None,
+        look: Look | None = None,
+        repeatable: bool = False,
         **parts: Any,
     ) -> Answer:
         """Send a request and give its whole answer.
@@ -148,13 +153,22 @@ class Transport:
             does not tell
         """
         request = self._request(what, method, path, reads, **parts)
+        exchange = partial(self._judged, request, expect, judge)
+        if reads:
+            return exchange()
+        answer = Write(request, exchange, look, repeatable, self._retries).carried_out()
+        self.accounting.add(acknowledged=int(answer.status < 400))
+        return answer
+
+    def _judged(
+        self, request: Request, expect: Collection[int], judge: Callable[[Answer], None] | None
+    ) -> Answer:
         with self._answer_to(request) as response:
             answer = _whole(request, response)
         if judge is not None:
             judge(answer)
         if answer.status not in expect:
             raise self.failure(answer)
-        self.accounting.add(acknowledged=int(not reads and answer.status < 400))
         return answer
 
     @contextmanager
@@ -188,6 +202,9 @@ class Transport:
         if location is not None and answer.status in REDIRECTS:
             return self._redirect_error(answer.request, answer.status, target(answer.url, location))
         detail = errors.shorten(self._describe(answer))
+        asked = retry_after(answer.headers.get("Retry-After"))
+        if asked is not None and self._retries.is_too_long(answer.status, asked):
+            return self._retries.refusal(answer, asked, detail)
         said = f": {detail}" if detail else " without a word"
         return answer.error(
             errors.kind_of_status(answer.status),
@@ -234,14 +251,14 @@ class Transport:
                 self.forget_login()
                 crumb_renewed = True
                 continue
-            wait = self._wait_before_next(request, outcome, attempt)
-            if wait is None or wait >= request.left():
+            asked = self._invitation(request, outcome)
+            wait = None if asked is None else self._retries.pause(request, attempt, asked)
+            if wait is None:
                 break
             if not isinstance(outcome, Failure):
                 outcome.close()  # an answer that nobody reads would keep its connection
+            self._retries.rest(wait, counted=True)
             attempt += 1
-            self.accounting.add(retries=1)
-            self._sleep(wait)
         if isinstance(outcome, Failure):
             raise outcome.error
         if request.streamed:
@@ -325,40 +342,15 @@ class Transport:
             self.accounting.add(bytes_received=len(response.content))
         return response
 
-    def _wait_before_next(
-        self, request: Request, outcome: requests.Response | Failure, attempt: int
-    ) -> float | None:
-        """Seconds to wait before the request is sent again, C(None) where it must not be."""
-        if request.once:
-            return None
-        may_repeat = attempt < self._retries
-        pause = back_off(attempt, self._longest_wait)
+    def _invitation(self, request: Request, outcome: requests.Response | Failure) -> float | None:
+        """Seconds after which the request may be sent again, C(None) where it must not be. What a
+        write did that was answered is not known here.
+        """
         if isinstance(outcome, Failure):
-            return pause if outcome.may_repeat and may_repeat else None
-        status, asked = outcome.status_code, retry_after(outcome.headers.get("Retry-After"))
-        repeatable = (
-            status in _RETRIED_READS
-            if request.reads
-            else status == 429 or (status == 503 and asked is not None)
-        )
-        if not repeatable:
+            return 0.0 if outcome.may_repeat else None
+        if not request.reads or outcome.status_code not in RETRIED_READS:
             return None
-        if asked is not None and asked > self._longest_wait:
-            raise self._too_long(request, outcome, asked)
-        return max(asked or 0.0, pause) if may_repeat else None
-
-    def _too_long(
-        self, request: Request, response: requests.Response, seconds: float
-    ) -> ToolchainError:
-        answer = _whole(request, response)
-        detail = errors.shorten(self._describe(answer))
-        limit = f"longer than retry_max_wait ({self._longest_wait:g} s)"
-        message = (
-            f"the server answered {answer.status} and asks to wait {seconds:.0f} s before the next"
-            f" request, {limit}"
-        )
-        said = f"{message}: {detail}" if detail else message
-        return answer.error("rate_limited", said, detail)
+        return retry_after(outcome.headers.get("Retry-After")) or 0.0
 
     def _redirect_error(self, request: Request, status: int, target: str) -> ToolchainError:
         login, where = is_login_page(target), clean_url(target)

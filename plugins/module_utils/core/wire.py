@@ -26,6 +26,8 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _FIRST_WAIT = 0.5  # seconds
 # A half, or a pair, of the escapes with which JSON may write what is beyond U+FFFF.
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+#: Kinds of an answer after which the server may have acted, or act still.
+_TROUBLE = frozenset({"server", "rate_limited"})
 _LOGIN_PAGE = re.compile(
     r"(commence)?(log|sign)[-_]?[io]n(\.(action|jsp|do|html?|php|aspx?))?", re.IGNORECASE
 )
@@ -97,19 +99,34 @@ class Answer:
             raise unreadable(self, "JSON") from None
 
     def error(self, kind: errors.Kind, message: str, detail: str | None = None) -> ToolchainError:
-        """An error of C(kind) that this answer stands for."""
-        return ToolchainError(
+        """An error of C(kind) that this answer stands for; trouble of the server does not tell what
+        became of a write.
+        """
+        error = ToolchainError(
             kind,
             f"{self.request.what}: {message}",
             status=self.status,
             method=self.request.method,
             url=clean_url(self.url),
             detail=detail or None,
+            unanswered=not self.request.reads and kind in _TROUBLE and self.status != 501,
         )
+        asked = retry_after(self.headers.get("Retry-After"))
+        if self.status == 429 or (self.status == 503 and asked is not None):
+            error.retry_after = asked or 0.0
+        return error
 
 
 def unreadable(answer: Answer, wanted: str) -> ToolchainError:
-    """The error for an answer of another kind than C(wanted)."""
+    """The error for an answer of another kind than C(wanted). It does not tell what became of a
+    write.
+    """
+    error = _unreadable(answer, wanted)
+    error.unanswered = not answer.request.reads
+    return error
+
+
+def _unreadable(answer: Answer, wanted: str) -> ToolchainError:
     text = answer.text
     detail = errors.words(text)
     if not text.strip():

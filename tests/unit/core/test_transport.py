@@ -239,7 +239,7 @@ def test_a_longer_wait_than_allowed_is_not_waited(
         error = fails(transport.send, "asking", "POST", "x", reads=reads, expect=(200,))
     assert (error.kind, error.status, waits) == ("rate_limited", status, [])
     assert f"the server answered {status} and asks to wait 61 s" in str(error)
-    assert str(error).endswith(": slow down")
+    assert ": slow down" in str(error)
     assert "retry_max_wait (60 s)" in str(error)
     assert error.detail == "slow down"
 
@@ -278,7 +278,7 @@ def test_a_write_that_breaks_is_not_sent_again(broken: Reply) -> None:
         error = fails(transport.write, "creating x", "POST", "x")
     assert len(stub.seen) == 1
     assert (error.kind, error.unanswered) == ("network", True)
-    assert "whether the server acted on the request is not known" in str(error)
+    assert str(error).endswith("; whether it was done is not known")
     assert (error.method, error.url) == ("POST", f"{stub.url}/x")
     assert transport.accounting.writes == 1
 
@@ -310,23 +310,6 @@ def test_a_host_without_an_address_is_said_so() -> None:
     assert "name of the host cannot be resolved" in str(error)
 
 
-@pytest.mark.parametrize("reply", [Reply(429), Reply(503, headers={"Retry-After": "1"})])
-def test_a_write_that_was_put_off_is_sent_again(reply: Reply) -> None:
-    with Stub(reply, Reply(201)) as stub:
-        transport = transport_to(stub.url)
-        transport.write("creating", "POST", "x", body=b"content")
-    assert [seen.body for seen in stub.seen] == [b"content"] * 2
-    assert transport.accounting.writes == 2
-    assert transport.accounting.acknowledged == 1
-
-
-@pytest.mark.parametrize("status", [500, 502, 503, 504])
-def test_a_write_that_may_have_been_done_is_not_sent_again(status: int) -> None:
-    with Stub(Reply(status)) as stub:
-        assert fails(transport_to(stub.url).write, "creating", "POST", "x").status == status
-    assert len(stub.seen) == 1
-
-
 def test_a_file_is_read_anew_for_every_attempt() -> None:
     opened: list[io.BytesIO] = []
 
@@ -336,7 +319,8 @@ def test_a_file_is_read_anew_for_every_attempt() -> None:
 
     with Stub(Reply(429), Reply(201)) as stub:
         transport = transport_to(stub.url)
-        transport.write("deploying", "PUT", "x", open_body=open_body, size=1000)
+        parts = {"open_body": open_body, "size": 1000}
+        transport.write("deploying", "PUT", "x", repeatable=True, **parts)
     assert [len(seen.body) for seen in stub.seen] == [1000, 1000]
     assert [file.closed for file in opened] == [True, True]
     assert transport.accounting.bytes_sent == 2000

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A write has one effect at most, and what is said of it is what a look has shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.transport import Transport
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.wire import Answer, unreadable
+from tests.unit.stub import Reply, Stub, Waits, transport_to
+
+PUT_OFF = [
+    Reply(429),
+    Reply(429, headers={"Retry-After": "2"}),
+    Reply(503, "", {"Retry-After": "2"}),
+]
+PAGE = Reply(200, "<!DOCTYPE html><html><title>Welcome</title></html>")
+#: Answers that do not tell whether the server acted, and whether it may be at it still.
+DOUBTFUL = [
+    (Reply(500), False),
+    (Reply(503), False),
+    (PAGE, False),
+    (Reply(502), True),
+    (Reply(504), True),
+    (Reply(cut=True), True),
+]
+NOTHING, NOT_KNOWN = "nothing was changed", "whether it was done is not known"
+
+
+def refuse_page(answer: Answer) -> None:
+    if answer.status == 200:
+        raise unreadable(answer, "JSON")
+
+
+def fails(transport: Transport, method: str = "POST", **parts: Any) -> ToolchainError:
+    with pytest.raises(ToolchainError) as caught:
+        transport.write("creating x", method, "x", judge=refuse_page, **parts)
+    return caught.value
+
+
+def looks(*found: bool | None) -> Callable[[], bool | None]:
+    """Looks that show one after the other, the last one for ever."""
+    left = list(found)
+    return lambda: left.pop(0) if len(left) > 1 else left[0]
+
+
+@pytest.mark.parametrize("reply", PUT_OFF)
+def test_what_cannot_be_looked_up_is_not_repeated(reply: Reply) -> None:
+    waits = Waits()
+    with Stub(reply) as stub:
+        error = fails(transport_to(stub.url, sleep=waits))
+    assert (len(stub.seen), waits, error.unanswered) == (1, [], True)
+    assert error.message.endswith(f"; {NOT_KNOWN}")
+
+
+@pytest.mark.parametrize("reply", PUT_OFF)
+@pytest.mark.parametrize("parts", [{"repeatable": True}, {"look": looks(False)}])
+def test_a_write_that_was_put_off_is_repeated_where_that_does_no_harm(
+    reply: Reply, parts: dict[str, Any]
+) -> None:
+    waits = Waits()
+    with Stub(reply, Reply(201)) as stub:
+        transport = transport_to(stub.url, sleep=waits)
+        transport.write("creating", "POST", "x", body=b"content", **parts)
+    assert [seen.body for seen in stub.seen] == [b"content"] * 2
+    assert (transport.accounting.writes, transport.accounting.retries) == (2, 1)
+    assert transport.accounting.acknowledged == 1
+    assert waits[0] >= float(reply.headers.get("Retry-After", 0))
+
+
+@pytest.mark.parametrize("reply", [*PUT_OFF, *(reply for reply, _late in DOUBTFUL)])
+@pytest.mark.parametrize("repeatable", [True, False])
+def test_what_is_done_is_not_done_again(reply: Reply, repeatable: bool) -> None:
+    with Stub(reply) as stub:
+        transport = transport_to(stub.url)
+        answer = transport.write(
+            "creating", "POST", "x", judge=refuse_page, look=looks(True), repeatable=repeatable
+        )
+    assert (len(stub.seen), answer.body, transport.accounting.acknowledged) == (1, b"", 1)
+
+
+@pytest.mark.parametrize(("reply", "late"), DOUBTFUL)
+def test_what_is_not_done_is_said_so(reply: Reply, late: bool) -> None:
+    waits = Waits()
+    with Stub(reply) as stub:
+        transport = transport_to(stub.url, sleep=waits)
+        error = fails(transport, look=looks(False), repeatable=True)
+    assert (len(stub.seen), error.unanswered, error.undone) == (1, True, True)
+    assert error.message.endswith(f"; {NOTHING}")
+    assert len(waits) == (3 if late else 0)
+    assert (transport.accounting.acknowledged, transport.accounting.retries) == (0, 0)
+
+
+@pytest.mark.parametrize("reply", [reply for reply, late in DOUBTFUL if late])
+def test_a_server_that_is_late_is_given_time(reply: Reply) -> None:
+    with Stub(reply) as stub:
+        transport = transport_to(stub.url)
+        transport.write("creating", "POST", "x", look=looks(False, False, True))
+    assert (len(stub.seen), transport.accounting.acknowledged) == (1, 1)
+
+
+@pytest.mark.parametrize("reply", [reply for reply, _late in DOUBTFUL])
+@pytest.mark.parametrize("look", [None, looks(None)])
+def test_what_cannot_be_told_is_said_so(reply: Reply, look: Callable[[], bool | None]) -> None:
+    with Stub(reply) as stub:
+        error = fails(transport_to(stub.url), look=look)
+    assert (len(stub.seen), error.undone) == (1, False)
+    assert error.message.endswith(f"; {NOT_KNOWN}")
+
+
+def test_a_look_that_fails_tells_nothing() -> None:
+    with Stub(Reply(500), Reply(403)) as stub:
+        transport = transport_to(stub.url)
+        error = fails(transport, look=lambda: bool(transport.read("looking", "x")))
+    assert (error.status, error.message.endswith(NOT_KNOWN)) == (500, True)
+
+
+def test_the_last_answer_counts_as_the_first() -> None:
+    """With no repetition left, or none that is waited for, the look decides all the same."""
+    with Stub(Reply(429)) as stub:
+        assert fails(transport_to(stub.url, retries=0), look=looks(False)).message.endswith(NOTHING)
+    for retries, after in ((0, "0"), (3, "3600")):
+        with Stub(Reply(429, headers={"Retry-After": after})) as stub:
+            transport_to(stub.url, retries=retries).write("x", "POST", "x", look=looks(True))
+        assert len(stub.seen) == 1
+
+
+def test_what_is_gone_after_a_repetition_was_deleted_by_the_first_attempt() -> None:
+    with Stub(Reply(429), Reply(404)) as stub:
+        transport = transport_to(stub.url)
+        transport.write("deleting", "DELETE", "x", repeatable=True)
+    assert transport.accounting.acknowledged == 1
+    with Stub(Reply(404)) as stub:
+        assert fails(transport_to(stub.url), "DELETE", repeatable=True).status == 404
+
+
+def test_a_refusal_of_a_repetition_says_that_it_was_one() -> None:
+    with Stub(Reply(429), Reply(400, "no such item")) as stub:
+        error = fails(transport_to(stub.url), repeatable=True)
+    assert (error.repeated, error.unanswered) == (True, False)
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 501])
+def test_a_refusal_is_not_looked_after(status: int) -> None:
+    with Stub(Reply(status)) as stub:
+        error = fails(transport_to(stub.url), look=looks(True), repeatable=True)
+    assert (error.status, error.unanswered) == (status, False)
+    assert NOTHING not in error.message
+
+
+def test_what_was_changed_before_is_not_denied() -> None:
+    with Stub(Reply(201), Reply(500)) as stub:
+        transport = transport_to(stub.url)
+        transport.write("creating", "POST", "a")
+        error = fails(transport, look=looks(False))
+    assert error.message.endswith("; by this request nothing was changed")
