@@ -107,18 +107,22 @@ class RemoveBuilds:
                 raise
 
     def _send(self, send: Callable[[Sequence[str]], None], numbers: Sequence[str]) -> None:
-        """Send one request; what is gone after a lost answer, or was gone before, is deleted."""
+        """Send one request; what was gone before is deleted."""
         try:
             send(numbers)
         except ToolchainError as error:
-            lost = error.unanswered or (error.status == 404 and len(numbers) == 1)
-            if not lost or set(numbers) & set(self._present()):
+            if error.status != 404 or len(numbers) > 1 or set(numbers) & set(self._present()):
                 raise
+
+    def _are_gone(self, numbers: Sequence[str]) -> bool | None:
+        """Whether none of the builds is there; C(None) where some of them are."""
+        left = set(numbers) & set(self._present())
+        return None if 0 < len(left) < len(numbers) else not left
 
     def _by_query(self, numbers: Sequence[str]) -> None:
         query = {"buildNumbers": ",".join(numbers), "artifacts": 1 if self._artifacts else None}
         path = f"api/build/{wire.path(self._name)}"
-        self._client.write(self._label(numbers), "DELETE", path, query=query)
+        self._write(numbers, "DELETE", path, query=query)
 
     def _by_body(self, numbers: Sequence[str]) -> None:
         """Server fact: numbers with a comma need a body."""
@@ -128,7 +132,17 @@ class RemoveBuilds:
             "deleteArtifacts": self._artifacts,
             "deleteAll": False,
         }
-        self._client.write(self._label(numbers), "POST", "api/build/delete", json=body)
+        self._write(numbers, "POST", "api/build/delete", json=body)
+
+    def _write(self, numbers: Sequence[str], method: str, path: str, **parts: Any) -> None:
+        self._client.write(
+            self._label(numbers),
+            method,
+            path,
+            look=lambda: self._are_gone(numbers),
+            repeatable=True,
+            **parts,
+        )
 
     def _label(self, numbers: Sequence[str]) -> str:
         return f"deleting {', '.join(f'#{number}' for number in numbers)} of '{self._name}'"

@@ -136,7 +136,6 @@ class RetainBuilds:
         return {**body, "buildNumbersNotToBeDiscarded": sorted(self._keep)}
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        lost = None
         try:
             self._client.write(
                 f"discarding builds of '{self._name}'",
@@ -144,25 +143,27 @@ class RetainBuilds:
                 f"api/build/retention/{wire.path(self._name)}",
                 query={"async": not self._params["wait"]},
                 json=self._body(),
+                look=self._have_gone,
             )
         except ToolchainError as error:
-            if error.kind == "rejected":
+            if error.kind == "rejected" or error.unanswered:
                 self._note_what_went(error)
-            if not error.unanswered:
-                raise
-            lost = error
-        if lost is None and not self._params["wait"]:
-            return {}
-        return self._what_went(lost)
+            raise
+        return self._what_went() if self._params["wait"] else {}
 
-    def _note_what_went(self, refused: ToolchainError) -> None:
+    def _have_gone(self) -> bool:
+        """Whether a build that leaves is gone: the server has begun, and goes on."""
+        present = self._now_present()
+        return any(run not in present for run in self._leaving)
+
+    def _note_what_went(self, failed: ToolchainError) -> None:
         """Server fact: a synchronous run that could not do all of it is refused in the end."""
         try:
-            refused.result.update(self._outcome(self._now_present()))
+            failed.result.update(self._outcome(self._now_present()))
         except ToolchainError:
             return  # the list tells nothing more, and what happened first counts
 
-    def _what_went(self, lost: ToolchainError | None) -> dict[str, Any]:
+    def _what_went(self) -> dict[str, Any]:
         """The builds that are gone, by the list; C(failed) where none is and no promotion that
         does not show can be the reason.
         """
@@ -172,9 +173,6 @@ class RetainBuilds:
         if not left:
             return result
         said = f"the builds {', '.join(left)} of '{self._name}' are still there"
-        if lost is not None:
-            lost.result.update(result)
-            raise lost.with_words(f"{said}: the server may still be at it")
         if not result["changed"] and self._client.dialect.record_shows_promotions:
             raise ToolchainError(
                 "failed",

@@ -130,7 +130,13 @@ class CleanUp:
             error = ToolchainError("failed", f"{what}: not tried after what happened to another")
             return Outcome(verdict, "failed", error)
         try:
-            self._client.write(what, "DELETE", item_path(item.repo, item.path))
+            self._client.write(
+                what,
+                "DELETE",
+                item_path(item.repo, item.path),
+                look=lambda: storage.is_gone(self._client, item.repo, item.path),
+                repeatable=True,
+            )
         except ToolchainError as error:
             return self._after(verdict, error)
         return Outcome(verdict, "deleted")
@@ -139,10 +145,8 @@ class CleanUp:
         """What a failed deletion means, after another look where that tells more."""
         item = verdict.item
         try:
-            if error.status == 404 and self._is_gone(item, unknown=True):
+            if error.status == 404 and self._is_gone(item):
                 return Outcome(verdict, "gone")
-            if error.unanswered and self._is_gone(item, unknown=False):
-                return Outcome(verdict, "deleted")
         except ToolchainError:
             pass  # then what happened first is what counts
         if error.status == 404:
@@ -154,10 +158,9 @@ class CleanUp:
             self._stopped.set()
         return Outcome(verdict, "failed", error)
 
-    def _is_gone(self, item: Item, *, unknown: bool) -> bool:
-        """Whether an item is not there; C(unknown) where the server does not tell."""
-        found = storage.find(self._client, item.repo, item.path)
-        return found is None or (unknown and found is storage.UNTOLD)
+    def _is_gone(self, item: Item) -> bool:
+        """Whether an item is not there, as far as the server tells."""
+        return storage.is_gone(self._client, item.repo, item.path) is not False
 
 
 def _together(found: Iterable[Verdict]) -> tuple[list[Verdict], list[Verdict]]:

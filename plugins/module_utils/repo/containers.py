@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from ..core import wire
 from ..core.pool import bounded
+from ..core.writes import Look
 from .client import Client, segments
 from .paging import PAGE, NameList
 from .words import text_of
@@ -98,11 +99,15 @@ def manifests_of(client: Client, repo: str, image: str, names: Sequence[str]) ->
     return {name: digest for name, digest in found if digest is not None}
 
 
-def promote(client: Client, repo: str, body: dict[str, object]) -> str:
+def promote(client: Client, repo: str, body: dict[str, object], look: Look) -> str:
     """Send a promotion; the server's words (written interface 4.1: plain text)."""
     image, target = body["dockerRepository"], body["targetRepo"]
     name = f"{repo}/{image}" + (f":{body['tag']}" if "tag" in body else "")
     answer = client.write(
-        f"promoting '{name}' to '{target}'", "POST", f"{_base(client, repo)}/promote", json=body
+        f"promoting '{name}' to '{target}'",
+        "POST",
+        f"{_base(client, repo)}/promote",
+        json=body,
+        look=look,
     )
     return text_of(answer.text)

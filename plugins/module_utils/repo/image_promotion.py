@@ -179,18 +179,16 @@ class PromoteImage:
 
     def _promote(self, order: Order) -> tuple[str, list[State]]:
         """Send one request and look at what it did; the server's words, and the tags after it."""
-        message, lost = "", None
+        body = self._body(order)
         try:
-            message = containers.promote(self._client, self._source.repo, self._body(order))
+            message = containers.promote(
+                self._client, self._source.repo, body, lambda: self._is_done(order)
+            )
         except ToolchainError as error:
             if error.status == 404:
                 error.with_words(_WHAT_IS_MISSING)
-            if not error.unanswered:
-                raise
-            lost = error
+            raise
         after, left = self._read_after(order)
-        if lost is not None and (not self._proves(order, after) or left):
-            raise lost
         self._check(after, left, message)
         return message, after
 
@@ -215,13 +213,25 @@ class PromoteImage:
         after = [replace(state, target=target.get(state.target_tag)) for state in order.states]
         return after, [] if self._copy else list(self._some_tags(self._source, list(names)))
 
-    def _proves(self, order: Order, after: Sequence[State]) -> bool:
-        """Whether a promotion whose answer got lost has been done: it is not sent a second time.
+    def _is_done(self, order: Order) -> bool | None:
+        """Whether a promotion has been done, as far as a look at both sides shows it.
 
-        A copy over a tag of which only the name can be read leaves nothing to see.
+        A copy over a tag that holds the same already, or of which only the name can be read,
+        leaves nothing to see; some of the tags are neither done nor not done.
         """
-        unseen = self._copy and any(one.is_same and one.is_named_only for one in order.states)
-        return all(state.is_same for state in after) and not unseen
+        after, left = self._read_after(order)
+        if not self._copy and len(left) < len(order.states):
+            return True if all(state.is_same for state in after) and not left else None
+        told = [
+            new.is_same
+            for old, new in zip(order.states, after, strict=True)
+            if not (self._copy and old.is_same)
+        ]
+        if not self._copy:
+            return None if told != [state.is_same for state in order.states] else False
+        if len(set(told)) != 1:
+            return None
+        return told[0]
 
     def _check(self, after: Sequence[State], left: Sequence[str], message: str) -> None:
         """Compare what the promotion did with what it was to do."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -86,21 +87,22 @@ def _rank(value: str) -> int:
     return 3 if value.endswith("\\") else 2
 
 
-def encode(properties: Properties) -> list[str]:
-    """The texts for C(properties=), one per request: most often one.
+def encode(properties: Properties) -> dict[str, Properties]:
+    """The texts for C(properties=), one per request (most often one), and what each of them sets.
 
     A text ends before it gets too long for an address, and after a value that ends with a
     backslash.
     """
-    texts: list[str] = []
+    found: dict[str, Properties] = {}
+    text, part = "", dict[str, list[str]]()
     for name, values in properties.items():
         entry = f"{_escape(name)}={','.join(_escape(value) for value in values)}"
-        joined = f"{texts[-1]}|{entry}" if texts else ""
-        if texts and not texts[-1].endswith("\\") and len(quote(joined, safe="")) <= _LONGEST:
-            texts[-1] = joined
-        else:
-            texts.append(entry)
-    return texts
+        joined = f"{text}|{entry}" if part else entry
+        if part and (text.endswith("\\") or len(quote(joined, safe="")) > _LONGEST):
+            found[text] = part
+            joined, part = entry, {}
+        text, part = joined, {**part, name: values}
+    return {**found, text: part} if part else found
 
 
 def _escape(text: str) -> str:
@@ -183,16 +185,22 @@ def write(
     """
     what = f"setting properties of '{repo}/{path}'"
     address = f"{client.dialect.properties}/{item_path(repo, path)}"
-    lost: list[ToolchainError] = []
-    for text in encode(properties):
-        query = {"properties": text, **_reach(client, recursive)}
-        lost += _sent(client, what, "PUT", address, query)
+    for text, part in encode(properties).items():
+        client.write(
+            what,
+            "PUT",
+            address,
+            query={"properties": text, **_reach(client, recursive)},
+            look=partial(_look, client, repo, path, part),
+            repeatable=True,
+        )
     after = read(client, repo, path)
-    done = are_set(after, properties)
-    if lost and not done:
-        raise lost[0]
-    if done is False:
+    if are_set(after, properties) is False:
         raise _dropped(what, properties, after or {})
+
+
+def _look(client: Client, repo: str, path: str, wanted: Properties) -> bool | None:
+    return are_set(read(client, repo, path), wanted)
 
 
 def _reach(client: Client, recursive: bool | None) -> dict[str, int]:
@@ -211,27 +219,21 @@ def remove(client: Client, repo: str, path: str, names: Sequence[str], *, recurs
     """
     what = f"removing properties of '{repo}/{path}'"
     query = {"properties": ",".join(names), **_reach(client, recursive)}
-    lost = _sent(client, what, "DELETE", f"api/storage/{item_path(repo, path)}", query)
-    after = read(client, repo, path)
-    left = [name for name in names if after is not None and name in after]
-    if lost and (left or after is None):
-        raise lost[0]
+
+    def still_there() -> list[str] | None:
+        after = read(client, repo, path)
+        return None if after is None else [name for name in names if name in after]
+
+    def are_gone() -> bool | None:
+        left = still_there()
+        return None if left is None else not left
+
+    address = f"api/storage/{item_path(repo, path)}"
+    client.write(what, "DELETE", address, query=query, look=are_gone, repeatable=True)
+    left = still_there()
     if left:
         said = f"the server answered well but still has {', '.join(left)}"
         raise ToolchainError("rejected", f"{what}: {said}")
-
-
-def _sent(
-    client: Client, what: str, method: str, address: str, query: Mapping[str, Any]
-) -> list[ToolchainError]:
-    """Send a change; the error where its answer got lost, so that only reading tells of it."""
-    try:
-        client.write(what, method, address, query=query)
-    except ToolchainError as error:
-        if not error.unanswered:
-            raise
-        return [error]
-    return []
 
 
 def _dropped(what: str, wanted: Properties, found: Mapping[str, list[str]]) -> ToolchainError:

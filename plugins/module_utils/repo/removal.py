@@ -12,7 +12,7 @@ from ..core.task import Task
 from . import storage
 from .client import Client, item_path, join, refuse_glob
 from .repositories import deployment_target
-from .storage import UNTOLD, Stored
+from .storage import Stored
 
 _ONLY_PRESENT = ("src", "content", "artifacts", "properties", "checksum_deploy")
 
@@ -78,12 +78,17 @@ class RemoveItem:
         what = f"deleting '{self._repo}/{self._path}'"
         try:
             self._client.write(
-                what, "DELETE", item_path(self._repo, self._path, slash=self._path == "")
+                what,
+                "DELETE",
+                item_path(self._repo, self._path, slash=self._path == ""),
+                look=self._is_gone,
+                repeatable=True,
             )
         except ToolchainError as error:
-            there = self._find(self._repo) if error.status == 404 or error.unanswered else UNTOLD
-            if error.status == 404 and (there is None or there is UNTOLD):
+            if error.status == 404 and self._is_gone() is not False:
                 return {"changed": False, "artifacts": [self._artifact(None)]}
-            if there is not None:
-                raise
+            raise
         return {}
+
+    def _is_gone(self) -> bool | None:
+        return storage.is_gone(self._client, self._repo, self._path)

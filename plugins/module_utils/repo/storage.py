@@ -84,6 +84,12 @@ def find(client: Client, repo: str, path: str) -> Stored | None:
     return listed.get(path) or (Stored(folder=True) if below else None)
 
 
+def is_gone(client: Client, repo: str, path: str) -> bool | None:
+    """Whether an item is not there; C(None): cannot tell."""
+    found = find(client, repo, path)
+    return None if found is UNTOLD else found is None
+
+
 def listing(
     client: Client, repo: str, folder: str, *, deep: bool = False, folders: bool = False
 ) -> dict[str, Stored] | None:

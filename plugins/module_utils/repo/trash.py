@@ -80,20 +80,19 @@ class EmptyTrash:
         return Plan({"children": found}, {"children": []}, "delete", result={"children": []})
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        lost = None
-        try:
-            self._client.write("emptying the trash", "POST", "api/trash/empty")
-        except ToolchainError as error:
-            if not error.unanswered:
-                raise
-            lost = error
+        found = plan.before["children"]
+        what = "emptying the trash"
+        self._client.write(what, "POST", "api/trash/empty", look=lambda: self._is_empty(found))
         left = children(self._client)
-        if left and lost is not None:
-            raise lost
         if left:
             # server fact: 202; what is deleted meanwhile is there, too
             self._warn(f"emptying the trash: it still has something of {', '.join(left)}")
         return {"children": left}
+
+    def _is_empty(self, found: list[str]) -> bool | None:
+        """Whether nothing is left; C(None) where something of what was C(found) is."""
+        left = children(self._client)
+        return None if left and left != found else not left
 
 
 class CleanTrash:
@@ -128,6 +127,10 @@ class CleanTrash:
         )
         return {200: True, 404: False}.get(answer.status)
 
+    def _is_gone(self) -> bool | None:
+        there = self._is_there(children(self._client))
+        return None if there is None else not there
+
     @property
     def _address(self) -> str:
         return wire.path(self._repo, *segments(self._path))
@@ -135,12 +138,17 @@ class CleanTrash:
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         what, changed = f"cleaning '{self._repo}/{self._path}' out of the trash", True
         try:
-            self._client.write(what, "DELETE", f"api/trash/clean/{self._address}")
+            self._client.write(
+                what,
+                "DELETE",
+                f"api/trash/clean/{self._address}",
+                look=self._is_gone,
+                repeatable=True,
+            )
         except ToolchainError as error:
-            if error.status == 404 or _NOT_THERE in (error.detail or "").lower():
-                changed = False
-            elif not error.unanswered or self._is_there(children(self._client)) is not False:
+            if error.status != 404 and _NOT_THERE not in (error.detail or "").lower():
                 raise
+            changed = error.repeated
         left = children(self._client)
         # of a repository, what is deleted meanwhile is there, too
         if changed and self._path != "" and self._is_there(left):

@@ -13,7 +13,7 @@ from . import storage
 from .client import Client, item_path
 from .digests import Digests
 from .sources import LocalFile, Wanted
-from .storage import Stored
+from .storage import UNTOLD, Stored
 from .survey import common_folder
 
 _MAY_OVERWRITE = "the server has another content there: overwriting needs the permission to delete"
@@ -68,7 +68,7 @@ class Uploader:
 
     def _put(self, wanted: Wanted, *, send_bytes: bool) -> bool:
         """Whether it is in place; without bytes it is not where the server does not know the
-        content (404), or where its answer was lost and the item is not there.
+        content (404), or where that was asked for in vain.
         """
         headers = self._checksums(wanted.digests)
         if send_bytes:
@@ -82,14 +82,12 @@ class Uploader:
                 item_path(self.repo, wanted.path),
                 headers=headers,
                 expect=(200, 201, 202, 204) if send_bytes else (200, 201, 202, 204, 404),
+                look=lambda: self._arrived(wanted),
+                repeatable=True,
                 **body,
             )
         except ToolchainError as error:
-            if not error.unanswered:
-                raise
-            if self._arrived(wanted):
-                return True
-            if send_bytes:
+            if send_bytes or not error.undone:
                 raise
             return False
         if answer.status == 404:
@@ -102,10 +100,13 @@ class Uploader:
             return {}
         return {"X-Checksum-Sha1": digests.sha1, "X-Checksum-Sha256": digests.sha256}
 
-    def _arrived(self, wanted: Wanted) -> bool:
-        """Whether a file is there whose deployment was not answered."""
+    def _arrived(self, wanted: Wanted) -> bool | None:
+        """Whether a file is there whose deployment was not answered; C(None): cannot tell."""
         found = storage.head(self.client, self.repo, wanted.path)
-        return found is not None and found.holds(wanted.digests) is True
+        if found in (None, UNTOLD) and not self.client.dialect.checksum_headers:
+            # a server that does not know HEAD may say that the file is not there
+            found = storage.find(self.client, self.repo, wanted.path)
+        return False if found is None else found.holds(wanted.digests)
 
     def _check(self, wanted: Wanted, answer: Answer) -> None:
         """Compare what the server stored with what was sent, where the server tells."""
@@ -153,25 +154,34 @@ class Uploader:
         name, size = os.path.basename(archive.path), os.path.getsize(archive.path)
         path = f"{folder}/{name}" if by_name else folder
         what = f"expanding '{name}' below '{self.repo}/{folder}'"
-        said = ""
-        try:
-            said = self.client.write(
-                what,
-                "PUT",
-                item_path(self.repo, path, slash=not by_name),
-                headers={"X-Explode-Archive-Atomic": "true"},
-                open_body=archive.open,
-                size=size,
-            ).text
-        except ToolchainError as error:
-            if not error.unanswered or self._missing(entries):
-                raise
+        said = self.client.write(
+            what,
+            "PUT",
+            item_path(self.repo, path, slash=not by_name),
+            headers={"X-Explode-Archive-Atomic": "true"},
+            open_body=archive.open,
+            size=size,
+            look=lambda: self._are_there(entries),
+            repeatable=True,
+        ).text
         missing = self._missing(entries)
         if missing:
             raise _not_expanded(what, missing, len(entries), said)
         return size
 
     def _missing(self, entries: Sequence[Wanted]) -> list[str]:
+        found = self._verdicts(entries)
+        return [entry.path for entry in entries if found[entry.path] is False]
+
+    def _are_there(self, entries: Sequence[Wanted]) -> bool | None:
+        """Whether all entries are there as the archive has them; C(None): cannot tell."""
+        found = self._verdicts(entries).values()
+        if False in found:
+            return False
+        return None if None in found else True
+
+    def _verdicts(self, entries: Sequence[Wanted]) -> dict[str, bool | None]:
+        """Whether each entry is there as the archive has it; C(None): cannot tell."""
         folder = common_folder([entry.path for entry in entries])
         found: Mapping[str, Stored | None] | None = storage.listing(
             self.client, self.repo, folder, deep=True
@@ -179,11 +189,11 @@ class Uploader:
         if found is None:
             paths = [entry.path for entry in entries]
             found = {path: storage.head(self.client, self.repo, path) for path in paths}
-        return [entry.path for entry in entries if not _is_there(found.get(entry.path), entry)]
+        return {entry.path: _is_there(found.get(entry.path), entry) for entry in entries}
 
 
-def _is_there(stored: Stored | None, entry: Wanted) -> bool:
-    return stored is not None and stored.holds(entry.digests) is not False
+def _is_there(stored: Stored | None, entry: Wanted) -> bool | None:
+    return False if stored is None else stored.holds(entry.digests)
 
 
 def _not_expanded(what: str, missing: Sequence[str], total: int, said: str) -> ToolchainError:

@@ -31,6 +31,7 @@ class Server:
     on: dict[str, Answers] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     dialect: str = "jfrog"
+    retries: int = 0
 
     def answer(self, seen: Seen) -> Reply:
         found = self.on.get(self.name(seen), Reply(404, "Not Found"))
@@ -52,7 +53,8 @@ class Server:
         return [json.loads(seen.body) for seen in self.stub.seen if self.name(seen) == name]
 
     def task(self, params: Mapping[str, Any], *, check: bool = False) -> Task:
-        settings = {"dialect": self.dialect, "vendor": "Acme", "retries": 0}
+        settings = {"dialect": self.dialect, "vendor": "Acme", "retries": self.retries}
+        settings["retry_max_wait"] = 0
         connection = connection_to(self.stub.url, settings=settings)
         return Task(params, connection, self.warnings.append, check)
 

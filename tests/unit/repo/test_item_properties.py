@@ -89,8 +89,12 @@ def test_a_lost_answer_is_looked_up(server: Server, after: Reply) -> None:
     if after.status == 200:
         server.run(ItemProperties, params())
     else:
-        assert server.fails(ItemProperties, params()).unanswered
-    assert server.asked == [READ, PUT, READ]
+        error = server.fails(ItemProperties, params())
+        assert error.unanswered
+        said = "nothing was changed" if after is NONE else "whether it was done is not known"
+        assert error.message.endswith(said)
+    assert server.asked[:3] == [READ, PUT, READ]
+    assert server.asked.count(PUT) == 1
 
 
 def test_an_item_that_is_not_there_is_found_before_anything_is_set(server: Server) -> None:

@@ -94,12 +94,14 @@ def received(accepted: dict[str, list[str]]) -> dict[str, set[str]]:
 
 def test_one_request_is_enough_for_ordinary_properties() -> None:
     wanted = properties.properties_of({"a": "x=1", "b": ["y", "z,w"], "c": True, "d": 7, "e": None})
-    assert properties.encode(wanted) == ["a=x\\=1|b=y,z\\,w|c=true|d=7"]
+    assert properties.encode(wanted) == {"a=x\\=1|b=y,z\\,w|c=true|d=7": wanted}
 
 
 def test_a_final_backslash_ends_a_request() -> None:
     wanted = properties.properties_of({"a": ["C:\\", "D"], "b": "E:\\", "c": "x"})
-    assert properties.encode(wanted) == ["a=D,C:\\", "b=E:\\", "c=x"]
+    texts = properties.encode(wanted)
+    assert list(texts) == ["a=D,C:\\", "b=E:\\", "c=x"]
+    assert texts["b=E:\\"] == {"b": ["E:\\"]}
 
 
 def test_long_properties_are_sent_in_parts() -> None:
