@@ -111,16 +111,11 @@ class BuildStop:
         if number is None:
             raise AssertionError("apply follows plan")
         what = f"{self._what} by {method}"
-        try:
-            path = build_path(self._job, number)
-            return stopping.send(self._server, what, path, method)
-        except ToolchainError as error:
-            if not stopping.is_lost(error) or not self._read_back():
-                raise
-            return True
+        path = build_path(self._job, number)
+        return stopping.send(self._server, what, path, method, look=self._read_back)
 
     def _read_back(self) -> bool:
-        """Whether the build ends although the answer to its stop was lost."""
+        """Whether the build ends although the answer to its stop does not tell."""
         return self._ends_within(_READING_BACK)
 
     def _ends_within(self, seconds: float) -> bool:

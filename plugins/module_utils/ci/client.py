@@ -10,7 +10,7 @@ from typing import Any
 from ..core import errors
 from ..core.task import Task
 from ..core.transport import Transport
-from ..core.wire import Answer
+from ..core.wire import Answer, unreadable
 
 _LOGGING_ID = re.compile(r"Logging ID=([0-9A-Za-z-]+)")
 
@@ -18,6 +18,12 @@ _LOGGING_ID = re.compile(r"Logging ID=([0-9A-Za-z-]+)")
 def server_of(task: Task) -> Transport:
     """The server of a task; writes carry the anti-forgery token."""
     return task.transport(describe=describe, crumbs=True)
+
+
+def refuse_page(answer: Answer) -> None:
+    """Raise C(protocol), or C(auth) for a login form, where a page answers a write."""
+    if answer.status < 300 and errors.looks_like_html(answer.text):
+        raise unreadable(answer, "another answer")
 
 
 def object_of(answer: Answer) -> Mapping[str, Any]:

@@ -133,6 +133,8 @@ class ManyBuilds:
         def ask(entry: _Entry) -> None:
             entry.attempt(lambda: entry.order.ask(wait=wait))
 
+        for entry in begun:
+            entry.order.announce()
         # alone, so that the others find its session and its anti-forgery token
         for _done in first_alone(self._parallel, ask, begun):
             pass

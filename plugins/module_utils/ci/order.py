@@ -122,8 +122,13 @@ class Order:
 
     def begin(self, *, wait: bool) -> None:
         """Start the build, once."""
+        self.announce()
         self.ask(wait=wait)
         self.settle()
+
+    def announce(self) -> None:
+        """To be called for all builds of a task before the first of them is started."""
+        self._claims.announce(self.job, self.wanted)
 
     def ask(self, *, wait: bool) -> None:
         """Send what starts the build; :meth:`settle` follows, once all triggers of the task are
@@ -275,9 +280,10 @@ class Order:
         if watch.number is None:
             raise ToolchainError("failed", f"{what}: it has no number yet")
         try:
-            stopping.send(self._server, what, build_path(self.job, watch.number), "stop", patience)
+            path = build_path(self.job, watch.number)
+            stopping.send(self._server, what, path, "stop", patience=patience)
         except ToolchainError as error:
-            if not stopping.is_lost(error):
+            if not error.unanswered:
                 raise
         if at_once:
             return f"build #{watch.number} was told to stop"

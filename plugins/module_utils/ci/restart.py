@@ -20,8 +20,7 @@ from ..core.plan import Plan, unchanged
 from ..core.task import Task
 from ..core.wire import REDIRECTS, Answer
 from . import plugins
-from .client import object_of, objects, part, server_of
-from .stopping import is_lost
+from .client import object_of, objects, part, refuse_page, server_of
 
 #: Addresses whose answer shows a server that is up; the written interface has the second one alone.
 _LOOKS = (("api/json", "quietingDown"), ("pluginManager/api/json", "plugins[shortName]"))
@@ -121,22 +120,22 @@ class Restart:
                 "safeRestart",
                 expect=(200, 201, 202, 204, 302, 303),
                 judge=self._judge,
+                look=lambda: self._acted(pace),
             )
         except ToolchainError as error:
             if error.status == 500:
                 error.with_words("so answers a server that cannot restart itself where it runs")
-            if not is_lost(error):
+            may_restart = error.unanswered and not error.undone and error.retry_after is None
+            if not may_restart or error.status == 500 or not self._params["wait"]:
                 raise
-            acted = self._acted(pace)
-            if acted is False or (acted is None and not self._params["wait"]):
-                raise
-            return None if acted else error
+            return error
         return None
 
     def _judge(self, answer: Answer) -> None:
         """Server fact (CI 2.2): the redirect leads to the start page; another one says that the
         request did not reach the server.
         """
+        refuse_page(answer)
         location = answer.headers.get("Location")
         if answer.status not in REDIRECTS or location is None:
             return

@@ -14,6 +14,7 @@ from ..core.files import text_of
 from ..core.plan import Plan, unchanged
 from ..core.secret import hidden
 from ..core.task import Task
+from ..core.writes import NOT_KNOWN
 from . import plain, wrapper
 from .script_console import Said, console_of
 
@@ -54,7 +55,24 @@ class ScriptOperation:
         return Plan("", self._script, "run", result=values)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        return self._values(self._run("running the script", self._script, only_reads=False))
+        try:
+            return self._values(self._run("running the script", self._script, only_reads=False))
+        except ToolchainError as error:
+            if not error.unanswered or not self._is_met_now():
+                raise
+            return {**_NOTHING, "changed": True}
+
+    def _is_met_now(self) -> bool:
+        """Whether nothing is left to do after a script whose answer does not tell: the C(unless)
+        script is the only way to look.
+        """
+        if self._unless is None:
+            return False
+        try:
+            what = "running the unless script again"
+            return _says_true(self._run(what, self._unless, only_reads=True))
+        except ToolchainError:
+            return False
 
     def _values(self, ended: wrapper.Ended) -> dict[str, Any]:
         """The return values. Who says whether something changed, in this order: the user's pattern,
@@ -74,16 +92,16 @@ class ScriptOperation:
         said = self._console(what, program, reads=only_reads)
         ended = wrapper.ended(said.text, marker)
         if ended is None:
-            ended = self._plain(what, said, marker)
+            ended = self._plain(what, said, marker, only_reads)
         if ended.exception is not None:
             raise _thrown(said, ended, ended.exception)
         return ended
 
-    def _plain(self, what: str, said: Said, marker: str) -> wrapper.Ended:
+    def _plain(self, what: str, said: Said, marker: str, only_reads: bool) -> wrapper.Ended:
         """The answer of a server that did not run the program around the script."""
         ended = plain.read(said.text, marker)
         if ended is None:
-            raise _unfinished(said)
+            raise _unfinished(said) if only_reads else _unfinished(said).with_words(NOT_KNOWN)
         if ended.exception is None:
             self._warn(
                 f"{what}: the answer does not tell how the script ended; it is taken for the output"

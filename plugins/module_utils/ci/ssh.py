@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from ..core.errors import Kind, ToolchainError, invalid, shorten
 from ..core.task import Task
+from ..core.writes import NOT_KNOWN
 from .client import server_of
 
 #: What modules declare that know both ways.
@@ -47,7 +48,6 @@ _REFUSALS: tuple[tuple[str, Kind, str], ...] = (
     ("no route to host", "network", "check ssh_host"),
     ("timed out", "timeout", "check ssh_host and ssh_port"),
 )
-_LOST = "whether the command was carried out is not known"
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class CommandLine:
         except FileNotFoundError:
             raise invalid("transport=ssh needs the program ssh: install OpenSSH's client") from None
         except subprocess.TimeoutExpired:
-            lost = "" if reads else f"; {_LOST}"
+            lost = "" if reads else f"; {NOT_KNOWN}"
             url = self._found().url
             raise ToolchainError(
                 "timeout",
@@ -191,7 +191,7 @@ class CommandLine:
         for sign, kind, advice in _REFUSALS:
             if sign in words:
                 return done.error(kind, f"{said} ({advice})", said)
-        lost = "" if reads else f"; {_LOST}"
+        lost = "" if reads else f"; {NOT_KNOWN}"
         error = done.error("network", f"the connection broke ({said}){lost}", said)
         error.unanswered = not reads
         return error

@@ -11,30 +11,37 @@ from __future__ import annotations
 from urllib.parse import unquote
 
 from ..core.address import path_of, target
-from ..core.errors import ToolchainError
 from ..core.transport import Transport
 from ..core.wire import REDIRECTS, Answer
+from ..core.writes import Look
+from .client import refuse_page
 
 METHODS = ("stop", "term", "kill")
-#: A proxy says that the server behind it did not answer: the request may have arrived.
-LOST_BEHIND_PROXY = (502, 504)
 _SENT = (200, 201, 202, 204, 302, 303)
 #: Not known (any more), and not in the queue any more; older servers answer 302 or 404.
 _LEFT_QUEUE = (404, 422)
 
 
 def send(
-    server: Transport, what: str, build: str, method: str, patience: float | None = None
+    server: Transport,
+    what: str,
+    build: str,
+    method: str,
+    *,
+    patience: float | None = None,
+    look: Look | None = None,
 ) -> bool:
     """Ask for the end of a build; false where the server has no such method for it.
 
     :param build: the path of the build
     :param method: one of :data:`METHODS`
     :param patience: most seconds that it may take
+    :param look: whether the build ends
     """
 
     def check_way_back(answer: Answer) -> None:
         """A redirect that leads elsewhere (to a login page, out of a proxy) is not a yes."""
+        refuse_page(answer)
         location = answer.headers.get("Location")
         if answer.status in REDIRECTS and location is not None:
             there = unquote(path_of(target(answer.url, location))).rstrip("/")
@@ -49,6 +56,7 @@ def send(
         expect=(*_SENT, 404),
         judge=check_way_back,
         patience=patience,
+        look=look,
     )
     return answer.status != 404
 
@@ -63,10 +71,6 @@ def cancel(server: Transport, what: str, item: int, patience: float | None = Non
         form={},
         expect=(*_SENT, *_LEFT_QUEUE),
         patience=patience,
+        repeatable=True,
     )
     return answer.status not in _LEFT_QUEUE
-
-
-def is_lost(error: ToolchainError) -> bool:
-    """Whether the server may have acted on a request although no answer of it came."""
-    return error.unanswered or error.status in LOST_BEHIND_PROXY

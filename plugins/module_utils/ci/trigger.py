@@ -25,8 +25,7 @@ from ..core.wire import Answer, is_login_page
 from . import parameters
 from .address import Job
 from .builds import State, queued_items, read_job, whole_builds
-from .client import objects
-from .stopping import is_lost
+from .client import describe, objects, refuse_page
 from .waiting import patience
 
 _ITEM = re.compile(r"(?:^|/)queue/item/(\d+)/?$")
@@ -39,6 +38,8 @@ _LOOKS = 5
 _LOOKS_WITHOUT_QUEUE = 8
 _LOOKS_IF_REFUSED = 2
 _LOOKING = 30.0
+#: Kinds of answers after which a server is not at it any more: one look is enough.
+_ANSWERED = frozenset({"rate_limited", "protocol", "auth", "rejected"})
 _WRONG_PARAMETERS = re.compile(
     r"not parameteri[sz]ed|no such parameter|illegal (choice|number of parameter values)",
     re.IGNORECASE,
@@ -65,7 +66,16 @@ class Claims:
 
     def __init__(self) -> None:
         self._owners: dict[tuple[str, int], object] = {}
+        self._announced: list[tuple[Any, ...]] = []
         self._lock = threading.Lock()
+
+    def announce(self, job: Job, wanted: parameters.Wanted) -> None:
+        """Note that a trigger follows, before any of the task is sent."""
+        self._announced.append((job.path, wanted.form))
+
+    def is_alone(self, job: Job, wanted: parameters.Wanted) -> bool:
+        """Whether such a build can be that of one trigger of the task only."""
+        return self._announced.count((job.path, wanted.form)) <= 1
 
     def take(self, job: Job, found: Triggered, owner: object) -> bool:
         """Take a build; false where it is another one's already."""
@@ -99,6 +109,7 @@ class Trigger:
         self._server, self._job, self._state = server, job, state
         self._wanted, self._user, self._claims = wanted, user, claims
         self._what = f"building the job '{job.name}'"
+        self._seen: Triggered | None = None
 
     def send(
         self, delay: int | None, pace: Callable[[float], Pace], *, wait: float | None
@@ -114,10 +125,13 @@ class Trigger:
         try:
             answer = self._post(delay)
         except ToolchainError as error:
-            if is_lost(error):
+            refused = self._refusal(error)
+            if error.unanswered and not (error.undone and error.kind in _ANSWERED):
                 looks = _LOOKS if self._state.queue_told else _LOOKS_WITHOUT_QUEUE
-                return partial(self._found_or, error, lambda: pace(_LOOKING), looks)
-            raise self._refusal(error) from None
+                return partial(self._found_or, refused, lambda: pace(_LOOKING), looks)
+            raise refused from None
+        if self._seen is not None:
+            return self._seen
         location = answer.headers.get("Location", "")
         item = _ITEM.search(path_of(location))
         if item is not None:
@@ -153,7 +167,29 @@ class Trigger:
             query={} if delay is None else {"delay": f"{delay}sec"},
             form=self._wanted.form,
             expect=(200, 201, 202, 204, 302, 303),
+            judge=self._judge,
+            look=self._is_there,
         )
+
+    def _judge(self, answer: Answer) -> None:
+        """Server fact: a parameter value that is not allowed is a 500: nothing was started."""
+        if "Location" not in answer.headers:
+            refuse_page(answer)
+        if answer.status == 500 and _WRONG_PARAMETERS.search(describe(answer)):
+            error = self._server.failure(answer)
+            error.unanswered = False
+            raise error
+
+    def _is_there(self) -> bool | None:
+        """Whether our own build is there; C(None): cannot tell, as where another trigger of the
+        task starts one that is alike, or the server does not show its queue.
+        """
+        if not self._claims.is_alone(self._job, self._wanted):
+            return None
+        self._seen, answered = self._look()
+        if self._seen is not None:
+            return True
+        return False if answered and self._state.queue_told else None
 
     def _refused(self, answer: Answer, location: str) -> ToolchainError:
         if is_login_page(target(answer.url, location)):
