@@ -13,6 +13,7 @@ from ..core.errors import Kind, ToolchainError
 from ..core.secret import clean_url
 from ..core.task import Task
 from ..core.wire import Answer, Request, unreadable
+from ..core.writes import Look
 from . import answers
 from .answers import Record, Refusal, Unreadable
 
@@ -25,8 +26,6 @@ _PATH = "review/api"
 _CHUNK = 64 * 1024  # bytes
 #: What an action may be answered with; of those that write the written interface has no status.
 _READ, _WRITTEN = frozenset({200, 204}), frozenset({200, 201, 202, 204})
-#: What a proxy answers for a server that may go on all the same.
-_LOST_BEHIND_PROXY = frozenset({502, 504})
 #: What breaks in the middle of an answer.
 _BROKEN = frozenset({"network", "timeout"})
 #: Lines of a streamed answer that are kept for the case that it cannot be understood.
@@ -145,17 +144,18 @@ class Client:
         self.refusals: dict[str, str] = self._transport.memory.setdefault("refused", {})
         self._left_out: set[str] = self._transport.memory.setdefault("left out", set())
 
-    def ask(self, what: str, call: Call) -> list[Record]:
+    def ask(self, what: str, call: Call, look: Look | None = None) -> list[Record]:
         """Send an action and give the records of its answer; actions that write answer with none.
 
         Whether the action may be sent in check mode is decided by :data:`READING` alone.
 
         :param what: operation and object for messages, as C(updating the role 'x')
+        :param look: whether an action that writes has been carried out
         """
         needed = call.otherwise is None
         if call.optional and (needed or call.action not in self._left_out):
             try:
-                return self._exchange(what, call, with_optional=True)
+                return self._exchange(what, call, look, with_optional=True)
             except ToolchainError as error:
                 if error.status != 400:
                     raise
@@ -164,13 +164,13 @@ class Client:
                 self.refusals[call.action] = words
                 return []
             try:
-                records = self._exchange(what, call, with_optional=False)
+                records = self._exchange(what, call, look, with_optional=False)
             except ToolchainError as error:
                 raise _also(error, call, words) from None
             self.refusals[call.action] = words
             self._left_out.add(call.action)
             return records
-        return self._exchange(what, call, with_optional=False)
+        return self._exchange(what, call, look, with_optional=False)
 
     def require_service(self) -> None:
         """C(not_found) where no code analysis server answers: before something is called absent
@@ -224,7 +224,9 @@ class Client:
         """Raise for an answer that should have been streamed, but has another status."""
         self._records(answer)
 
-    def _exchange(self, what: str, call: Call, *, with_optional: bool) -> list[Record]:
+    def _exchange(
+        self, what: str, call: Call, look: Look | None, *, with_optional: bool
+    ) -> list[Record]:
         found: list[Record] = []
         self._transport.send(
             what,
@@ -234,6 +236,7 @@ class Client:
             expect=_WRITTEN,
             # The error object may come with any status.
             judge=lambda answer: found.extend(self._records(answer)),
+            look=look,
             form=call.form(with_optional=with_optional),
         )
         return found
@@ -257,7 +260,6 @@ class Client:
     def _failure(self, answer: Answer) -> ToolchainError:
         """The error of a status without the error object: of a proxy, or of another server."""
         error = self._transport.failure(answer)
-        error.unanswered = not answer.request.reads and answer.status in _LOST_BEHIND_PROXY
         if answer.status in (404, 405):
             error.message += f" ({error.url}): no code analysis server answers there, check url"
         return error

@@ -95,11 +95,7 @@ class Imports:
             self._earlier = _Earlier(shown)
             return
         self._earlier = _Earlier(shown)
-        try:
-            self._client.ask(self._wanted.title, self._wanted.call)
-        except ToolchainError as lost:
-            if not lost.unanswered or not self._has_begun():
-                raise
+        self._client.ask(self._wanted.title, self._wanted.call, self._has_begun)
         self._started = self._pace.passed
 
     def finish(self) -> list[Record]:
@@ -151,11 +147,11 @@ class Imports:
         self._say("; ".join(filter(None, map(_line, ours))) or "started")
         return None
 
-    def _has_begun(self) -> bool:
-        try:
-            return bool(self._ours(self._records())) or self._is_there()
-        except ToolchainError:
-            return False
+    def _has_begun(self) -> bool | None:
+        """Whether there is a sign of this import; C(None): settings may leave none."""
+        if self._ours(self._records()) or self._is_there():
+            return True
+        return None if self._wanted.project is None else False
 
     def _is_there(self) -> bool:
         """Whether the project is there; the settings of a server have no such sign."""

@@ -110,20 +110,9 @@ class IssueOperation:
         """Change issues by one request, and read back what came of it."""
         what = f"updating {_names(ids)} of the project '{self._project}'"
         call = Call("update_status", {"project": self._project, "ids": ids, **values})
-        lost: ToolchainError | None = None
-        try:
-            self._client.ask(what, call)
-        except ToolchainError as error:
-            if not error.unanswered:
-                raise
-            lost = error
-        try:
-            found = self._read(ids)
-        except ToolchainError as error:
-            raise lost or error from None
+        self._client.ask(what, call, lambda: self._is_done(ids, values))
+        found = self._read(ids)
         left = {issue: _unlike(issue, values, tuple(values)) for issue in found}
-        if lost is not None and any(left.values()):
-            raise lost
         fields = {
             name
             for issue, names in left.items()
@@ -134,9 +123,18 @@ class IssueOperation:
             kept_not = _names([issue.id for issue, names in left.items() if fields & set(names)])
             reason = f"the server accepted it, but did not keep {', '.join(sorted(fields))}"
             raise ToolchainError("rejected", f"{what}: {reason} of {kept_not}")
-        if lost is not None:  # the server did acknowledge it, just not to us
-            self._task.accounting.add(acknowledged=1)
         return found
+
+    def _is_done(self, ids: Sequence[int], values: Mapping[str, Any]) -> bool | None:
+        """Whether issues have been changed; C(None) where some have, or a part of it is done.
+
+        A comment that goes along with fields may have been there before.
+        """
+        left = [_unlike(issue, values, tuple(values)) for issue in self._read(ids)]
+        if not any(left):
+            return True
+        telling = set(values) - {_COMMENT} or {_COMMENT}
+        return False if all(telling <= set(names) for names in left) else None
 
     def _searched(self) -> list[Issue]:
         """The issues that the query finds; C(invalid) for more of them than may be changed, and

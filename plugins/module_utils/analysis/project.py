@@ -83,7 +83,11 @@ class Project(Renameable):
         if self.source.wait:
             imports.finish()
         if self.target != self.name:
-            client.ask(what, Call("update_project", {"name": self.name, "new_name": self.target}))
+            names = {"name": self.name, "new_name": self.target}
+            client.ask(what, Call("update_project", names), lambda: self._is_renamed(client))
+
+    def _is_renamed(self, client: Client) -> bool:
+        return self.target in objects(client.ask(f"looking after {self.title}", self.listing))
 
     def left(self, current: State | None) -> Plan:
         """An import that is not waited for has nothing to show yet."""

@@ -71,7 +71,15 @@ class Resource(ABC):
 
     def write(self, client: Client, what: str, plan: Plan) -> None:
         """Send what a plan stands for."""
-        client.ask(what, self.call(plan))
+        client.ask(what, self.call(plan), lambda: self.is_done(client, plan))
+
+    def is_done(self, client: Client, plan: Plan) -> bool | None:
+        """Whether what a plan stands for has been done; C(None) where a part of it has."""
+        records = client.ask(f"looking after {self.title}", self.listing)
+        now = self.find(self.objects(records))
+        if now is None if plan.action == "delete" else not self.left(now).changed:
+            return True
+        return False if (now or {}) == plan.before else None
 
     def left(self, current: State | None) -> Plan:
         """What is still to be done after a write."""

@@ -176,6 +176,10 @@ def test_an_answer_that_is_none_is_a_protocol_error(reply: Reply, words: str) ->
     [
         (Reply(body="Role a has been deleted"), "protocol"),
         (Reply(201, "<html><title>Done</title></html>"), "protocol"),
+        (Reply(500, "no"), "server"),
+        (Reply(503, "no"), "server"),
+        (Reply(429, '{"status": 429, "message": "slow down"}'), "rate_limited"),
+        (Reply(400, '{"status": 500, "message": "no"}'), "server"),
         (Reply(502, "Bad Gateway"), "server"),
         (Reply(504, "<html><title>Gateway Timeout</title></html>"), "server"),
     ],
@@ -189,9 +193,11 @@ def test_an_answer_that_does_not_tell_what_became_of_a_write_counts_as_lost(
         assert (caught.value.kind, caught.value.unanswered) == (kind, lost)
 
 
-@pytest.mark.parametrize("status", [500, 503])
-def test_a_write_that_the_server_itself_refused_is_not_lost(status: int) -> None:
-    with Stub(Reply(status, "no")) as stub, pytest.raises(ToolchainError) as caught:
+@pytest.mark.parametrize(
+    "reply", [Reply(501, "no"), Reply(500, '{"status": 500, "message": "x already exists"}')]
+)
+def test_a_write_that_the_server_itself_refused_is_not_lost(reply: Reply) -> None:
+    with Stub(reply) as stub, pytest.raises(ToolchainError) as caught:
         ask(stub, Call("delete_role", {"name": "a"}))
     assert not caught.value.unanswered
 

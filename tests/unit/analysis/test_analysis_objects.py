@@ -724,11 +724,14 @@ def test_no_secret_is_in_the_words_for_an_object() -> None:
 
 def test_a_lost_answer_is_looked_up() -> None:
     _plan, _values, forms, _warnings = manage(
-        "group", lines(), Reply(cut=True), _group(), name="dev", users=["alice", "bob"]
+        "group", lines(), Reply(cut=True), *[_group()] * 2, name="dev", users=["alice", "bob"]
     )
-    assert [form["action"] for form in forms] == ["groups", "create_group", "groups"]
-    error = refused("group", lines(), Reply(cut=True), lines(), name="dev", users=["alice", "bob"])
+    assert [form["action"] for form in forms] == ["groups", "create_group", "groups", "groups"]
+    left = [lines()] * 2
+    error = refused("group", lines(), Reply(cut=True), *left, name="dev", users=["alice", "bob"])
     assert (error.kind, error.unanswered) == ("network", True)
+    assert error.message.endswith("; nothing was changed")
+    assert error.result["changed"] is False
 
 
 # Imports of projects

@@ -360,27 +360,28 @@ def test_a_write_whose_answer_got_lost_is_looked_up_and_not_sent_again() -> None
     _plan, values, forms = manage_role(
         lines(ROLE),
         Reply(cut=True),
-        lines(role_with(permissions={"Create project": True})),
+        *[lines(role_with(permissions={"Create project": True}))] * 2,
         create_project=True,
     )
-    assert [form["action"] for form in forms] == ["roles", "update_role_permissions", "roles"]
+    actions = [form["action"] for form in forms]
+    assert actions == ["roles", "update_role_permissions", "roles", "roles"]
     assert values["role"]["permissions"]["create_project"] is True
 
 
 @pytest.mark.parametrize("answer", [Reply(body="done"), Reply(504, "too slow")])
 def test_a_write_that_was_answered_with_other_words_is_looked_up(answer: Reply) -> None:
-    plan, values, forms = manage_role(lines(), answer, lines(ROLE))
+    plan, values, forms = manage_role(lines(), answer, lines(ROLE), lines(ROLE))
     assert plan.changed
     assert values["role"]["name"] == "developers"
-    assert [form["action"] for form in forms] == ["roles", "create_role", "roles"]
-    error = refused(manage_role, lines(), answer, lines())
+    assert [form["action"] for form in forms] == ["roles", "create_role", "roles", "roles"]
+    error = refused(manage_role, lines(), answer, lines(), lines())
     assert error.kind == ("protocol" if answer.status == 200 else "server")
 
 
 @pytest.mark.parametrize("readable", [True, False])
 def test_a_lost_write_that_cannot_be_found_fails_with_what_was_lost(readable: bool) -> None:
     back = lines(ROLE) if readable else refusal(500, "no")
-    error = refused(manage_role, lines(ROLE), Reply(cut=True), back, create_project=True)
+    error = refused(manage_role, lines(ROLE), Reply(cut=True), back, back, create_project=True)
     assert error.kind == "network"
     assert "updating the role 'developers'" in str(error)
 
