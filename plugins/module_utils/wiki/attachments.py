@@ -148,7 +148,7 @@ class Attachments:
             return None
 
     def _upload(self, page: Page, step: Step) -> None:
-        """Send a file once; where the answer got lost, the listing tells whether it arrived.
+        """Send a file once; where the answer does not tell, the listing does.
 
         Server fact: a name that is in use is refused with 400, its next version has a route of its
         own (C(PUT) on the listing is known to the cloud alone).
@@ -160,25 +160,27 @@ class Attachments:
         fields = {"comment": f"{file.comment} {mark}".lstrip(), "minorEdit": "true"}
         form = Form(fields, "file", file.name, file.src, file.size)
         what = f"uploading the attachment '{file.name}' to the page '{page.title}' ({page.id})"
-        try:
-            answer = self._wiki.send(
-                what,
-                "POST",
-                place_of(page.id, "child", "attachment", *below),
-                (200, 201),
-                headers={"Content-Type": form.content_type},
-                open_body=form.open,
-                size=form.size,
-            )
-        except ToolchainError as error:
-            arrived = self._listing(page).get(file.name) if error.unanswered else None
-            if arrived is None or not self._same(file, arrived):
-                raise
-            return
+        answer = self._wiki.send(
+            what,
+            "POST",
+            place_of(page.id, "child", "attachment", *below),
+            (200, 201),
+            headers={"Content-Type": form.content_type},
+            open_body=form.open,
+            size=form.size,
+            look=lambda: self._has_arrived(page, step),
+        )
         size = _size_in(answer.body)
         if size is not None and size != file.size:
             said = f"the server stored {size} bytes, and {file.size} were sent"
             raise answer.error("failed", said)
+
+    def _has_arrived(self, page: Page, step: Step) -> bool | None:
+        """Whether an upload has; C(None) where others have replaced the file."""
+        now = self._listing(page).get(step.file.name)
+        if now == step.stored:
+            return False
+        return True if now is not None and self._same(step.file, now) else None
 
 
 def stored_of(entry: Mapping[str, Any]) -> Stored:

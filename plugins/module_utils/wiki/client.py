@@ -17,6 +17,7 @@ from ..core.download import Taken, download
 from ..core.seraph import require_login
 from ..core.task import Task
 from ..core.wire import Answer, json_or_none, path, unreadable
+from ..core.writes import Look
 
 if TYPE_CHECKING:
     import requests
@@ -180,15 +181,17 @@ class Wiki:
             return self.get(what, str(page_id), space)
         return self._page(answer, pages[0], space)
 
-    def create(self, what: str, content: Mapping[str, Any]) -> Answer:
-        return self._write(what, "POST", CONTENT, content)
+    def create(self, what: str, content: Mapping[str, Any], look: Look) -> Answer:
+        return self._write(what, "POST", CONTENT, content, look)
 
-    def replace(self, what: str, page: Page, content: Mapping[str, Any]) -> Answer:
+    def replace(self, what: str, page: Page, content: Mapping[str, Any], look: Look) -> Answer:
         """The answer of a server that showed no parent has no more in it for C(expand)."""
-        return self._write(what, "PUT", place_of(page.id), content, expands=page.shows_parent)
+        place = place_of(page.id)
+        return self._write(what, "PUT", place, content, look, expands=page.shows_parent)
 
-    def trash(self, what: str, page_id: str) -> Answer:
-        return self.send(what, "DELETE", place_of(page_id), (200, 202, 204))
+    def trash(self, what: str, page_id: str, look: Look) -> Answer:
+        place = place_of(page_id)
+        return self.send(what, "DELETE", place, (200, 202, 204), look=look, repeatable=True)
 
     def written(self, answer: Answer, space: str | None) -> Page | None:
         """The page in the answer to a write; C(None) where it shows none (no shape is written)."""
@@ -274,11 +277,13 @@ class Wiki:
         method: str,
         place: str,
         content: Mapping[str, Any],
+        look: Look,
         *,
         expands: bool = True,
     ) -> Answer:
         query = {"expand": self._expand} if expands and self._expands else {}
-        return self.send(what, method, place, (200, 201, 202, 204), query=query, json=content)
+        expect = (200, 201, 202, 204)
+        return self.send(what, method, place, expect, query=query, json=content, look=look)
 
     def _require_login(self, answer: Answer) -> None:
         require_login(answer, self._transport.connection)
@@ -287,11 +292,10 @@ class Wiki:
             raise answer.error("not_found", f"the server answered 410: {said}; {_SUCCESSOR}", said)
 
     def _require_taken(self, answer: Answer) -> None:
-        """As for a read; a login page with a success status is no answer to a write, either."""
+        """As for a read; a web page with a success status is no answer to a write, either."""
         self._require_login(answer)
-        refusal = unreadable(answer, "a page")
-        if answer.status < 300 and refusal.kind == "auth":
-            raise refusal
+        if answer.status < 300 and errors.looks_like_html(answer.text):
+            raise unreadable(answer, "another answer")
 
     # -- how answers are read ------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..core.errors import ToolchainError, invalid
+from ..core.errors import invalid
 from ..core.plan import Change
 from .client import Page, Wiki, label_names, place_of
 
@@ -56,15 +56,14 @@ class Labels:
     def _write(
         self, page: Page, what: str, method: str, names: list[str], there: bool, **parts: Any
     ) -> None:
-        """Send a write; where its answer got lost, the labels tell whether it was carried out."""
-        try:
-            self._wiki.send(what, method, place_of(page.id, "label"), (200, 204), **parts)
-        except ToolchainError as error:
-            if not error.unanswered:
-                raise
+        """Send a write; where its answer does not tell, the labels tell what became of it."""
+
+        def is_done() -> bool:
             now = self._read(page)
-            if any((name in now) is not there for name in names):
-                raise
+            return all((name in now) is there for name in names)
+
+        place = place_of(page.id, "label")
+        self._wiki.send(what, method, place, (200, 204), look=is_done, repeatable=True, **parts)
 
 
 def _label(name: str) -> str:

@@ -227,15 +227,16 @@ class PageOperation:
         return {**note, "minorEdit": True} if self._params["minor_edit"] else note
 
     def _trash(self, page: Page) -> None:
-        """Move the page to the trash; where the answer got lost, look whether it is gone."""
-        what = f"moving {self.named()} to the trash"
+        """Move the page to the trash; one that is not found any more is gone."""
+
+        def is_gone() -> bool:
+            now = self._wiki.get(f"looking after {self.named()}", page.id, page.space)
+            return now is None or now.status != "current"
+
         try:
-            self._wiki.trash(what, page.id)
+            self._wiki.trash(f"moving {self.named()} to the trash", page.id, is_gone)
         except ToolchainError as error:
-            if error.status != 404 and not error.unanswered and error.kind != "server":
-                raise
-            now = self._wiki.get(f"reading {self.named()} after a failure", page.id, page.space)
-            if now is not None and now.status == "current":
+            if error.status != 404 or not is_gone():
                 raise
 
     def _verify(self, saved: Page, before: Page | None) -> None:

@@ -43,24 +43,27 @@ class Writer:
     ) -> None:
         self._wiki, self._target, self._note, self._retry = wiki, target, dict(note), retry
         self._in_doubt = False
+        #: The page as the last look has shown it.
+        self._seen: Page | None = None
 
     def create(self, space: str) -> Page:
-        """Make the page; an answer that got lost is looked up, never repeated blindly."""
+        """Make the page; an answer that does not tell is looked up, never repeated blindly."""
         target = self._target
         title = target.title or ""
         what = f"creating the page '{title}' in the space {space}"
         content = _content(title, space, target.body or "", target.parent)
         if self._note:
             content["version"] = {"number": 1, **self._note}
+
+        def is_made() -> bool | None:
+            self._seen = self._wiki.find(f"looking for the page '{title}'", space, title)
+            return False if self._seen is None else target.is_met_by(self._seen) or None
+
         try:
-            page = self._wiki.written(self._wiki.create(what, content), space)
+            answer = self._wiki.create(what, content, is_made)
         except ToolchainError as error:
-            if not (error.unanswered or error.kind == "server"):
-                raise _explained(error) from None
-            page = self._wiki.find(f"looking for the page '{title}' after a failure", space, title)
-            if page is None or not target.is_met_by(page):
-                raise _explained(error) from None
-            return page
+            raise _explained(error) from None
+        page = self._wiki.written(answer, space) or self._seen
         found = page or self._wiki.find(f"reading the new page '{title}'", space, title)
         if found is None:
             raise ToolchainError("protocol", f"{what}: the server took it, but has no such page")
@@ -90,8 +93,9 @@ class Writer:
             **_content(title, page.space, body, self._target.parent),
             "version": {"number": version, **self._note},
         }
-        answer = self._wiki.replace(_updating(page), page, content)
-        saved = self._wiki.written(answer, page.space)
+        self._seen = None
+        answer = self._wiki.replace(_updating(page), page, content, lambda: self._is_saved(page))
+        saved = self._wiki.written(answer, page.space) or self._seen
         if saved is None or saved.id != page.id:
             saved = replace(page, title=title, version=version, shows_parent=False, body=None)
         if page.shows_parent and not saved.shows_parent:
@@ -99,6 +103,14 @@ class Writer:
             what = f"reading the page '{title}' ({page.id}) after saving it"
             return self._wiki.require(what, page.id, page.space)
         return saved
+
+    def _is_saved(self, page: Page) -> bool | None:
+        """Whether the page is as wanted in its next version; C(None) where others have saved it."""
+        now = self._wiki.get(f"looking after the page '{page.title}'", page.id, page.space)
+        if now is None or now.version not in (page.version, page.version + 1):
+            return None
+        self._seen = now if now.version > page.version else None
+        return False if now.version == page.version else self._target.is_met_by(now) or None
 
     def _after(self, error: ToolchainError, page: Page) -> Page:
         """The page as it is after a failed save; raises where there is nothing to go on with."""
@@ -132,7 +144,8 @@ class Writer:
         """A lock goes away while nobody changes the page; another refusal stays one, and a save
         that the server has not told of may still take place.
         """
-        if not error.unanswered and _LOCK.search(error.detail or ""):
+        told = error.undone or not error.unanswered
+        if told and error.status is not None and _LOCK.search(error.detail or ""):
             return
         if error.unanswered or error.kind == "server":
             said = f"the page still has version {now.version}, and the save was not repeated"
