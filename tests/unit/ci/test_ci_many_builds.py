@@ -40,6 +40,7 @@ class Farm:
     unnamed: bool = False
     old: bool = False
     lost: dict[int, bool] = field(default_factory=dict)
+    lost_as: Reply = field(default_factory=lambda: Reply(cut=True))
     triggers: int = 0
     builds: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     queue: list[dict[str, Any]] = field(default_factory=list)
@@ -78,10 +79,10 @@ class Farm:
             return Reply(500, "no")
         self.triggers += 1
         if not self.lost.get(self.triggers, True):
-            return Reply(cut=True)
+            return self.lost_as
         answer = self.queued(name, version)
         if self.triggers in self.lost:
-            return Reply(cut=True)
+            return self.lost_as
         return Reply(201) if self.unnamed else answer
 
     def queued(self, name: str, version: str) -> Reply:
@@ -152,8 +153,9 @@ def wish(job: str, version: object, **more: Any) -> dict[str, Any]:
 
 def play(farm: Farm, *wishes: dict[str, Any], **options: Any) -> tuple[dict[str, Any], Played]:
     with Stub(answer=farm) as stub:
-        read_only = options.pop("read_only", False)
-        played = Played(stub, {"job": None, "builds": list(wishes), **options}, read_only)
+        read_only, settings = options.pop("read_only", False), options.pop("settings", {})
+        params = {"job": None, "builds": list(wishes), **options}
+        played = Played(stub, params, read_only, settings=settings)
         return played.run(), played
 
 
@@ -348,6 +350,25 @@ def test_a_build_that_others_were_folded_into_is_still_found_by_its_own_entry() 
     values, _played = play(Farm(lost={1: True}), wish("a", 1), wish("a", 1), wish("a", 1))
     assert {row["build"]["number"] for row in values["builds"]} == {1}
     assert column(values, "joined") == [False, True, True]
+
+
+@pytest.mark.parametrize("acted", [True, False])
+def test_a_build_that_was_put_off_is_started_once(acted: bool) -> None:
+    farm = Farm(lost={1: acted}, lost_as=Reply(429))
+    wishes = [wish("a", 1), wish("a", 2)]
+    settings = {"retries": 1, "retry_max_wait": 0}
+    values, played = play(farm, *wishes, wait=False, settings=settings)
+    assert column(values, "joined") == [False, False]
+    assert len(played.posts) == (2 if acted else 3)
+    assert farm.items == 2
+
+
+def test_twins_that_were_put_off_are_not_taken_for_each_other() -> None:
+    farm = Farm(lost={1: False}, lost_as=Reply(429), folds=False)
+    error, played = failed(farm, wish("a", 1), wish("a", 1), wait=False)
+    assert len(played.posts) == 2
+    assert column(error.result, "ok") == [False, True]
+    assert "whether it was done is not known" in error.message
 
 
 def test_an_old_server_folds_without_a_word() -> None:

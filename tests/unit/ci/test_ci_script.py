@@ -115,6 +115,33 @@ def test_a_script_is_handed_over_as_data() -> None:
     assert values["diff"] == ("", script)
 
 
+PAGE = Reply(200, "<!DOCTYPE html><title>Welcome</title>")
+
+
+@pytest.mark.parametrize("reply", [Reply(429), Reply(502), Reply(500), Reply(cut=True), PAGE])
+@pytest.mark.parametrize("met", [None, True, False])
+def test_a_script_is_sent_once_and_only_unless_can_look(reply: Reply, met: bool | None) -> None:
+    sent: list[str] = []
+
+    def unless(call: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:
+        return "", "OK", {"result": met is True and len(sent) > 1, "text": None}
+
+    def answer(seen: Seen) -> Reply:
+        if seen.method == "POST":
+            sent.append(payload_of(seen.form["script"])["script"])
+        return reply if sent[-1:] == ["write"] else Console(unless)(seen)
+
+    options = {"script": "write", **({} if met is None else {"unless": "question"})}
+    if met:
+        assert run(answer, **options)["changed"] is True
+    else:
+        with pytest.raises(ToolchainError, match="whether it was done is not known") as caught:
+            run(answer, **options)
+        assert caught.value.message.count("not known") == 1
+        assert caught.value.result.get("changed", False) is False
+    assert sent.count("write") == 1
+
+
 @pytest.mark.parametrize(
     ("result", "text", "expected"),
     [
