@@ -7,7 +7,7 @@ export PYTHON
 
 VENV_PYTHON := .venv/bin/python
 
-.PHONY: help demo sandbox test lint unit bench lock clean
+.PHONY: help demo sandbox test lint unit faults bench lock clean
 
 help:
 	@echo 'make demo      run the release twice against the sandbox'
@@ -15,6 +15,7 @@ help:
 	@echo 'make test      everything that a change has to pass'
 	@echo 'make lint      the static checks alone'
 	@echo 'make unit      the unit tests alone'
+	@echo 'make faults    every module that writes, times every answer that does not tell'
 	@echo 'make bench     wall time and number of requests'
 	@echo 'make lock      write requirements-dev.txt anew (needs uv)'
 	@echo 'make clean     remove what these commands made'
@@ -38,6 +39,10 @@ lint:
 unit:
 	@tools/setup dev
 	@$(VENV_PYTHON) -m tools.check unit
+
+faults:
+	@tools/setup dev
+	@$(VENV_PYTHON) -m tests.faults.matrix
 
 bench:
 	@tools/setup bench

@@ -20,8 +20,9 @@ class Fault:
     object sent as JSON), `content_type`; `redirect` (a Location, status 302 unless given); `cut`
     (the connection closes without an answer); `truncate` (only that many bytes of the body, then
     the connection closes; of the fault's own `body`, else of the real answer); `after` (the request
-    is carried out first, then `status`, `redirect` or `cut` takes its answer's place: a lost
-    answer). A fault with nothing but `delay` only slows the request down.
+    is carried out first, then `status`, `redirect`, `body` or `cut` takes its answer's place: a
+    lost answer); `late` (seconds after which the answer to what was carried out comes). A fault
+    with nothing but `delay` or `late` only slows the request down.
     """
 
     service: str
@@ -34,6 +35,7 @@ class Fault:
     body: Any = None
     content_type: str | None = None
     delay: float = 0
+    late: float = 0
     after: bool = False
     cut: bool = False
     truncate: int | None = None

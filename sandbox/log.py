@@ -43,7 +43,8 @@ class Entry:
     """One request. `path` and `query` are as sent (percent-encoded), without the service's prefix.
 
     `time` is epoch milliseconds, `status` None until the answer starts (and stays so when the
-    connection was cut), `connection` the client's port.
+    connection was cut), `connection` the client's port. `served` is the status that the service
+    itself gave, None where it was not asked: what the client saw may be that of a fault.
     """
 
     service: str
@@ -55,6 +56,7 @@ class Entry:
     body: str | None = None
     body_bytes: int = 0
     status: int | None = None
+    served: int | None = None
     write: bool = False
     seq: int = 0
     time: int = field(default_factory=lambda: time.time_ns() // 1_000_000)

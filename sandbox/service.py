@@ -213,7 +213,7 @@ class ServiceApp:
             await asyncio.sleep(pause / 1000)
         fault = self._fault(scope, path, body, form)
         if fault is None:
-            await self._answer(scope, body, _noting_status(entry, send))
+            await self._answer(scope, body, _noting_status(entry, "status", send))
         else:
             await self._faulty(fault, scope, body, entry, send)
         entry.body_bytes = body.size
@@ -242,6 +242,7 @@ class ServiceApp:
 
     async def _answer(self, scope: Scope, body: _Body, send: Send) -> None:
         request = Request(scope, body.receive())
+        send = _noting_status(scope["sandbox.entry"], "served", send)
         try:
             refusal = await self.service.authenticate(request)
             if refusal is not None:
@@ -276,7 +277,7 @@ class ServiceApp:
             # it was sent to a server that is no more
             _transport(scope).abort()
             return
-        noting = _noting_status(entry, send)
+        noting = _noting_status(entry, "status", _late(fault.late, send))
         if fault.after:
             await self._answer(scope, body, _swallow)
         if fault.cut:
@@ -306,13 +307,22 @@ def _fault_response(fault: Fault) -> Response:
     return response
 
 
-def _noting_status(entry: Entry, send: Send) -> Send:
+def _noting_status(entry: Entry, name: str, send: Send) -> Send:
     async def noting(message: Message) -> None:
         if message["type"] == "http.response.start":
-            entry.status = message["status"]
+            setattr(entry, name, message["status"])
         await send(message)
 
     return noting
+
+
+def _late(seconds: float, send: Send) -> Send:
+    async def late(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            await asyncio.sleep(seconds)
+        await send(message)
+
+    return late
 
 
 async def _swallow(message: Message) -> None:

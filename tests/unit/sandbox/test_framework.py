@@ -279,6 +279,29 @@ def test_lost_answer_with_another_status(sandbox: Sandbox, session: requests.Ses
     sandbox.fault(service="repo", method="PUT", status=502, body="bad gateway", after=True)
     assert session.put(url, data=b"x").text == "bad gateway"
     assert session.get(url).content == b"x"
+    put, get = sandbox.requests("repo")[-2:]
+    assert (put["status"], put["served"]) == (502, 201)
+    assert (get["status"], get["served"]) == (200, 200)
+
+
+def test_a_fault_in_place_of_the_service_leaves_nothing_served(
+    sandbox: Sandbox, session: requests.Session
+) -> None:
+    url = sandbox.urls["repo"] + FILE
+    sandbox.fault(service="repo", method="PUT", status=502)
+    session.put(url, data=b"x")
+    (put,) = sandbox.requests("repo")
+    assert (put["status"], put["served"]) == (502, None)
+
+
+def test_a_late_answer_is_that_of_what_was_carried_out(
+    sandbox: Sandbox, session: requests.Session
+) -> None:
+    url = sandbox.urls["repo"] + FILE
+    sandbox.fault(service="repo", method="PUT", late=1)
+    with pytest.raises(requests.Timeout):
+        session.put(url, data=b"x", timeout=0.2)
+    assert session.get(url).content == b"x"
 
 
 def test_truncated_answer(sandbox: Sandbox, session: requests.Session) -> None:

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every module that writes, times every answer that does not tell what became of its write.
+
+    python -m tests.faults.matrix                 all cells
+    python -m tests.faults.matrix wiki_page       those of some modules, by name
+
+Of every cell the same is expected: one effect at most, by the log of the sandbox, and the truth
+about it in the result. Exits with 1 where one cell fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sandbox.client import Sandbox
+from tests.faults.writes import IMPATIENT, WITHOUT, WRITERS, WRITES
+from tests.helpers import connections, playbook
+from tests.helpers.cases import CASES, connection_options, first_arguments, seed, settings
+from tools import tree
+
+FLAVOUR = "real"
+NOTHING, NOT_KNOWN = "nothing was changed", "whether it was done is not known"
+_LATE = 2.0  # seconds: longer than the time-out of the tasks
+_PAGE = "<!DOCTYPE html><html><head><title>Welcome</title></head><body><p>Hello</p></body></html>"
+_RANDOM = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An answer that does not tell; `put_off`: the server asks to come back.
+
+    `after` is what it is where the server acted, `before` where it did not.
+    """
+
+    after: Mapping[str, Any]
+    before: Mapping[str, Any] = field(default_factory=dict)
+    put_off: bool = False
+
+
+def _answered(**fault: Any) -> Fault:
+    return Fault({**fault, "after": True}, fault)
+
+
+def _put_off(status: int) -> Fault:
+    fault = {"status": status, "headers": {"Retry-After": "0"}}
+    return Fault({**fault, "after": True}, fault, put_off=True)
+
+
+FAULTS = {
+    "429": Fault({"status": 429, "after": True}, {"status": 429}, put_off=True),
+    "429 with Retry-After": _put_off(429),
+    "503 with Retry-After": _put_off(503),
+    "500": _answered(status=500, body="it broke"),
+    "502": _answered(status=502, body=_PAGE, content_type="text/html"),
+    "503": _answered(status=503, body="overloaded"),
+    "504": _answered(status=504, body=_PAGE, content_type="text/html"),
+    "a page": _answered(status=200, body=_PAGE, content_type="text/html"),
+    "a lost answer": _answered(cut=True),
+    "a late answer": Fault({"late": _LATE}, {"delay": _LATE, "cut": True}),
+}
+#: Modules whose write cannot be looked up where it is not done, and where it is.
+UNSEEN_UNDONE = {"analysis_server_import", "ci_script"}
+UNSEEN_DONE = {"ci_script"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One module, one fault, and whether the server acted on the write."""
+
+    module: str
+    fault: str
+    acted: bool
+
+    def __str__(self) -> str:
+        return f"{self.module}: {self.fault}, {'acted' if self.acted else 'not acted'}"
+
+    @property
+    def service(self) -> str:
+        return str(CASES[self.module]["service"])
+
+    def task(self) -> dict[str, Any]:
+        """The task that meets the fault, from the state of the seeds."""
+        without = WITHOUT.get(self.module, ())
+        given = {**first_arguments(self.module), **IMPATIENT.get(self.module, {})}
+        options = {name: value for name, value in given.items() if name not in without}
+        found = FAULTS[self.fault]
+        fault = found.after if self.acted else found.before
+        variables = {
+            "sandbox_reset": settings(self.module),
+            "sandbox_seed": seed(self.module),
+            "sandbox_faults": [{"service": self.service, **WRITES[self.module], **fault}],
+        }
+        return playbook.task(self.module, options, str(self), vars=variables)
+
+    def wrong(self, event: playbook.Event) -> str | None:
+        """What is wrong with what became of it; `None`: nothing."""
+        served = [each for each in event.writes if (each["served"] or 500) < 400]
+        effects = Counter(map(_identity, served))
+        twice = [name for name, count in effects.items() if count > 1]
+        if twice:
+            return f"done twice: {twice[0]}"
+        changed, said = event.result.get("changed"), event.result.get("msg", "")
+        wanted = self._wanted()
+        if wanted == "":
+            done = event.status == "ok" and changed is True and effects
+            return None if done else f"changed {changed}: {said}"
+        sentences = [each for each in (NOTHING, NOT_KNOWN) if each in said]
+        if event.status != "failed" or sentences != [wanted] or changed is not False:
+            return f"{event.status}, changed {changed}, not '{wanted}': {said}"
+        return None
+
+    def _wanted(self) -> str:
+        """What the message has to say; empty where the task has to succeed."""
+        if self.module in (UNSEEN_DONE if self.acted else UNSEEN_UNDONE):
+            return NOT_KNOWN
+        return "" if self.acted or FAULTS[self.fault].put_off else NOTHING
+
+
+def _identity(request: Mapping[str, Any]) -> str:
+    """What tells one write from another; marks that are made anew for each request do not."""
+    body = _RANDOM.sub("", request["body"] or "")
+    return f"{request['method']} {request['path']}?{request['query']} {body}"[:500]
+
+
+def cells(modules: Sequence[str] = ()) -> list[Cell]:
+    """All cells, or those of some modules."""
+    return [
+        Cell(module, fault, acted)
+        for module in modules or WRITERS
+        for fault in FAULTS
+        for acted in (True, False)
+    ]
+
+
+def sample() -> list[Cell]:
+    """A cell of every module; of all modules together, all faults, done and not done."""
+    kinds = [(fault, acted) for fault in FAULTS for acted in (True, False)]
+    return [
+        Cell(module, *kinds[(number * 7) % len(kinds)]) for number, module in enumerate(WRITERS)
+    ]
+
+
+def run(
+    folder: Path, sandbox: Sandbox, chosen: Sequence[Cell], collections: Path | None = None
+) -> Iterator[tuple[Cell, str | None]]:
+    """Run cells, in one playbook, and say what is wrong with each.
+
+    `collections` is the collections path, where it is not that of the tests.
+    """
+    options: dict[str, dict[str, Any]] = {service: {} for service in connections.LOGINS}
+    for cell in chosen:
+        options[cell.service] |= connection_options(cell.module, FLAVOUR)
+    patient = {"retries": 2, "retry_max_wait": 0.2, "timeout": _LATE / 2}
+    defaults = connections.module_defaults(
+        sandbox.urls, **{service: {**patient, **given} for service, given in options.items()}
+    )
+    play = playbook.play([cell.task() for cell in chosen], module_defaults=defaults)
+    controls = {"localhost": sandbox.control}
+    ended = playbook.run(folder, [play], controls=controls, collections=collections)
+    for cell in chosen:
+        yield cell, cell.wrong(ended.event(str(cell)))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the matrix; the exit status is 0 when no cell fails."""
+    parser = argparse.ArgumentParser(prog="python -m tests.faults.matrix")
+    parser.add_argument("modules", nargs="*", choices=[*WRITERS, []], metavar="MODULE")
+    modules: list[str] = parser.parse_args(arguments).modules or WRITERS
+    started, failures = time.monotonic(), []
+    with (
+        Sandbox.start(flavour=FLAVOUR) as sandbox,
+        tempfile.TemporaryDirectory(prefix="matrix-") as folder,
+    ):
+        collections = Path(folder) / "collections"
+        tree.link_tree(collections)
+        for module in modules:
+            own = Path(folder) / module
+            own.mkdir()
+            found = list(run(own, sandbox, cells([module]), collections))
+            wrong = [f"{cell}: {reason}" for cell, reason in found if reason is not None]
+            print(f"{module:26s} {len(found)} cells, {len(wrong)} failures", flush=True)
+            failures += wrong
+    for line in failures:
+        print(f"FAILED {line}")
+    seconds = time.monotonic() - started
+    print(f"{len(cells(modules))} cells, {len(failures)} failures in {seconds:.0f} s")
+    return int(bool(failures))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

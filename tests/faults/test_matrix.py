@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A sample of the matrix of writes and faults; `make faults` runs all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from sandbox.client import Sandbox
+from tests.faults import matrix
+
+Sampled = dict[matrix.Cell, str | None]
+
+
+@pytest.fixture(scope="session")
+def sampled(fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory) -> Sampled:
+    """What is wrong with each cell of the sample, which is run once per session."""
+    folder = tmp_path_factory.mktemp("matrix")
+    return dict(matrix.run(folder, fresh(matrix.FLAVOUR), matrix.sample()))
+
+
+@pytest.mark.parametrize("cell", matrix.sample(), ids=str)
+def test_a_write_has_one_effect_and_its_result_is_true(sampled: Sampled, cell: matrix.Cell) -> None:
+    assert sampled[cell] is None
+
+
+def test_the_sample_has_every_module_and_every_fault() -> None:
+    sample = matrix.sample()
+    assert {cell.module for cell in sample} == set(matrix.WRITERS)
+    assert {(cell.fault, cell.acted) for cell in sample} == {
+        (cell.fault, cell.acted) for cell in matrix.cells()
+    }
