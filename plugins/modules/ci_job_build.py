@@ -11,8 +11,8 @@ short_description: Build a job of the CI server and wait for the result
 version_added: 0.1.0
 description:
   - Starts one build of a job, follows it from the queue to its end, and fails when the build fails.
-  - A build is started by one request that is never sent again. When its answer is lost, the build is looked for in the queue and
-    among the builds.
+  - A build is started by one request. When its answer is lost or does not tell, the build is looked for in the queue and among
+    the builds; the request is sent again only after the server has put it off and shows that it started nothing.
   - The server may be restarted while a build is waited for; the waiting goes on until O(wait_timeout).
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:

@@ -19,6 +19,8 @@ description:
     A stack trace in it is a failure, an empty answer or a web page an error; everything else is taken for output and value of
     the script, with a warning.
   - The script may have imports and classes, use C(return), and finds the packages that the script console imports.
+  - A script is sent once. Where the answer does not tell what became of it, O(unless) is asked again; without it, and where it
+    is not met, whether the script was carried out is not known.
   - A script that needs to be run only sometimes has an O(unless) script as its companion, or says itself what it changes.
   - "Who tells whether the task is changed, in this order: O(changed_when_output) where it is given; else the script, when its value
     is a map (or a text with a JSON object) with a boolean C(changed); else every run is a change."

@@ -9,6 +9,7 @@ import pytest
 
 from sandbox.client import Sandbox
 from tests.faults import matrix
+from tests.faults.writes import WRITERS
 
 Sampled = dict[matrix.Cell, str | None]
 
@@ -27,7 +28,7 @@ def test_a_write_has_one_effect_and_its_result_is_true(sampled: Sampled, cell: m
 
 def test_the_sample_has_every_module_and_every_fault() -> None:
     sample = matrix.sample()
-    assert {cell.module for cell in sample} == set(matrix.WRITERS)
+    assert {cell.module for cell in sample} == set(WRITERS)
     assert {(cell.fault, cell.acted) for cell in sample} == {
         (cell.fault, cell.acted) for cell in matrix.cells()
     }

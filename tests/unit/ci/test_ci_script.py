@@ -131,7 +131,7 @@ def test_a_script_is_sent_once_and_only_unless_can_look(reply: Reply, met: bool 
             sent.append(payload_of(seen.form["script"])["script"])
         return reply if sent[-1:] == ["write"] else Console(unless)(seen)
 
-    options = {"script": "write", **({} if met is None else {"unless": "question"})}
+    options: dict[str, Any] = {"script": "write", "unless": None if met is None else "question"}
     if met:
         assert run(answer, **options)["changed"] is True
     else:

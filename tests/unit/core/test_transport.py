@@ -319,7 +319,7 @@ def test_a_file_is_read_anew_for_every_attempt() -> None:
 
     with Stub(Reply(429), Reply(201)) as stub:
         transport = transport_to(stub.url)
-        parts = {"open_body": open_body, "size": 1000}
+        parts: dict[str, Any] = {"open_body": open_body, "size": 1000}
         transport.write("deploying", "PUT", "x", repeatable=True, **parts)
     assert [len(seen.body) for seen in stub.seen] == [1000, 1000]
     assert [file.closed for file in opened] == [True, True]
