@@ -153,7 +153,7 @@ class PagesOperation:
                 work(item)
             except ToolchainError as error:
                 item.error = error
-                if error.kind in final and not error.unanswered:
+                if error.kind in final:
                     found.append(error)
 
         spread(self._parallel, attempt, items)

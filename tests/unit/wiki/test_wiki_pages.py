@@ -108,6 +108,15 @@ def test_a_write_that_fails_does_not_stop_the_others(stub: Stub, wiki: Wiki) -> 
     assert wiki.pages["8"]["body"] == "<p>new</p>"
 
 
+def test_a_write_that_is_put_off_for_good_stops_the_others(stub: Stub, wiki: Wiki) -> None:
+    stub.answer = lambda seen: Reply(429) if seen.method == "PUT" else wiki(seen)
+    listed = entries(*({"page_id": name, "body": "<p>new</p>"} for name in ("7", "8")))
+    error = Run(stub, pages=listed, parallel=1).fails()
+    assert error.kind == "rate_limited"
+    assert "nothing was changed" in error.result["pages"][0]["msg"]
+    assert "the page 8 was not tried" in error.result["pages"][1]["msg"]
+
+
 @pytest.mark.parametrize(("reply", "kind"), [(Reply(401), "auth"), (Reply(cut=True), "network")])
 def test_a_server_that_answers_nobody_is_asked_once(reply: Reply, kind: str) -> None:
     with Stub(answer=lambda seen: reply) as stub:
