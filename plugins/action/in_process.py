@@ -35,7 +35,9 @@ from ansible.utils.display import Display
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import shown_by
 
 # For the workers: the process that forks them loads this file, so that none of them pays for it.
-importlib.import_module("ansible_collections.delivery.toolchain.plugins.module_utils.core.host")
+importlib.import_module(
+    "ansible_collections.delivery.toolchain.plugins.module_utils.core.module.runner"
+)
 
 # Ansible takes the terminal away from its workers, and shows nothing more of what they send once it was interrupted.
 # The process that forks them keeps its standard error here for their last words. Closed: nobody hears them.

@@ -56,7 +56,7 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 from ansible.utils.display import Display
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import java
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server import java_support
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 
 
@@ -67,7 +67,7 @@ def ci_java_support(release: Any, source: str = "interface") -> list[int]:
     if source not in ("interface", "vendor"):
         raise AnsibleFilterError(f"ci_java_support: source is interface or vendor, not {source!r}")
     try:
-        versions, doubtful = java.supported(release.strip(), vendor=source == "vendor")
+        versions, doubtful = java_support.supported(release.strip(), vendor=source == "vendor")
     except ToolchainError as error:
         raise AnsibleFilterError(f"ci_java_support: {error.message}") from None
     if doubtful and source == "interface":

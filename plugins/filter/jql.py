@@ -61,13 +61,13 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import clauses
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import jql_clauses
 
 
 def jql(value: Any, join: str = "and", order_by: Any = None) -> str:
     """A query from clauses; see the documentation of the filter."""
     try:
-        return clauses.build(value, join=join, order_by=order_by)
+        return jql_clauses.build(value, join=join, order_by=order_by)
     except ToolchainError as error:
         raise AnsibleFilterError(f"jql: {error.message}") from None
 

@@ -42,7 +42,7 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.input_check import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.input_check import (
     Place,
     text,
 )

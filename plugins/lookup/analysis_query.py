@@ -53,7 +53,7 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import search
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import search
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
 
 _OPTIONS = ("query", "view", "limit")

@@ -51,7 +51,7 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import query
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import artifact_query
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
 
 
@@ -62,5 +62,5 @@ class LookupModule(LookupBase):
         lookups.set_options(self, variables, kwargs)
         found: list[dict[str, Any]] = []
         for term in lookups.texts(self, terms):
-            found += lookups.ask("repo", self.get_option, {"term": term}, query.results)
+            found += lookups.ask("repo", self.get_option, {"term": term}, artifact_query.results)
         return found

@@ -46,7 +46,7 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import job_info
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs import ci_job_info
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
 
 
@@ -58,7 +58,7 @@ class LookupModule(LookupBase):
         build = self.get_option("build")
         return [
             lookups.ask(
-                "ci", self.get_option, {"job": term, "build": build}, job_info.build_parameters
+                "ci", self.get_option, {"job": term, "build": build}, ci_job_info.build_parameters
             )
             for term in terms
         ]

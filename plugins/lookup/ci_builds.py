@@ -55,7 +55,7 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import job_info
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs import ci_job_info
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
 
 
@@ -68,5 +68,5 @@ class LookupModule(LookupBase):
         found: list[dict[str, Any]] = []
         for term in terms:
             params = {**options, "job": term}
-            found += lookups.ask("ci", self.get_option, params, job_info.build_list)
+            found += lookups.ask("ci", self.get_option, params, ci_job_info.build_list)
         return found

@@ -45,7 +45,9 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import image_info
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images import (
+    docker_image_info,
+)
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
 
 
@@ -58,5 +60,5 @@ class LookupModule(LookupBase):
         found: list[dict[str, Any]] = []
         for term in lookups.texts(self, terms):
             params = {**options, "repo": term}
-            found += lookups.ask("repo", self.get_option, params, image_info.images)
+            found += lookups.ask("repo", self.get_option, params, docker_image_info.images)
         return found

@@ -48,7 +48,9 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import image_info
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images import (
+    docker_image_info,
+)
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
 
 
@@ -61,5 +63,5 @@ class LookupModule(LookupBase):
         found: list[str] = []
         for term in lookups.texts(self, terms):
             params = {**options, "image": term}
-            found += lookups.ask("repo", self.get_option, params, image_info.tags)
+            found += lookups.ask("repo", self.get_option, params, docker_image_info.tags)
         return found

@@ -47,7 +47,7 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import search
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.search import jql_search
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
 
 _OPTIONS = (
@@ -72,5 +72,5 @@ class LookupModule(LookupBase):
         found: list[dict[str, Any]] = []
         for term in lookups.texts(self, terms):
             params = {**options, "jql": term}
-            found += lookups.ask("tracker", self.get_option, params, search.issues)
+            found += lookups.ask("tracker", self.get_option, params, jql_search.issues)
         return found

@@ -50,7 +50,7 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import info
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages import wiki_page_info
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
 
 
@@ -64,4 +64,4 @@ class LookupModule(LookupBase):
         pages = [{**named, by: term} for term in lookups.texts(self, terms)]
         if not terms or named["page_id"] is not None or named["title"] is not None:
             pages.append(named)
-        return [lookups.ask("wiki", self.get_option, page, info.page) for page in pages]
+        return [lookups.ask("wiki", self.get_option, page, wiki_page_info.page) for page in pages]

@@ -96,14 +96,16 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import build
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
+    analysis_build,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS = build.OPTIONS
+OPTIONS = analysis_build.OPTIONS
 
 
 def main() -> None:
-    host.run("analysis", OPTIONS, build.BuildOperation)
+    runner.run("analysis", OPTIONS, analysis_build.BuildOperation)
 
 
 if __name__ == "__main__":

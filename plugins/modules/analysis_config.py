@@ -413,14 +413,16 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import config
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.configuration import (
+    analysis_config,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS = config.OPTIONS
+OPTIONS = analysis_config.OPTIONS
 
 
 def main() -> None:
-    host.run("analysis", OPTIONS, config.ConfigOperation)
+    runner.run("analysis", OPTIONS, analysis_config.ConfigOperation)
 
 
 if __name__ == "__main__":

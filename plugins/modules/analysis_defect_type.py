@@ -76,14 +76,16 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import defect_type
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
+    analysis_defect_type,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS = defect_type.OPTIONS
+OPTIONS = analysis_defect_type.OPTIONS
 
 
 def main() -> None:
-    host.run("analysis", OPTIONS, defect_type.DefectTypeOperation)
+    runner.run("analysis", OPTIONS, analysis_defect_type.DefectTypeOperation)
 
 
 if __name__ == "__main__":

@@ -95,14 +95,17 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import group, resource
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.engine import resource
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
+    analysis_group,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS = {**group.OPTIONS, **resource.FORCE}
+OPTIONS = {**analysis_group.OPTIONS, **resource.FORCE}
 
 
 def main() -> None:
-    host.run("analysis", OPTIONS, group.GroupOperation)
+    runner.run("analysis", OPTIONS, analysis_group.GroupOperation)
 
 
 if __name__ == "__main__":

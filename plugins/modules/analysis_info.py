@@ -190,14 +190,16 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import info
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.configuration import (
+    analysis_info,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "gather": {
         "type": "list",
         "elements": "str",
-        "choices": list(info.PARTS),
+        "choices": list(analysis_info.PARTS),
         "default": ["version"],
     },
     "project": {"type": "raw", "values": "text"},
@@ -210,7 +212,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    host.run("analysis", OPTIONS, info.operation)
+    runner.run("analysis", OPTIONS, analysis_info.operation)
 
 
 if __name__ == "__main__":

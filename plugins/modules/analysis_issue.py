@@ -96,8 +96,10 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import issues
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import (
+    analysis_issue,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "project": {"type": "str", "required": True},
@@ -115,7 +117,7 @@ CONSTRAINTS: dict[str, Any] = {
 
 
 def main() -> None:
-    host.run("analysis", OPTIONS, issues.IssueOperation, **CONSTRAINTS)
+    runner.run("analysis", OPTIONS, analysis_issue.IssueOperation, **CONSTRAINTS)
 
 
 if __name__ == "__main__":

@@ -148,8 +148,10 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import issue_info
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import (
+    analysis_issue_info,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
 WORDS: dict[str, Any] = {"type": "list", "elements": "str"}
 THRESHOLD: dict[str, dict[str, Any]] = {
@@ -174,7 +176,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 def main() -> None:
     constraints = {"mutually_exclusive": [["id", "query"]]}
-    host.run("analysis", OPTIONS, issue_info.operation, **constraints)
+    runner.run("analysis", OPTIONS, analysis_issue_info.operation, **constraints)
 
 
 if __name__ == "__main__":

@@ -118,14 +118,16 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import module
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
+    analysis_module,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS = module.OPTIONS
+OPTIONS = analysis_module.OPTIONS
 
 
 def main() -> None:
-    host.run("analysis", OPTIONS, module.ModuleOperation)
+    runner.run("analysis", OPTIONS, analysis_module.ModuleOperation)
 
 
 if __name__ == "__main__":

@@ -113,14 +113,16 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import project
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
+    analysis_project,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS = project.OPTIONS
+OPTIONS = analysis_project.OPTIONS
 
 
 def main() -> None:
-    host.run("analysis", OPTIONS, project.ProjectOperation)
+    runner.run("analysis", OPTIONS, analysis_project.ProjectOperation)
 
 
 if __name__ == "__main__":

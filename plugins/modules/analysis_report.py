@@ -98,8 +98,10 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import report
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import (
+    analysis_report,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "kind": {"type": "str", "choices": ["report", "metrics", "churns"], "default": "report"},
@@ -113,7 +115,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    host.run("analysis", OPTIONS, report.operation)
+    runner.run("analysis", OPTIONS, analysis_report.operation)
 
 
 if __name__ == "__main__":

@@ -140,14 +140,17 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import resource, role
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.engine import resource
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
+    analysis_role,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS = {**role.OPTIONS, **resource.FORCE}
+OPTIONS = {**analysis_role.OPTIONS, **resource.FORCE}
 
 
 def main() -> None:
-    host.run("analysis", OPTIONS, role.RoleOperation)
+    runner.run("analysis", OPTIONS, analysis_role.RoleOperation)
 
 
 if __name__ == "__main__":

@@ -99,17 +99,17 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import (
-    resource,
-    role_assignment,
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.engine import resource
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
+    analysis_role_assignment,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS = {**role_assignment.OPTIONS, **resource.FORCE}
+OPTIONS = {**analysis_role_assignment.OPTIONS, **resource.FORCE}
 
 
 def main() -> None:
-    host.run("analysis", OPTIONS, role_assignment.RoleAssignmentOperation)
+    runner.run("analysis", OPTIONS, analysis_role_assignment.RoleAssignmentOperation)
 
 
 if __name__ == "__main__":

@@ -79,11 +79,11 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
+    analysis_server_import,
     imports,
-    server_import,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "source_url": {"type": "str", "required": True},
@@ -94,7 +94,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    host.run("analysis", OPTIONS, server_import.ServerImportOperation)
+    runner.run("analysis", OPTIONS, analysis_server_import.ServerImportOperation)
 
 
 if __name__ == "__main__":

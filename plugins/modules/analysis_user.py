@@ -80,14 +80,17 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import resource, user
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.engine import resource
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
+    analysis_user,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS = {**user.OPTIONS, **resource.FORCE}
+OPTIONS = {**analysis_user.OPTIONS, **resource.FORCE}
 
 
 def main() -> None:
-    host.run("analysis", OPTIONS, user.UserOperation)
+    runner.run("analysis", OPTIONS, analysis_user.UserOperation)
 
 
 if __name__ == "__main__":

@@ -123,14 +123,16 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import view
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
+    analysis_view,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS = view.OPTIONS
+OPTIONS = analysis_view.OPTIONS
 
 
 def main() -> None:
-    host.run("analysis", OPTIONS, view.ViewOperation)
+    runner.run("analysis", OPTIONS, analysis_view.ViewOperation)
 
 
 if __name__ == "__main__":

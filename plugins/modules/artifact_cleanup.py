@@ -181,8 +181,10 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import cleanup
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup import (
+    artifact_cleanup,
+)
 
 RULE: dict[str, dict[str, Any]] = {
     "repo": {"type": "str", "required": True},
@@ -205,7 +207,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    host.run("repo", OPTIONS, cleanup.CleanUp)
+    runner.run("repo", OPTIONS, artifact_cleanup.CleanUp)
 
 
 if __name__ == "__main__":

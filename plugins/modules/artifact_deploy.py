@@ -185,8 +185,8 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import deploy
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import artifact_deploy
 
 SOURCES = ("src", "content", "artifacts")
 ARTIFACT: dict[str, dict[str, Any]] = {
@@ -210,10 +210,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    host.run(
+    runner.run(
         "repo",
         OPTIONS,
-        deploy.operation,
+        artifact_deploy.operation,
         mutually_exclusive=[SOURCES],
         required_if=[("state", "present", SOURCES, True)],
     )

@@ -109,8 +109,10 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import item_properties
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import (
+    artifact_properties,
+)
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "repo": {"type": "str", "required": True},
@@ -123,7 +125,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    host.run("repo", OPTIONS, item_properties.ItemProperties)
+    runner.run("repo", OPTIONS, artifact_properties.ItemProperties)
 
 
 if __name__ == "__main__":

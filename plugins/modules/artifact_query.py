@@ -131,8 +131,8 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import query
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import artifact_query
 
 QUESTIONS = ("aql", "aql_file", "pattern", "list")
 LIST: dict[str, dict[str, Any]] = {
@@ -153,10 +153,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    host.run(
+    runner.run(
         "repo",
         OPTIONS,
-        query.operation,
+        artifact_query.operation,
         mutually_exclusive=[QUESTIONS],
         required_one_of=[QUESTIONS],
     )

@@ -90,8 +90,8 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import trash
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup import artifact_trash
 
 STATES = ["empty", "clean", "builds_clean", "listed"]
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -103,7 +103,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    host.run("repo", OPTIONS, trash.operation, required_if=[("state", "clean", ["repo"])])
+    runner.run(
+        "repo", OPTIONS, artifact_trash.operation, required_if=[("state", "clean", ["repo"])]
+    )
 
 
 if __name__ == "__main__":

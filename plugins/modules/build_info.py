@@ -72,8 +72,8 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import build_list
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import build_info
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "build_name": {"type": "str", "required": True},
@@ -82,7 +82,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    host.run("repo", OPTIONS, build_list.build_info)
+    runner.run("repo", OPTIONS, build_info.build_info)
 
 
 if __name__ == "__main__":

@@ -158,8 +158,8 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import build_promotion
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import build_promote
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "build_name": {"type": "str", "required": True},
@@ -181,10 +181,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    host.run(
+    runner.run(
         "repo",
         OPTIONS,
-        build_promotion.PromoteBuild,
+        build_promote.PromoteBuild,
         required_one_of=[("status", "target_repo")],
     )
 

@@ -80,8 +80,8 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import build_removal
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import build_record
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "build_name": {"type": "str", "required": True},
@@ -92,7 +92,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    host.run("repo", OPTIONS, build_removal.RemoveBuilds)
+    runner.run("repo", OPTIONS, build_record.RemoveBuilds)
 
 
 if __name__ == "__main__":

@@ -110,8 +110,8 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import build_retention
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import build_retention
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "build_name": {"type": "str", "required": True},
@@ -125,7 +125,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    host.run(
+    runner.run(
         "repo",
         OPTIONS,
         build_retention.RetainBuilds,

@@ -124,8 +124,8 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import build_stop
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds import ci_build_stop
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "job": {"type": "raw", "required": True, "values": "text"},
@@ -140,7 +140,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    host.run("ci", OPTIONS, build_stop.BuildStop)
+    runner.run("ci", OPTIONS, ci_build_stop.BuildStop)
 
 
 if __name__ == "__main__":

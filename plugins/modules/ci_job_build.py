@@ -284,8 +284,8 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import job_build
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds import ci_job_build
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
 RESULTS = ["SUCCESS", "UNSTABLE", "FAILURE", "NOT_BUILT", "ABORTED"]
 STYLES = ["repeat", "comma"]
@@ -322,7 +322,7 @@ CONSTRAINTS: dict[str, Any] = {
 
 
 def main() -> None:
-    host.run("ci", OPTIONS, job_build.operation, **CONSTRAINTS)
+    runner.run("ci", OPTIONS, ci_job_build.operation, **CONSTRAINTS)
 
 
 if __name__ == "__main__":

@@ -162,8 +162,8 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import job_info
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs import ci_job_info
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "job": {"type": "raw", "required": True, "values": "text"},
@@ -178,7 +178,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    host.run("ci", OPTIONS, job_info.JobInfo)
+    runner.run("ci", OPTIONS, ci_job_info.JobInfo)
 
 
 if __name__ == "__main__":

@@ -91,8 +91,8 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import restart
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server import ci_restart
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "wait": {"type": "bool", "default": True},
@@ -103,7 +103,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    host.run("ci", OPTIONS, restart.Restart)
+    runner.run("ci", OPTIONS, ci_restart.Restart)
 
 
 if __name__ == "__main__":

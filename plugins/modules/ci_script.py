@@ -156,8 +156,9 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import script, ssh
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci import ssh_commands
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts import ci_script
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "script": {"type": "str"},
@@ -166,15 +167,15 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "arguments": {"type": "dict", "values": "json", "private": True},
     "changed_when_output": {"type": "str"},
     "has_dry_run": {"type": "bool", "default": False},
-    **ssh.OPTIONS,
+    **ssh_commands.OPTIONS,
 }
 
 
 def main() -> None:
-    host.run(
+    runner.run(
         "ci",
         OPTIONS,
-        script.ScriptOperation,
+        ci_script.ScriptOperation,
         mutually_exclusive=[("script", "src")],
         required_one_of=[("script", "src")],
     )

@@ -87,8 +87,10 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import image_info
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images import (
+    docker_image_info,
+)
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "repo": {"type": "str", "required": True},
@@ -98,7 +100,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    host.run("repo", OPTIONS, image_info.operation)
+    runner.run("repo", OPTIONS, docker_image_info.operation)
 
 
 if __name__ == "__main__":

@@ -153,8 +153,8 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import image_promotion
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images import docker_promote
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "repo": {"type": "str", "required": True},
@@ -171,7 +171,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    host.run("repo", OPTIONS, image_promotion.PromoteImage)
+    runner.run("repo", OPTIONS, docker_promote.PromoteImage)
 
 
 if __name__ == "__main__":

@@ -93,8 +93,8 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import search
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.search import jql_search
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "jql": {"type": "str", "required": True},
@@ -111,7 +111,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    host.run("tracker", OPTIONS, search.operation)
+    runner.run("tracker", OPTIONS, jql_search.operation)
 
 
 if __name__ == "__main__":

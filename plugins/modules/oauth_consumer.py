@@ -109,7 +109,8 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import consumer, host
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.local import oauth_consumer
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "private_key": {"type": "path", "required": True, "no_log": False},
@@ -123,7 +124,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    host.run_locally(OPTIONS, consumer.Consumer)
+    runner.run_locally(OPTIONS, oauth_consumer.Consumer)
 
 
 if __name__ == "__main__":

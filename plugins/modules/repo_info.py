@@ -107,8 +107,8 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import info
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import repo_info
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "repo": {"type": "str"},
@@ -117,7 +117,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    host.run("repo", OPTIONS, info.operation)
+    runner.run("repo", OPTIONS, repo_info.operation)
 
 
 if __name__ == "__main__":

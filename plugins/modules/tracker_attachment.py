@@ -98,8 +98,10 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import downloads
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues import (
+    tracker_attachment,
+)
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "issue": {"type": "str", "required": True},
@@ -112,7 +114,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    host.run("tracker", OPTIONS, downloads.Downloads)
+    runner.run("tracker", OPTIONS, tracker_attachment.Downloads)
 
 
 if __name__ == "__main__":

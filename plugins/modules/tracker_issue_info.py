@@ -80,8 +80,10 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import issues
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues import (
+    tracker_issue_info,
+)
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "issue": {"type": "str"},
@@ -94,8 +96,12 @@ EITHER = [("issue", "issues")]
 
 
 def main() -> None:
-    host.run(
-        "tracker", OPTIONS, issues.operation, mutually_exclusive=EITHER, required_one_of=EITHER
+    runner.run(
+        "tracker",
+        OPTIONS,
+        tracker_issue_info.operation,
+        mutually_exclusive=EITHER,
+        required_one_of=EITHER,
     )
 
 

@@ -58,14 +58,16 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import projects
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.projects import (
+    tracker_project_info,
+)
 
 OPTIONS: dict[str, dict[str, Any]] = {"key": {"type": "str", "no_log": False}}
 
 
 def main() -> None:
-    host.run("tracker", OPTIONS, projects.operation)
+    runner.run("tracker", OPTIONS, tracker_project_info.operation)
 
 
 if __name__ == "__main__":

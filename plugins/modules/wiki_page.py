@@ -319,8 +319,8 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import pages
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages import wiki_page
 
 ATTACHMENT: dict[str, dict[str, Any]] = {
     "src": {"type": "path", "required": True},
@@ -370,10 +370,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    host.run(
+    runner.run(
         "wiki",
         OPTIONS,
-        pages.operation,
+        wiki_page.operation,
         required_one_of=[["page_id", "space", "pages"]],
         mutually_exclusive=[BODY, *(["pages", name] for name in OF_ONE_PAGE)],
     )

@@ -97,8 +97,8 @@ error:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import info
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages import wiki_page_info
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "page_id": {"type": "str"},
@@ -108,7 +108,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    host.run("wiki", OPTIONS, info.operation, required_one_of=[["page_id", "space"]])
+    runner.run("wiki", OPTIONS, wiki_page_info.operation, required_one_of=[["page_id", "space"]])
 
 
 if __name__ == "__main__":

@@ -12,20 +12,22 @@ from ansible.module_utils.basic import missing_required_lib
 from ansible.plugins.lookup import LookupBase
 from ansible.utils.display import Display
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import input_check
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+    resolve,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
     ToolchainError,
     printable,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.options import resolve
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.sessions import (
+    REQUESTS_MISSING,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import input_check
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import (
     hidden,
     secrets_in_addresses,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.sessions import (
-    REQUESTS_MISSING,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
 
 
 def set_options(

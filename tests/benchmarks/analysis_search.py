@@ -23,12 +23,14 @@ from typing import Any
 import requests
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.client import Call, Client
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.search import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues.search import (
     Question,
     Search,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.options import Connection
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+    Connection,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 
 ISSUES = 100_000
 ROUNDS = 3

@@ -29,9 +29,11 @@ from urllib.request import urlopen
 
 from jira import JIRA
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.options import resolve
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import search
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+    resolve,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.search import jql_search
 from tests.helpers import playbook
 from tools import tree
 
@@ -152,7 +154,7 @@ def _client(url: str) -> int:
     options = {"url": url, "token": "x", "dialect": "server", "timeout": 30, "retries": 0}
     options |= {"retry_max_wait": 60, "validate_certs": True}
     task = Task({**defaults, "jql": JQL}, resolve("tracker", options.get, {}), print, True)
-    return len(search.issues(task))
+    return len(jql_search.issues(task))
 
 
 _OPTIONS: dict[str, dict[str, Any]] = {

@@ -26,9 +26,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.options import resolve
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import pages
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+    resolve,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages import wiki_page
 from ansible_collections.delivery.toolchain.plugins.modules.wiki_page import DEFAULTS, OPTIONS, PAGE
 from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
@@ -97,7 +99,7 @@ def _client(sandbox: Sandbox, entries: Entries) -> float:
     listed = [{**dict.fromkeys(PAGE), **entry} for entry in entries]
     params = {**dict.fromkeys(OPTIONS), **DEFAULTS, "pages": listed, "parallel": 4}
     started = time.monotonic()
-    operation = pages.operation(Task(params, connection, print, read_only=False))
+    operation = wiki_page.operation(Task(params, connection, print, read_only=False))
     plan = operation.plan()
     if plan.changed:
         operation.apply(plan)

@@ -12,9 +12,11 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.options import Connection
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import deploy
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+    Connection,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import artifact_deploy
 
 _SETTINGS = {
     "dialect": "jfrog",
@@ -55,7 +57,7 @@ def _deploy(url: str, source: str) -> Deployed:
     }
     connection = Connection(service="repo", url=url, settings=_SETTINGS)
     task = Task(params, connection, print, read_only=False)
-    operation = deploy.operation(task)
+    operation = artifact_deploy.operation(task)
     plan = operation.plan()
     if plan.changed:
         operation.apply(plan)

@@ -16,14 +16,18 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import requests
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.options import Connection
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import (
-    containers,
-    image_info,
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+    Connection,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import Client
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images import (
+    docker_image_info,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images import (
+    registry as containers,
+)
 from sandbox.client import Sandbox
 from tests.helpers.registry import Registry, digest_of, running
 from tests.unit.stub import SETTINGS
@@ -231,7 +235,7 @@ def test_an_image_whose_tags_are_deleted_stays_without_tags(both: Both) -> None:
         both.registry("DELETE", f"tool/manifests/{digest_of(content)}")
     raw = both.ask("GET", "tool/tags/list")["registry"]
     assert raw.json() == {"name": "tool", "tags": None}
-    assert image_info.tags(both.client("registry", image="tool")) == []
-    found = image_info.images(both.client("registry", page_size=2))
+    assert docker_image_info.tags(both.client("registry", image="tool")) == []
+    found = docker_image_info.images(both.client("registry", page_size=2))
     assert {"name": "tool", "tags": []} in found
     assert [one["name"] for one in found] == sorted(both.tags)

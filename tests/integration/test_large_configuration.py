@@ -9,15 +9,17 @@ from typing import Any
 import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import config
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.client import Client
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.kinds import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.configuration import (
+    analysis_config,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.configuration.kinds import (
     KINDS,
     Catalogue,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
 from sandbox.client import Sandbox
 from tests.helpers import configuration, connections
 from tests.unit.stub import connection_to
@@ -33,9 +35,11 @@ def task_on(sandbox: Sandbox, **params: Any) -> Task:
 
 
 def plan_on(sandbox: Sandbox, **lists: Any) -> Plan:
-    validated = ArgumentSpecValidator(config.OPTIONS).validate(lists)
+    validated = ArgumentSpecValidator(analysis_config.OPTIONS).validate(lists)
     assert not validated.error_messages
-    return config.ConfigOperation(task_on(sandbox, **validated.validated_parameters)).plan()
+    return analysis_config.ConfigOperation(
+        task_on(sandbox, **validated.validated_parameters)
+    ).plan()
 
 
 @both_flavours

@@ -14,11 +14,15 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugin_info import PluginInfo
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.script import ScriptOperation
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins.ci_plugin_info import (
+    PluginInfo,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts.ci_script import (
+    ScriptOperation,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
 from ansible_collections.delivery.toolchain.plugins.modules.ci_plugin_info import (
     OPTIONS as PLUGIN_OPTIONS,
 )

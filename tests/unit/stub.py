@@ -14,9 +14,16 @@ from types import TracebackType
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.auth import Anonymous, Login
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.options import Connection
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.transport import Transport
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.auth import (
+    Anonymous,
+    Login,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+    Connection,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.transport import (
+    Transport,
+)
 
 SETTINGS = {"timeout": 5, "retries": 3, "retry_max_wait": 60, "validate_certs": True}
 

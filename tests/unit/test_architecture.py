@@ -14,12 +14,32 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = "ansible_collections.delivery.toolchain.plugins"
-SERVICES = ("repo", "tracker", "wiki", "ci", "analysis")
 DOCUMENTATION = {"DOCUMENTATION", "EXAMPLES", "RETURN"}
 # `requests` brings urllib3 along; the rest is optional and named in an error where it is missing.
 LIBRARIES = {"ansible", "cryptography", "oauthlib", "requests", "requests_oauthlib", "urllib3"}
 
-CORE = f"{PLUGINS}.module_utils.core"
+UTILS = f"{PLUGINS}.module_utils"
+CORE = f"{UTILS}.core"
+RUNNER = f"{CORE}.module.runner"
+#: The rooms of each row in their order: a file imports its own room and those before it.
+ROOMS = {
+    "core": ("core", "core/connection", "core/http", "core/module"),
+    "local": ("local",),
+    "repo": ("repo", "repo/items", "repo/builds", "repo/images", "repo/cleanup"),
+    "tracker": ("tracker", "tracker/search", "tracker/issues", "tracker/projects"),
+    "wiki": ("wiki/storage", "wiki", "wiki/pages"),
+    "ci": ("ci", "ci/builds", "ci/jobs", "ci/scripts", "ci/plugins", "ci/server"),
+    "analysis": (
+        "analysis",
+        "analysis/engine",
+        "analysis/resources",
+        "analysis/configuration",
+        "analysis/issues",
+    ),
+}
+MOST_FILES = 12
+#: Names that Ansible prescribes.
+PRESCRIBED = {"ActionModule", "CallbackModule", "FilterModule", "LookupModule", "ModuleDocFragment"}
 
 
 def python_files(*folders: str) -> Iterator[Path]:
@@ -81,17 +101,28 @@ def strangers(folder: str, *allowed: str) -> list[str]:
     ]
 
 
-def room_of(path: Path) -> str:
-    """Where the operation of a module lives: in the room of the one service that it imports, else,
-    for a module that speaks to no server, in one file of the core.
-    """
-    prefix = f"{PLUGINS}.module_utils."
-    rooms = {name.removeprefix(prefix).split(".")[0] for name in own_imports(path)}
-    files = {name for name in own_imports(path) if inside(name, CORE)} - {CORE, f"{CORE}.host"}
-    services = {f"{prefix}{service}" for service in rooms.intersection(SERVICES)}
-    found = sorted(services or files)
-    assert len(found) == 1, f"{shown(path)} imports {found}"
+def operation_of(module: str) -> Path:
+    """The file of a module's operation: the only one of its name in module_utils."""
+    found = list((ROOT / "plugins/module_utils").rglob(f"{module}.py"))
+    assert len(found) == 1, f"{module}: {found}"
     return found[0]
+
+
+def camel(module: str) -> str:
+    return "".join(part.capitalize() for part in module.split("_"))
+
+
+def room_of(path: Path) -> str:
+    """The room of a file in module_utils, as `repo/items`."""
+    return path.parent.relative_to(ROOT / "plugins/module_utils").as_posix()
+
+
+def target_room(name: str) -> str:
+    """The room that an import of module_utils leads to."""
+    path = ROOT / "plugins/module_utils" / name.removeprefix(f"{UTILS}.").replace(".", "/")
+    while not path.with_suffix(".py").exists():
+        path = path.parent
+    return room_of(path.with_suffix(".py"))
 
 
 def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -126,21 +157,30 @@ def test_the_folders_are_where_these_tests_look() -> None:
     for folder in ("plugins/modules", "plugins/module_utils/core", "sandbox", "tools"):
         assert list(python_files(folder)), folder
     rooms = {path.name for path in (ROOT / "plugins/module_utils").iterdir() if path.is_dir()}
-    assert rooms - {"__pycache__"} == {"core", *SERVICES}
+    assert rooms - {"__pycache__"} == set(ROOMS)
 
 
-def test_the_core_imports_nothing_of_the_services() -> None:
-    assert strangers("plugins/module_utils/core", CORE) == []
+def test_every_room_has_its_place_and_at_most_a_dozen_files() -> None:
+    sizes: dict[str, int] = {}
+    for path in python_files("plugins/module_utils"):
+        sizes[room_of(path)] = sizes.get(room_of(path), 0) + 1
+    assert set(sizes) == {room for rooms in ROOMS.values() for room in rooms}
+    assert {room: size for room, size in sizes.items() if size > MOST_FILES} == {}
 
 
-def test_a_service_imports_the_core_and_never_another_service() -> None:
-    assert [
-        each
-        for service in SERVICES
-        for each in strangers(
-            f"plugins/module_utils/{service}", CORE, f"{PLUGINS}.module_utils.{service}"
-        )
-    ] == []
+def test_a_room_imports_those_before_it_and_never_another_service() -> None:
+    found = []
+    for path in python_files("plugins/module_utils"):
+        room = room_of(path)
+        row = room.split("/")[0]
+        before = ROOMS[row][: ROOMS[row].index(room) + 1]
+        allowed = {*before, *(ROOMS["core"] if row != "core" else ())}
+        found += [
+            f"{shown(path)} imports {name}"
+            for name in sorted(own_imports(path))
+            if not inside(name, UTILS) or target_room(name) not in allowed
+        ]
+    assert found == []
 
 
 def test_module_utils_import_nothing_of_ansible_but_its_module_utils() -> None:
@@ -150,18 +190,6 @@ def test_module_utils_import_nothing_of_ansible_but_its_module_utils() -> None:
         for name in sorted(imports(path))
         if inside(name, "ansible") and not inside(name, "ansible.module_utils")
     ] == []
-
-
-def test_a_module_imports_the_host_and_its_own_service() -> None:
-    found = []
-    for path in python_files("plugins/modules"):
-        allowed = (f"{CORE}.host", room_of(path))
-        found += [
-            f"{shown(path)} imports {name}"
-            for name in sorted(own_imports(path))
-            if not inside(name, *allowed)
-        ]
-    assert found == []
 
 
 def test_the_action_imports_progress_alone_and_those_of_the_modules_their_module() -> None:
@@ -254,11 +282,11 @@ def test_a_module_declares_and_does_not_decide() -> None:
     ] == []
 
 
-def test_only_the_host_exits_or_fails() -> None:
+def test_only_the_runner_exits_or_fails() -> None:
     assert [
         f"{shown(path)}:{node.lineno}"
         for path in python_files("plugins")
-        if shown(path) != "plugins/module_utils/core/host.py"
+        if shown(path) != "plugins/module_utils/core/module/runner.py"
         for node in ast.walk(parse(path))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)

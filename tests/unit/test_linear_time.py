@@ -9,31 +9,32 @@ from collections.abc import Callable
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci import client as ci
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import plain
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import wire
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import paging, words
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts import plain_output
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http import messages
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo import error_text
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images import pagination
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import client as tracker
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import client as wiki
 
 SIZE = 200_000
-REQUEST = wire.Request("reading x", "GET", "http://host/x", reads=True)
+REQUEST = messages.Request("reading x", "GET", "http://host/x", reads=True)
 
 
-def _answer(text: str, header: str = "") -> wire.Answer:
-    return wire.Answer(500, {"Link": header}, text.encode(), REQUEST, REQUEST.url)
+def _answer(text: str, header: str = "") -> messages.Answer:
+    return messages.Answer(500, {"Link": header}, text.encode(), REQUEST, REQUEST.url)
 
 
 def _plain(text: str) -> object:
-    return plain.read(f"x{text}x", "marker")
+    return plain_output.read(f"x{text}x", "marker")
 
 
 def _link(text: str) -> object:
-    return paging._next_query(_answer("", text))
+    return pagination._next_query(_answer("", text))
 
 
 READERS: list[Callable[[str], object]] = [
     lambda text: tracker.describe(_answer(f"<{text}")),
-    lambda text: words.describe(_answer(text)),
+    lambda text: error_text.describe(_answer(text)),
     lambda text: wiki.describe(_answer(text)),
     lambda text: ci.describe(_answer(text)),
     _plain,
@@ -64,4 +65,6 @@ def test_a_long_text_is_read_in_linear_time(reader: Callable[[str], object], uni
 
 def test_the_words_in_xml_are_found() -> None:
     assert tracker.describe(_answer("<status><message>a &amp; b</message></status>")) == "a & b"
-    assert words.describe(_answer("only: Available only in Artifactory Pro.")).startswith("this ed")
+    assert error_text.describe(_answer("only: Available only in Artifactory Pro.")).startswith(
+        "this ed"
+    )

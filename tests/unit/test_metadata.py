@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import options
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
 
 ROOT = Path(__file__).resolve().parents[2]
 COLLECTION = "ansible_collections.delivery.toolchain"

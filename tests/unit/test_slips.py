@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host, options
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
 FOLDER = Path(__file__).parents[2] / "plugins" / "modules"
 MODULES = sorted(path.stem for path in FOLDER.glob("*.py"))
@@ -200,7 +201,7 @@ def judged(spec: Spec, spot: Spot, value: Any, right: Any, printed: Any) -> str 
     what = f"{spot.place}: {value!r}"
     with patch_module_args(arguments(spec, spot, value)):
         try:
-            params: Any = host._Module(spec).params
+            params: Any = runner._Module(spec).params
         except SystemExit:
             result = json.loads(printed().out)
             if right is not REFUSED:

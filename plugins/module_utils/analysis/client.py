@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core import errors
 from ..core.errors import Kind, ToolchainError
+from ..core.http.messages import Answer, Request, unreadable
+from ..core.http.writes import Look
+from ..core.module.task import Task
 from ..core.secret import clean_url
-from ..core.task import Task
-from ..core.wire import Answer, Request, unreadable
-from ..core.writes import Look
 from . import answers
 from .answers import Record, Refusal, Unreadable
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..core import errors
-from ..core.task import Task
-from ..core.transport import Transport
-from ..core.wire import Answer, unreadable
+from ..core.http.messages import Answer, unreadable
+from ..core.http.transport import Transport
+from ..core.module.task import Task
 
 _LOGGING_ID = re.compile(r"Logging ID=([0-9A-Za-z-]+)")
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from urllib.parse import unquote
 
 from ..core.address import path_of, target
-from ..core.transport import Transport
-from ..core.wire import REDIRECTS, Answer
-from ..core.writes import Look
+from ..core.http.messages import REDIRECTS, Answer
+from ..core.http.transport import Transport
+from ..core.http.writes import Look
 from .client import refuse_page
 
 METHODS = ("stop", "term", "kill")

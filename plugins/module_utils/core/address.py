@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import TypeAlias
-from urllib.parse import urljoin, urlsplit
+from typing import Any, TypeAlias
+from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from .errors import invalid, printable
 from .secret import clean_url, misplaced_user_info
@@ -22,6 +23,38 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 # differ in where they end a host there.
 _UNFIT = re.compile(r"[\\\s\x00-\x20\x7f-\xa0\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]")
 _BASE = re.compile(r"https?://[^/?#]+", re.IGNORECASE)
+
+Pairs: TypeAlias = Iterable[tuple[str, Any]]
+#: A query or a form: a mapping or pairs; lists repeat the name, C(None) is left out.
+Query: TypeAlias = "Mapping[str, Any] | Pairs"
+_LOGIN_PAGE = re.compile(
+    r"(commence)?(log|sign)[-_]?[io]n(\.(action|jsp|do|html?|php|aspx?))?", re.IGNORECASE
+)
+
+
+def path(*segments: str, slash: bool = False) -> str:
+    """Percent-encode path segments one by one. A segment C(.) or C(..) is refused: servers and
+    proxies resolve it.
+    """
+    if any(segment in (".", "..", "") for segment in segments):
+        raise invalid(f"'{'/'.join(segments)}' is not a path: it has an empty, '.' or '..' segment")
+    return "/".join(quote(segment, safe="") for segment in segments) + ("/" if slash else "")
+
+
+def encode(query: Query) -> str:
+    """Percent-encode a query or a form (blank as C(%20)); booleans are lower case."""
+    pairs: list[tuple[str, str]] = []
+    for name, value in query.items() if isinstance(query, Mapping) else query:
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            if one is not None:
+                pairs.append((name, str(one).lower() if isinstance(one, bool) else str(one)))
+    return urlencode(pairs, quote_via=quote, safe="")
+
+
+def is_login_page(url: str) -> bool:
+    """Whether an address is that of a login page, as servers and single-sign-on proxies name it."""
+    address = url.partition("?")[0].partition("#")[0].rstrip("/")
+    return _LOGIN_PAGE.fullmatch(address.rsplit("/", 1)[-1]) is not None
 
 
 def is_fit(address: str) -> bool:

@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from typing import IO
 
 from .errors import ToolchainError, invalid
-from .sessions import REQUEST_ERRORS
 
 # A link that somebody put there under the temporary name is not followed.
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -40,9 +39,9 @@ def replacing(path: str, mode: int | None = None) -> Iterator[IO[bytes]]:
             with suppress(FileNotFoundError):
                 os.unlink(temporary)
             raise
-    except REQUEST_ERRORS:  # they are errors of the operating system, too, but not of this disk
-        raise
     except OSError as error:
+        if error.errno is None:  # an error of the HTTP library, which has the same base class
+            raise
         raise ToolchainError("failed", f"writing {path}: {error.strerror or error}") from None
 
 

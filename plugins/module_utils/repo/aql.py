@@ -16,8 +16,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from ..core.errors import ToolchainError
-from ..core.wire import http_date
-from . import streamed
+from ..core.http.messages import http_date
+from . import json_rows
 from .client import Client, objects
 
 _PATH = "api/search/aql"
@@ -44,7 +44,7 @@ def ask(client: Client, what: str, text: str) -> Found:
     """Send a query; C(rejected) with the server's words where it does not understand it."""
     parts = {"body": text.encode(), "headers": {"Content-Type": "text/plain"}}
     try:
-        answer = streamed.read(client, what, _PATH, "results", method="POST", **parts)
+        answer = json_rows.read(client, what, _PATH, "results", method="POST", **parts)
     except ToolchainError as error:
         if error.status == 405:
             # below another address it is the path of an item, to which nothing is posted

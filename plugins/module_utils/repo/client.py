@@ -7,12 +7,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..core import wire
+from ..core import address
 from ..core.errors import invalid, looks_like_html
-from ..core.task import Task
-from ..core.wire import Answer, unreadable
+from ..core.http.messages import Answer, unreadable
+from ..core.module.task import Task
 from .dialect import dialect_of
-from .words import describe, errors_in
+from .error_text import describe, errors_in
 
 #: How a part of a page begins: no text of the server does.
 _PART_OF_PAGE = re.compile(
@@ -117,7 +117,7 @@ def join(*parts: str) -> str:
 
 def item_path(repo: str, path: str, *, slash: bool = False) -> str:
     """The address of an item, relative to the base address."""
-    return wire.path(repo, *segments(path), slash=slash)
+    return address.path(repo, *segments(path), slash=slash)
 
 
 def refuse_glob(path: str) -> None:

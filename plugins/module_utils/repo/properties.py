@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ..core.errors import ToolchainError, invalid, words
-from ..core.wire import Answer
+from ..core.http.messages import Answer
 from . import aql
 from .client import Client, item_path, object_of
 

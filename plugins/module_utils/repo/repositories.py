@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..core import wire
+from ..core import address
 from ..core.errors import ToolchainError, words
-from ..core.wire import Answer, unreadable
+from ..core.http.messages import Answer, unreadable
 from .client import Client, object_of, objects
 
 #: What a server answers that does not know a read.
@@ -27,7 +27,7 @@ def deployment_target(client: Client, key: str, *, certain: bool = False) -> str
     """
     answer = client.transport.read(
         f"reading the repository '{key}'",
-        f"api/repositories/{wire.path(key)}",
+        f"api/repositories/{address.path(key)}",
         expect=(200, 400, 403, 404, 405),
     )
     if answer.status == 403:

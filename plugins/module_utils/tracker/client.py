@@ -8,12 +8,12 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core import errors
-from ..core.address import origin
-from ..core.download import download
+from ..core.address import Query, origin
 from ..core.errors import ToolchainError
-from ..core.seraph import require_login
-from ..core.task import Task
-from ..core.wire import Answer, Query
+from ..core.http.download import download
+from ..core.http.login_refusal import require_login
+from ..core.http.messages import Answer
+from ..core.module.task import Task
 
 if TYPE_CHECKING:
     import requests

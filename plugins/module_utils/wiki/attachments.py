@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ToolchainError, invalid
+from ..core.http.messages import json_or_none
 from ..core.plan import Change
-from ..core.wire import json_or_none
 from .client import Page, Wiki, member, number, place_of
 from .multipart import Form
 

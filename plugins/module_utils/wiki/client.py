@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..core import errors
-from ..core.download import Taken, download
-from ..core.seraph import require_login
-from ..core.task import Task
-from ..core.wire import Answer, json_or_none, path, unreadable
-from ..core.writes import Look
+from ..core.address import path
+from ..core.http.download import Taken, download
+from ..core.http.login_refusal import require_login
+from ..core.http.messages import Answer, json_or_none, unreadable
+from ..core.http.writes import Look
+from ..core.module.task import Task
 
 if TYPE_CHECKING:
     import requests

@@ -113,11 +113,10 @@ def _imported(path: Path) -> Iterator[Path]:
         if isinstance(node, ast.ImportFrom):
             origin = (node.module or "").rpartition(".")[2]
             for name in (origin, *(alias.name for alias in node.names)):
-                file = ROOM / f"{name}.py"
                 # The client has the table itself, and says nothing of who sends what; two
                 # permissions are called as actions are.
-                if file.exists() and name not in ("client", "permissions"):
-                    yield file
+                if name not in ("client", "permissions"):
+                    yield from ROOM.rglob(f"{name}.py")
 
 
 def actions_of(path: Path) -> set[str]:

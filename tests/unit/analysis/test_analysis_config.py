@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import config, kinds
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.configuration import (
+    analysis_config,
+    kinds,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
 from tests.unit.analysis.fake import Form, Server
@@ -37,11 +40,11 @@ class Ran:
 
 def configure(server: Server, *, predict: bool = False, **lists: Any) -> Ran:
     """Plan and, if something changes, apply; with `predict` as in check mode."""
-    validated = ArgumentSpecValidator(config.OPTIONS).validate(lists)
+    validated = ArgumentSpecValidator(analysis_config.OPTIONS).validate(lists)
     assert not validated.error_messages
     with Stub(answer=server) as stub:
         task, warnings = task_for(stub, read_only=predict, **validated.validated_parameters)
-        operation = config.ConfigOperation(task)
+        operation = analysis_config.ConfigOperation(task)
         plan = operation.plan()
         done = operation.apply(plan) if plan.changed and not predict else {}
         return Ran(plan, {**plan.result, **done}, warnings)

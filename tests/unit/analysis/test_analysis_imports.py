@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import imports
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.client import Call, Client
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.imports import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import imports
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources.imports import (
     Import,
     Imports,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core import progress
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.pace import Pace
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.polling import Pace
 from tests.unit.analysis.server import lines, refusal, sent, task_for
 from tests.unit.stub import Reply, Seen, Stub, Waits
 

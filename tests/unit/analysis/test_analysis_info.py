@@ -7,10 +7,14 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import (
-    info,
-    report,
-    server_import,
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.configuration import (
+    analysis_info,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import (
+    analysis_report,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
+    analysis_server_import,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from tests.unit.analysis.server import lines, refusal, sent, task_for
@@ -24,7 +28,7 @@ def gathered(stub: Stub, *names: str, **options: Any) -> tuple[Mapping[str, Any]
     unset = dict.fromkeys(("project", "build", "feature", "search", "limit"))
     params = {**unset, "export": False, **options, "gather": list(names)}
     task, warnings = task_for(stub, read_only=True, **params)
-    return info.operation(task).read(), warnings
+    return analysis_info.operation(task).read(), warnings
 
 
 def one_record(seen: Seen) -> Reply:
@@ -33,10 +37,10 @@ def one_record(seen: Seen) -> Reply:
 
 def test_each_part_is_read_once_by_its_own_action() -> None:
     with Stub(answer=one_record) as stub:
-        result, warnings = gathered(stub, *info.PARTS, "roles", project="p", limit=5)
+        result, warnings = gathered(stub, *analysis_info.PARTS, "roles", project="p", limit=5)
         forms = {form.pop("action"): form for form in sent(stub)}
-    assert len(forms) == len(stub.seen) == len(info.PARTS) == 15
-    assert set(result) == set(info.PARTS)
+    assert len(forms) == len(stub.seen) == len(analysis_info.PARTS) == 15
+    assert set(result) == set(analysis_info.PARTS)
     assert result["license"] == [{"action": "license_count"}]
     assert result["project_configuration"] == {"action": "project_configuration"}
     assert forms["groups"] == {"limit": "5", "list_users": "true"}
@@ -174,7 +178,7 @@ def test_a_project_that_is_not_there_cannot_be_exported() -> None:
 def reported(stub: Stub, kind: str, **options: Any) -> tuple[Any, list[str]]:
     unset = dict.fromkeys(("project", "build", "x", "y", "query", "component"))
     task, warnings = task_for(stub, read_only=True, kind=kind, **{**unset, **options})
-    return report.operation(task).read()["report"], warnings
+    return analysis_report.operation(task).read()["report"], warnings
 
 
 COUNTS = {"rows": [{"id": 1, "name": "C"}], "columns": [], "data": [[]], "warnings": ["hm"]}
@@ -246,7 +250,9 @@ def test_a_report_takes_its_own_options(kind: str, options: dict[str, Any], word
 # The import of settings
 
 
-def warned(stub: Stub, **options: Any) -> tuple[server_import.ServerImportOperation, list[str]]:
+def warned(
+    stub: Stub, **options: Any
+) -> tuple[analysis_server_import.ServerImportOperation, list[str]]:
     """An import, and the warnings that it gives."""
     params = {
         "source_url": "https://old.example.com:8080",
@@ -258,10 +264,10 @@ def warned(stub: Stub, **options: Any) -> tuple[server_import.ServerImportOperat
         **options,
     }
     task, warnings = task_for(stub, **params)
-    return server_import.ServerImportOperation(task), warnings
+    return analysis_server_import.ServerImportOperation(task), warnings
 
 
-def importing(stub: Stub, **options: Any) -> server_import.ServerImportOperation:
+def importing(stub: Stub, **options: Any) -> analysis_server_import.ServerImportOperation:
     return warned(stub, **options)[0]
 
 

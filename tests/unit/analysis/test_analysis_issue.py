@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import details
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import details
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues.analysis_issue import (
     IssueOperation,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError

@@ -9,15 +9,17 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import (
-    build,
-    defect_type,
-    group,
-    project,
-    role,
-    role_assignment,
-    user,
-    view,
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
+    analysis_build,
+    analysis_defect_type,
+    analysis_group,
+    analysis_project,
+    analysis_role,
+    analysis_role_assignment,
+    analysis_user,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
+    analysis_view as view,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
@@ -27,14 +29,14 @@ from tests.unit.stub import Reply, Stub
 DONE = Reply()
 UNKNOWN = refusal(400, "Unknown parameter")
 OPERATIONS: dict[str, Any] = {
-    "user": user.UserOperation,
-    "group": group.GroupOperation,
-    "role_assignment": role_assignment.RoleAssignmentOperation,
-    "project": project.ProjectOperation,
-    "role": role.RoleOperation,
+    "user": analysis_user.UserOperation,
+    "group": analysis_group.GroupOperation,
+    "role_assignment": analysis_role_assignment.RoleAssignmentOperation,
+    "project": analysis_project.ProjectOperation,
+    "role": analysis_role.RoleOperation,
     "view": view.ViewOperation,
-    "build": build.BuildOperation,
-    "defect_type": defect_type.DefectTypeOperation,
+    "build": analysis_build.BuildOperation,
+    "defect_type": analysis_defect_type.DefectTypeOperation,
 }
 WAIT: dict[str, Any] = {"wait": True, "wait_timeout": 60, "poll_interval": 0.01}
 SOURCE = {"url": "https://old:8080", "username": "admin", "password": "secret"}
@@ -718,8 +720,10 @@ def test_a_password_is_in_no_plan() -> None:
 
 
 def test_no_secret_is_in_the_words_for_an_object() -> None:
-    assert "geheim" not in repr(user.wanted({"name": "n", "password": "geheim"}))
-    assert "secret" not in repr(project.wanted({"name": "n", "import_from": SOURCE, **WAIT}))
+    assert "geheim" not in repr(analysis_user.wanted({"name": "n", "password": "geheim"}))
+    assert "secret" not in repr(
+        analysis_project.wanted({"name": "n", "import_from": SOURCE, **WAIT})
+    )
 
 
 def test_a_lost_answer_is_looked_up() -> None:
@@ -807,7 +811,7 @@ def test_the_password_in_the_address_of_a_source_is_hidden() -> None:
     with Stub() as stub:
         source = {**SOURCE, "url": "https://admin:in-the-url@old:8080"}
         task, _warnings = task_for(stub, name="fw", import_from=source, **WAIT)
-        project.ProjectOperation(replace(task, hide=hidden.append))
+        analysis_project.ProjectOperation(replace(task, hide=hidden.append))
     assert hidden == ["in-the-url"]
 
 

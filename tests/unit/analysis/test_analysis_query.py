@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import query
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import search_text
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from sandbox.analysis.search import conditions
 
@@ -43,7 +43,7 @@ BUILDS = [{"id": 1, "name": "build_1"}, {"id": 12, "name": "My Build"}]
     ],
 )
 def test_a_search_text_from_data(clauses: dict[str, Any], text: str) -> None:
-    assert query.build(clauses) == text
+    assert search_text.build(clauses) == text
 
 
 @pytest.mark.parametrize(
@@ -69,14 +69,14 @@ def test_a_search_text_from_data(clauses: dict[str, Any], text: str) -> None:
 )
 def test_what_cannot_be_searched_for_is_refused(clauses: Any, words: str) -> None:
     with pytest.raises(ToolchainError, match=words) as caught:
-        query.build(clauses)
+        search_text.build(clauses)
     assert caught.value.kind == "invalid"
 
 
 @given(VALUES, st.sampled_from(["owner", "file", "build", "build_exact"]))
 def test_a_value_reaches_the_server_whole(value: str, keyword: str) -> None:
     # By the sandbox's own reading of a query.
-    text = query.build({keyword: value, "state": "New"})
+    text = search_text.build({keyword: value, "state": "New"})
     wanted, warnings = conditions(text)
     assert warnings == []
     name = keyword.partition("_")[0]
@@ -89,16 +89,18 @@ def test_a_value_reaches_the_server_whole(value: str, keyword: str) -> None:
 
 @given(st.lists(VALUES, min_size=1, max_size=4))
 def test_alternatives_reach_the_server_one_by_one(values: list[str]) -> None:
-    wanted, _warnings = conditions(query.build({"owner": values}))
+    wanted, _warnings = conditions(search_text.build({"owner": values}))
     bare = [each[1:-1] if each[0] in "'\"" else each for each in wanted["owner"]]
     assert sorted(bare) == sorted(values)
 
 
 @given(VALUES)
 def test_a_build_is_found_in_its_own_query(name: str) -> None:
-    (value,) = query.builds_of(query.build({"build_exact": name, "state": "New"}))
-    assert query.names_build(value, [{"id": 7, "name": name}])
-    assert not query.names_build(value, [{"id": 7, "name": f"{name}x"}, {"id": 8, "name": "y" * 9}])
+    (value,) = search_text.builds_of(search_text.build({"build_exact": name, "state": "New"}))
+    assert search_text.names_build(value, [{"id": 7, "name": name}])
+    assert not search_text.names_build(
+        value, [{"id": 7, "name": f"{name}x"}, {"id": 8, "name": "y" * 9}]
+    )
 
 
 @pytest.mark.parametrize(
@@ -115,7 +117,7 @@ def test_a_build_is_found_in_its_own_query(name: str) -> None:
     ],
 )
 def test_the_builds_of_a_search_text(text: str, found: list[str]) -> None:
-    assert query.builds_of(text) == found
+    assert search_text.builds_of(text) == found
 
 
 @pytest.mark.parametrize(
@@ -140,4 +142,4 @@ def test_the_builds_of_a_search_text(text: str, found: list[str]) -> None:
     ],
 )
 def test_a_build_that_a_project_has(value: str, known: bool) -> None:
-    assert query.names_build(value, BUILDS) is known
+    assert search_text.names_build(value, BUILDS) is known

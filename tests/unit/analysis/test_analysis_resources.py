@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import (
-    module,
-    permissions,
-    role,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.steps import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.engine.operation import (
     ResourceOperation,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
+    analysis_module,
+    analysis_role,
+    permissions,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
@@ -45,7 +45,7 @@ def role_with(**changes: Any) -> dict[str, Any]:
 
 
 def run(
-    operation: type[role.RoleOperation] | type[module.ModuleOperation],
+    operation: type[analysis_role.RoleOperation] | type[analysis_module.ModuleOperation],
     stub: Stub,
     **params: Any,
 ) -> tuple[Plan, Mapping[str, Any], list[str]]:
@@ -60,7 +60,9 @@ def run(
 def manage_role(*replies: Reply, **params: Any) -> tuple[Plan, Mapping[str, Any], list[Any]]:
     """Run `analysis_role` against these answers; the plan, the return values, the forms sent."""
     with Stub(*replies) as stub:
-        plan, values, _warnings = run(role.RoleOperation, stub, **{"name": "developers", **params})
+        plan, values, _warnings = run(
+            analysis_role.RoleOperation, stub, **{"name": "developers", **params}
+        )
         assert stub.replies == []
     return plan, values, sent(stub)
 
@@ -68,7 +70,7 @@ def manage_role(*replies: Reply, **params: Any) -> tuple[Plan, Mapping[str, Any]
 def manage_module(*replies: Reply, **params: Any) -> tuple[Plan, Mapping[str, Any], list[Any]]:
     options = {"project": "p", "name": "core", **params}
     with Stub(*replies) as stub:
-        plan, values, _warnings = run(module.ModuleOperation, stub, **options)
+        plan, values, _warnings = run(analysis_module.ModuleOperation, stub, **options)
         assert stub.replies == []
     return plan, values, sent(stub)
 
@@ -263,7 +265,7 @@ def test_a_server_that_shows_no_permissions_is_asked_for_nothing_and_said_so() -
     shown = {"name": "developers"}
     with Stub(lines(shown)) as stub:
         plan, values, warnings = run(
-            role.RoleOperation, stub, name="developers", create_project=True
+            analysis_role.RoleOperation, stub, name="developers", create_project=True
         )
     assert not plan.changed
     assert values == {"role": shown}
@@ -343,11 +345,11 @@ def test_a_record_of_another_shape_is_a_protocol_error() -> None:
 def test_check_mode_plans_the_same_and_sends_no_write() -> None:
     with Stub(lines(ROLE), lines(ROLE)) as stub:
         task, _warnings = task_for(stub, read_only=True, name="developers", create_project=True)
-        predicted = role.RoleOperation(task).plan()
+        predicted = analysis_role.RoleOperation(task).plan()
         task, _warnings = task_for(stub, name="developers", create_project=True)
-        assert role.RoleOperation(task).plan() == predicted
+        assert analysis_role.RoleOperation(task).plan() == predicted
         task, _warnings = task_for(stub, read_only=True, name="developers", create_project=True)
-        operation = role.RoleOperation(task)
+        operation = analysis_role.RoleOperation(task)
         with pytest.raises(ToolchainError, match="check mode"):
             operation.apply(predicted)
     assert [form["action"] for form in sent(stub)] == ["roles", "roles"]
@@ -494,7 +496,12 @@ def test_a_server_that_hides_allow_all_is_never_written_for_it_alone() -> None:
     shown = {"name": "core", "paths": ["a"]}
     with Stub(lines(shown)) as stub:
         plan, _values, warnings = run(
-            module.ModuleOperation, stub, project="p", name="core", allow_all=True, paths=["a"]
+            analysis_module.ModuleOperation,
+            stub,
+            project="p",
+            name="core",
+            allow_all=True,
+            paths=["a"],
         )
     assert not plan.changed
     assert "does not show allow_all of the module 'core'" in warnings[0]
@@ -561,7 +568,7 @@ def test_a_project_that_is_not_there_fails_by_its_name() -> None:
 def test_a_module_without_a_name_is_refused_before_any_request(name: str) -> None:
     options = {"project": "p", "name": "n", "new_name": "m", "paths": ["x"], name: ""}
     with pytest.raises(ToolchainError, match=f"{name} must not be empty") as caught:
-        module.wanted(options)
+        analysis_module.wanted(options)
     assert caught.value.kind == "invalid"
 
 
@@ -572,4 +579,4 @@ def test_a_module_with_an_empty_path_is_refused_before_any_request() -> None:
 
 def test_a_role_without_a_name_is_refused_before_any_request() -> None:
     with pytest.raises(ToolchainError, match="name must not be empty"):
-        role.wanted({"name": ""})
+        analysis_role.wanted({"name": ""})

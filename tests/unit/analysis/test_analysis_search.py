@@ -10,15 +10,18 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import issue_info, search
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.client import Call, Client
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.search import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import (
+    analysis_issue_info,
+    search,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues.search import (
     Found,
     Question,
     Search,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from tests.unit.analysis.server import lines, refusal, sent, task_for
 from tests.unit.stub import Reply, Stub, connection_to
 
@@ -60,7 +63,7 @@ def info(stub: Stub, **options: Any) -> tuple[Mapping[str, Any], list[str]]:
     defaults = dict.fromkeys(("query", "id", "build", "view", "limit", "thresholds"))
     params = {"project": "p", **defaults, "summary": True, "max_offenders": 20, **options}
     task, warnings = task_for(stub, read_only=True, **params)
-    return issue_info.operation(task).read(), warnings
+    return analysis_issue_info.operation(task).read(), warnings
 
 
 def gate(*replies: Reply, thresholds: list[dict[str, Any]], **options: Any) -> ToolchainError:

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import job_build
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.pace import Pace
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds import ci_job_build
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.polling import Pace
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import shown_by
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret, hidden
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
 from tests.unit.stub import Reply, Seen, Stub, connection_to
 
 TOKEN = "api-token-1234567890"
@@ -183,7 +183,7 @@ class Played:
     def listening(self) -> AbstractContextManager[None]:
         return shown_by(self.lines.append)
 
-    def run(self, make: Callable[..., Operation] = job_build.operation) -> dict[str, Any]:
+    def run(self, make: Callable[..., Operation] = ci_job_build.operation) -> dict[str, Any]:
         """Plan, and apply unless nothing changes or it is check mode, as a module does."""
         with self.listening():
             operation = make(self.task(), self.clock.pace)

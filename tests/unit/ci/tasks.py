@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.pace import Pace
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.polling import Pace
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import shown_by
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
 from tests.unit.stub import connection_to
 
 TOKEN = "api-token-1234567890"

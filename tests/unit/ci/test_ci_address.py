@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.address import job_of, same_job
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.job_address import (
+    job_of,
+    same_job,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 
 BASE = "https://ci.example.com/jenkins"

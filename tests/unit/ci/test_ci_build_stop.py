@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.build_stop import BuildStop
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.ci_build_stop import (
+    BuildStop,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from tests.unit.ci.server import Played, build
 from tests.unit.stub import Reply, Seen, Stub

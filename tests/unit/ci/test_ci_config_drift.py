@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import config_drift, markup
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci import xml_reader
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs import configuration
 
 ENCRYPTED = "{AQAAABAAAAAwAAAA/+09azAZ==}"
 BOMB = """<?xml version='1.0'?>
@@ -32,7 +33,7 @@ EXTERNAL = '<!DOCTYPE a [<!ENTITY f SYSTEM "file:///etc/passwd">]><a>&f;</a>'
     ],
 )
 def test_what_makes_no_difference(one: str, other: str) -> None:
-    found = config_drift.drift(one, other)
+    found = configuration.drift(one, other)
     assert not found.found, found
 
 
@@ -51,7 +52,7 @@ def test_what_makes_no_difference(one: str, other: str) -> None:
     ],
 )
 def test_what_makes_a_difference(one: str, other: str) -> None:
-    assert config_drift.drift(one, other).found
+    assert configuration.drift(one, other).found
 
 
 @pytest.mark.parametrize(
@@ -69,10 +70,10 @@ def test_what_makes_a_difference(one: str, other: str) -> None:
     ],
 )
 def test_secrets_are_masked_by_the_names_of_their_elements(name: str) -> None:
-    found = config_drift.drift(f"<a><{name}>hush &amp; hush</{name}></a>", "<a/>")
+    found = configuration.drift(f"<a><{name}>hush &amp; hush</{name}></a>", "<a/>")
     assert "hush" not in found.before
     assert f"<{name}>***</{name}>" in found.before
-    assert config_drift.secrets(f"<a><{name}>hush</{name}></a>") == ["hush"]
+    assert configuration.secrets(f"<a><{name}>hush</{name}></a>") == ["hush"]
 
 
 def test_the_default_of_a_password_parameter_is_a_secret_and_others_are_not() -> None:
@@ -81,8 +82,8 @@ def test_the_default_of_a_password_parameter_is_a_secret_and_others_are_not() ->
         "<defaultValue>hush</defaultValue></hudson.model.PasswordParameterDefinition>"
         "<credentialsId>deploy</credentialsId></p>"
     )
-    assert config_drift.secrets(text) == ["hush"]
-    assert "<name>KEY</name>" in config_drift.drift(text, text).before
+    assert configuration.secrets(text) == ["hush"]
+    assert "<name>KEY</name>" in configuration.drift(text, text).before
 
 
 @pytest.mark.parametrize(
@@ -90,13 +91,13 @@ def test_the_default_of_a_password_parameter_is_a_secret_and_others_are_not() ->
     ["", "words", "<a>", "<a></b>", "<a/><b/>", "<a>&none;</a>", BOMB, EXTERNAL, "<a>" * 1000],
 )
 def test_what_is_no_plain_xml_is_not_read(text: str) -> None:
-    with pytest.raises(markup.Unreadable):
-        markup.parse(text)
+    with pytest.raises(xml_reader.Unreadable):
+        xml_reader.parse(text)
 
 
 def test_an_element_is_shown_line_by_line_with_its_references() -> None:
-    root = markup.parse("<a b='1 &lt; &quot;2&quot;'>x<c>&amp;&#x1b;</c>y<d/></a>")
-    assert markup.shown(root) == (
+    root = xml_reader.parse("<a b='1 &lt; &quot;2&quot;'>x<c>&amp;&#x1b;</c>y<d/></a>")
+    assert xml_reader.shown(root) == (
         '<a b="1 &lt; &quot;2&quot;">\n  xy\n  <c>&amp;&#x1b;</c>\n  <d/>\n</a>\n'
     )
     assert root.whole_text() == "xy&\ue01b"

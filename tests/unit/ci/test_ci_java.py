@@ -14,7 +14,7 @@ from ansible_collections.delivery.toolchain.plugins.filter.ci_java_support impor
     FilterModule,
     ci_java_support,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import java
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server import java_support
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_a_release_of_either_line(release: str, versions: list[int], warnings: l
 
 def test_the_doubtful_row_says_so(warnings: list[str]) -> None:
     """The written interface has Java 17 for a release that is older than that Java."""
-    assert [row.lts for row in java.TABLE if row.doubtful] == ["2.164.1"]
+    assert [row.lts for row in java_support.TABLE if row.doubtful] == ["2.164.1"]
     assert ci_java_support("2.164.1") == [8, 17]
     assert "contradict each other" in warnings.pop()
     assert ci_java_support(" 2.200 ") == [8, 17]
@@ -71,7 +71,7 @@ def test_the_doubtful_row_says_so(warnings: list[str]) -> None:
 
 def test_rows_are_ordered_in_both_columns() -> None:
     for column in ("weekly", "lts"):
-        firsts = [getattr(row, column) for row in java.TABLE]
+        firsts = [getattr(row, column) for row in java_support.TABLE]
         numbers = [tuple(map(int, first.split("."))) for first in firsts]
         assert numbers == sorted(numbers, reverse=True), column
 

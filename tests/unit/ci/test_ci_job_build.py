@@ -11,7 +11,9 @@ import pytest
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.testing import patch_module_args
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import job_build
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds import (
+    ci_job_build as job_build,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.modules import ci_job_build
 from tests.unit.ci.server import Ci, Played, build, created, definition, left, parameters

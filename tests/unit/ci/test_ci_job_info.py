@@ -9,9 +9,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import job_info
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs import ci_job_info
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from tests.unit.ci.server import Played, build, definition
 from tests.unit.stub import Reply, Seen, Stub
 
@@ -62,14 +62,14 @@ def played_of(make: Callable[[Task], Any]) -> Callable[[Task, object], Any]:
 def play(served: Served | None = None, **options: Any) -> tuple[dict[str, Any], Played]:
     with Stub(answer=served or Served()) as stub:
         played = Played(stub, {**OPTIONS, **options}, read_only=True)
-        return played.run(played_of(job_info.JobInfo)), played
+        return played.run(played_of(ci_job_info.JobInfo)), played
 
 
 def failed(served: Served | None = None, **options: Any) -> tuple[ToolchainError, Played]:
     with Stub(answer=served or Served()) as stub:
         played = Played(stub, {**OPTIONS, **options}, read_only=True)
         with pytest.raises(ToolchainError) as caught:
-            played.run(played_of(job_info.JobInfo))
+            played.run(played_of(ci_job_info.JobInfo))
         return caught.value, played
 
 
@@ -215,7 +215,7 @@ def test_passwords_that_a_server_shows_are_masked() -> None:
         values, _ignored = play(Shows(), **options)
         assert "geheim" not in str(values)
         assert values["parameters"] == {"KEY": "***"}
-    for question in (job_info.build_parameters, job_info.build_list):
+    for question in (ci_job_info.build_parameters, ci_job_info.build_list):
         with Stub(answer=Shows()) as stub:
             more = {"build": "7", "fields": ["actions[*]"], "limit": None, "all_builds": False}
             found = question(Played(stub, more, read_only=True).task())
@@ -248,7 +248,7 @@ def test_a_drift_is_told_and_changes_nothing() -> None:
 def listed(served: Served, **options: Any) -> tuple[list[dict[str, Any]], Stub]:
     with Stub(answer=served) as stub:
         given = {"fields": ["number", "result"], "limit": None, "all_builds": False, **options}
-        return job_info.build_list(Played(stub, given, read_only=True).task()), stub
+        return ci_job_info.build_list(Played(stub, given, read_only=True).task()), stub
 
 
 def test_lists_of_builds_are_as_long_as_asked_for() -> None:
@@ -266,7 +266,7 @@ def test_lists_of_builds_are_as_long_as_asked_for() -> None:
 def test_parameters_of_a_build_are_a_dictionary() -> None:
     with Stub(answer=Served()) as stub:
         task = Played(stub, {"build": "lastBuild"}, read_only=True).task()
-        assert job_info.build_parameters(task) == {"A": "1", "KEY": "***"}
+        assert ci_job_info.build_parameters(task) == {"A": "1", "KEY": "***"}
 
 
 @pytest.mark.parametrize(("shown", "all_builds"), [("builds", True), ("allBuilds", False)])
@@ -277,6 +277,6 @@ def test_a_server_may_show_one_list_of_builds_alone(shown: str, all_builds: bool
     listing = {"job": "j", "fields": ["number"], "limit": None, "all_builds": all_builds}
     with Stub(answer=answer) as stub:
         info = Played(stub, {**OPTIONS, "all_builds": all_builds}, read_only=True)
-        assert info.run(played_of(job_info.JobInfo))["builds"] == [{"number": 7}, {"number": 6}]
-        found = job_info.build_list(Played(stub, listing, read_only=True).task())
+        assert info.run(played_of(ci_job_info.JobInfo))["builds"] == [{"number": 7}, {"number": 6}]
+        found = ci_job_info.build_list(Played(stub, listing, read_only=True).task())
     assert found == [{"number": 7}, {"number": 6}]

@@ -9,8 +9,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import baseline, plugins
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugin_info import PluginInfo
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins import (
+    baseline,
+    plugin_list,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins.ci_plugin_info import (
+    PluginInfo,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.modules.ci_plugin_info import OPTIONS
 from tests.unit.ci.tasks import Run, defaults
@@ -227,7 +232,7 @@ def test_the_lines_of_list_plugins() -> None:
         "\n"
         "short\n"
     )
-    found = plugins.listed(output)
+    found = plugin_list.listed(output)
     assert [(one.short_name, one.long_name, one.version, one.has_update) for one in found] == [
         ("git", "Git plugin", "5.2.2", True),
         ("green-balls", "Green Balls (not blue)", "1.15", False),
@@ -254,10 +259,10 @@ def test_the_lines_of_list_plugins() -> None:
 def test_what_waits_for_a_restart(
     enabled: bool | None, active: bool | None, deleted: bool | None, waits: bool
 ) -> None:
-    plugin = plugins.Plugin("x", "X", "1", enabled, active, deleted, False)
+    plugin = plugin_list.Plugin("x", "X", "1", enabled, active, deleted, False)
     assert plugin.waits is waits
 
 
 def test_a_lock_is_read_as_it_is_written() -> None:
-    found = [plugins.Plugin("git", "Git plugin", "5.2.2", True, True, False, False)]
+    found = [plugin_list.Plugin("git", "Git plugin", "5.2.2", True, True, False, False)]
     assert baseline.of_lock(baseline.lock_of(found), "x") == {"git": "5.2.2"}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.restart import Restart
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_restart import Restart
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.modules.ci_restart import OPTIONS
 from tests.unit.ci.tasks import Clock, Run, defaults

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import wrapper
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.script import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts import script_wrapper
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts.ci_script import (
     ScriptOperation,
     cut_trace,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
 from ansible_collections.delivery.toolchain.plugins.modules.ci_script import OPTIONS
 from tests.unit.stub import Reply, Seen, Stub, connection_to
 
@@ -372,17 +372,17 @@ JSON = st.recursive(
 def test_no_script_and_no_argument_gets_into_the_source(
     script: str, arguments: dict[str, Any], only_reads: bool
 ) -> None:
-    program = wrapper.wrapped(script, arguments, "abc123", only_reads=only_reads)
+    program = script_wrapper.wrapped(script, arguments, "abc123", only_reads=only_reads)
     sent = {"script": script, "args": arguments, "check_mode": only_reads}
     assert payload_of(program) == sent
     rest = re.sub(r"^(?:def payload =|payload \+=) .*$", "", without_comment(program), flags=re.M)
-    empty = without_comment(wrapper.wrapped("", {}, "abc123", only_reads=False))
+    empty = without_comment(script_wrapper.wrapped("", {}, "abc123", only_reads=False))
     assert rest == re.sub(r"^def payload = .*$", "", empty, flags=re.M)
 
 
 @given(st.text("\\\\u00ab\r\n\x0b\u2028\uffff'*/", max_size=30))
 def test_the_program_shows_the_script_in_comments_only(script: str) -> None:
-    program = wrapper.wrapped(script, {"x": "an argument"}, "abc123", only_reads=False)
+    program = script_wrapper.wrapped(script, {"x": "an argument"}, "abc123", only_reads=False)
     shown = program[: program.index("import groovy.json.JsonOutput")]
     assert all(line.startswith("//") for line in re.split(r"[\r\n]", shown.rstrip("\n")))
     assert "\\u" not in shown
@@ -391,7 +391,7 @@ def test_the_program_shows_the_script_in_comments_only(script: str) -> None:
 
 
 def test_the_program_shows_the_script_to_people() -> None:
-    program = wrapper.wrapped("println 'a \\ b'\nx = 1", {}, "abc123", only_reads=False)
+    program = script_wrapper.wrapped("println 'a \\ b'\nx = 1", {}, "abc123", only_reads=False)
     assert "\n// println 'a \\ b'\n// x = 1\n" in program
 
 
@@ -399,9 +399,9 @@ def test_the_program_shows_the_script_to_people() -> None:
 def test_what_was_printed_cannot_be_taken_for_the_end(printed: str, result: Any) -> None:
     noise = printed + "\n0123456789abcdef:OK:e30=\n"
     text = noise + line("feedfacefeedface", "OK", {"result": result, "text": "x"})
-    ended = wrapper.ended(text, "feedfacefeedface")
+    ended = script_wrapper.ended(text, "feedfacefeedface")
     assert ended is not None
     assert ended.output == noise[:-1]
     assert ended.result == ("x" if result is None else result)
-    assert wrapper.ended(text[:-3], "feedfacefeedface") is None
-    assert wrapper.ended(text + "more\n", "feedfacefeedface") is None
+    assert script_wrapper.ended(text[:-3], "feedfacefeedface") is None
+    assert script_wrapper.ended(text + "more\n", "feedfacefeedface") is None

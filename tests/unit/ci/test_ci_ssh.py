@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.ssh import CommandLine
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.ssh_commands import CommandLine
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.modules.ci_script import OPTIONS
 from tests.unit.ci.tasks import TOKEN, Run, defaults

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.console import Console
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.console import Console
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from tests.unit.ci.server import Ci, Played, build, left
 from tests.unit.stub import Reply, Seen, Stub, transport_to

@@ -23,10 +23,12 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_public_key,
 )
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import consumer
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.consumer import Consumer
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
+from ansible_collections.delivery.toolchain.plugins.module_utils.local import oauth_consumer
+from ansible_collections.delivery.toolchain.plugins.module_utils.local.oauth_consumer import (
+    Consumer,
+)
 
 START = datetime(2026, 1, 5, 9, 0, 0, 123456, tzinfo=timezone.utc)
 
@@ -309,7 +311,7 @@ def test_one_file_for_both_is_refused(site: Site) -> None:
 
 
 def test_the_missing_library_is_named(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(consumer, "_LIBRARY_MISSING", True)
+    monkeypatch.setattr(oauth_consumer, "_LIBRARY_MISSING", True)
     with pytest.raises(ToolchainError, match=r"\(cryptography\)") as caught:
         site()
     assert caught.value.kind == "invalid"

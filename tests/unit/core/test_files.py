@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING
 import pytest
 import requests.exceptions
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.download import download
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.files import (
     make_folders,
     replacing,
     text_of,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.wire import Answer, back_off
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.download import download
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messages import (
+    Answer,
+    back_off,
+)
 from tests.unit.stub import Reply, Stub, Waits, transport_to
 
 if TYPE_CHECKING:

@@ -12,18 +12,16 @@ from urllib.parse import quote_plus
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.address import job_of
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import host
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.job_address import job_of
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.accounting import Accounting
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.address import (
-    require_address,
-)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.address import require_address
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
     ToolchainError,
     invalid,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
 
 
 class Known:
@@ -53,11 +51,11 @@ def test_an_option_that_is_null_is_not_given(
     rules = {"mutually_exclusive": [("a", "b")], "required_one_of": [("a", "b")]}
     with patch_module_args(given):
         if accepted:
-            module = host._Module(argument_spec=spec, **rules)
+            module = runner._Module(argument_spec=spec, **rules)
             assert module.params == {"a": None, "b": "x", "c": "d"}
         else:
             with pytest.raises(SystemExit):
-                host._Module(argument_spec=spec, **rules)
+                runner._Module(argument_spec=spec, **rules)
             assert "one of the following is required: a, b" in capsys.readouterr().out
 
 
@@ -66,7 +64,7 @@ def test_user_info_of_the_address_is_in_no_result(
     *, fails: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with patch_module_args({"url": "https://ann:s%40cret@host/base"}):
-        module = host._Module(argument_spec={"url": {}})
+        module = runner._Module(argument_spec={"url": {}})
         with pytest.raises(SystemExit):
             module.fail_json("s@cret") if fails else module.exit_json(said="s@cret")
     printed = capsys.readouterr().out
@@ -102,7 +100,7 @@ def test_what_stands_before_the_at_sign_is_in_no_result(
         raise AssertionError("nobody refused the address")
 
     with patch_module_args(given), pytest.raises(SystemExit):
-        host.run("ci", options, operation)
+        runner.run("ci", options, operation)
     result = json.loads(capsys.readouterr().out)
     assert "wrong" in given or result["error"]["kind"] == "invalid"
     assert "wrong" in given or "percent-encode the password" in result["msg"]
@@ -132,7 +130,7 @@ def test_secrets_of_options_are_masked_in_every_spelling(
 
     given = {"url": "http://host", "source_password": text}
     with patch_module_args(given), pytest.raises(SystemExit):
-        host.run("ci", {"source_password": {"no_log": True}}, operation)
+        runner.run("ci", {"source_password": {"no_log": True}}, operation)
     printed = capsys.readouterr().out
     shown = json.dumps(json.loads(printed), ensure_ascii=False)
     assert not [form for form in (*spelt, "told", "pass/w", "\x1b", "u001b") if form in shown]
@@ -141,7 +139,7 @@ def test_secrets_of_options_are_masked_in_every_spelling(
 @pytest.mark.parametrize("predict", [True, False])
 def test_what_only_the_doing_tells_is_not_predicted(*, predict: bool) -> None:
     operation = Known(Plan({"a": 1}, {"a": 2}, "update", result={"name": "x"}))
-    values = host._values(operation, predict, True)
+    values = runner._values(operation, predict, True)
     assert values["changed"] is True
     assert values["diff"] == {"before": {"a": 1}, "after": {"a": 2}}
     assert values.get("done", False) is not predict
@@ -156,7 +154,7 @@ def test_a_diff_that_takes_long_is_made_where_it_is_asked_for(*, with_diff: bool
         made.append("once")
         return "a", "b"
 
-    values = host._values(Known(Plan(None, None, "update", sides=sides)), True, with_diff)
+    values = runner._values(Known(Plan(None, None, "update", sides=sides)), True, with_diff)
     assert values.get("diff") == ({"before": "a", "after": "b"} if with_diff else None)
     assert made == ["once"] * with_diff
 
@@ -164,7 +162,7 @@ def test_a_diff_that_takes_long_is_made_where_it_is_asked_for(*, with_diff: bool
 @pytest.mark.parametrize("with_diff", [True, False])
 def test_a_reading_may_return_a_difference_that_it_has_found(*, with_diff: bool) -> None:
     found = {"before": "<a/>", "after": "<b/>"}
-    values = host._values(Known(Plan({}, {}, result={"diff": found})), False, with_diff)
+    values = runner._values(Known(Plan({}, {}, result={"diff": found})), False, with_diff)
     assert (values["changed"], values["diff"]) == (False, found)
 
 
@@ -178,7 +176,7 @@ def test_what_could_not_be_planned_fails_the_task_after_the_rest_is_done(
     failure = invalid("one of two")
     operation = Known(Plan({}, {"a": 2}, action, failure=failure).returning(name="x"))
     with pytest.raises(ToolchainError) as caught:
-        host._values(operation, predict, False)
+        runner._values(operation, predict, False)
     assert caught.value is failure
     assert operation.applied == applied
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.ltoken import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.token_file import (
     login_of_token_file,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 
 URL = "https://Host.example:8443/context"
 LINES = """

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.option_secrets import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.option_secrets import (
     HIDDEN,
     OptionSecrets,
 )

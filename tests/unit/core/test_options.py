@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from ansible.module_utils.errors import AnsibleFallbackNotFound
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import options
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+    Connection,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.options import Connection
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
 
 URL = "https://host.example:8443/context"

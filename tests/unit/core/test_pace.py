@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.pace import Pace, TimeUp
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.polling import Pace, TimeUp
 
 
 class Clock:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.pool import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.concurrency import (
     bounded,
     first_alone,
     spread,

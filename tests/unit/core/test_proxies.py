@@ -17,7 +17,9 @@ import pytest
 import trustme
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.transport import Transport
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.transport import (
+    Transport,
+)
 from tests.unit.stub import Reply, Stub, transport_to
 
 OK = Reply(body=b"ok")

@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import sessions
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.auth import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.auth import (
     Basic,
     FormToken,
     Header,
@@ -24,10 +23,13 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
     ToolchainError,
     shorten,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http import sessions
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messages import Answer
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.transport import (
+    Transport,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.transport import Transport
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.wire import Answer
 from tests.unit.stub import Reply, Stub, Waits, connection_to, transport_to
 
 OK = Reply(body={"ok": True})

@@ -9,17 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import wire
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import address
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http import messages
 
 UNICODE = st.text(st.characters(exclude_categories=["Cs"]))
 NOW = 1_700_000_000.0
-REQUEST = wire.Request("reading x", "GET", "http://u:p@host/x?token=abc", reads=True)
+REQUEST = messages.Request("reading x", "GET", "http://u:p@host/x?token=abc", reads=True)
 
 
-def answer(body: str | bytes, status: int = 200) -> wire.Answer:
+def answer(body: str | bytes, status: int = 200) -> messages.Answer:
     raw = body.encode() if isinstance(body, str) else body
-    return wire.Answer(status, {}, raw, REQUEST, REQUEST.url)
+    return messages.Answer(status, {}, raw, REQUEST, REQUEST.url)
 
 
 @pytest.mark.parametrize(
@@ -32,20 +33,20 @@ def answer(body: str | bytes, status: int = 200) -> wire.Answer:
     ],
 )
 def test_segments_are_encoded_one_by_one(segments: tuple[str, ...], expected: str) -> None:
-    assert wire.path(*segments) == expected
-    assert wire.path(*segments, slash=True) == f"{expected}/"
+    assert address.path(*segments) == expected
+    assert address.path(*segments, slash=True) == f"{expected}/"
 
 
 @pytest.mark.parametrize("segment", ["", ".", ".."])
 def test_segments_that_lead_elsewhere_are_refused(segment: str) -> None:
     with pytest.raises(ToolchainError) as caught:
-        wire.path("a", segment, "b")
+        address.path("a", segment, "b")
     assert caught.value.kind == "invalid"
 
 
 @given(st.lists(UNICODE.filter(lambda text: text not in ("", ".", "..")), min_size=1))
 def test_a_path_can_be_taken_apart_again(segments: list[str]) -> None:
-    assert [unquote(part) for part in wire.path(*segments).split("/")] == segments
+    assert [unquote(part) for part in address.path(*segments).split("/")] == segments
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,7 @@ def test_a_path_can_be_taken_apart_again(segments: list[str]) -> None:
     ],
 )
 def test_queries(query: Any, expected: str) -> None:
-    assert wire.encode(query) == expected
+    assert address.encode(query) == expected
 
 
 @pytest.mark.parametrize(
@@ -68,12 +69,12 @@ def test_queries(query: Any, expected: str) -> None:
     [('{"a": 1}', {"a": 1}), (b"[]", []), ("null", None), ("", None), ("[" * 100_000, None)],
 )
 def test_a_body_that_is_no_json_stands_for_nothing(body: str | bytes, expected: Any) -> None:
-    assert wire.json_or_none(body) == expected
+    assert messages.json_or_none(body) == expected
 
 
 @given(st.lists(st.tuples(UNICODE.filter(bool), UNICODE)))
 def test_a_query_can_be_taken_apart_again(pairs: list[tuple[str, str]]) -> None:
-    assert parse_qsl(wire.encode(pairs), keep_blank_values=True) == pairs
+    assert parse_qsl(address.encode(pairs), keep_blank_values=True) == pairs
 
 
 @pytest.mark.parametrize(
@@ -94,7 +95,7 @@ def test_a_query_can_be_taken_apart_again(pairs: list[tuple[str, str]]) -> None:
     ],
 )
 def test_login_pages_are_known_by_their_address(url: str, is_login: bool) -> None:
-    assert wire.is_login_page(url) is is_login
+    assert address.is_login_page(url) is is_login
 
 
 @pytest.mark.parametrize(
@@ -109,7 +110,7 @@ def test_login_pages_are_known_by_their_address(url: str, is_login: bool) -> Non
     ],
 )
 def test_the_clock_of_the_server(headers: dict[str, str], expected: float | None) -> None:
-    date = wire.Answer(200, headers, b"", REQUEST, REQUEST.url).date
+    date = messages.Answer(200, headers, b"", REQUEST, REQUEST.url).date
     assert (None if date is None else date.timestamp()) == expected
 
 
@@ -132,7 +133,7 @@ def test_retry_after(
     value: str | None, expected: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.time", lambda: NOW)
-    assert wire.retry_after(value) == expected
+    assert messages.retry_after(value) == expected
 
 
 def test_json_is_decoded() -> None:

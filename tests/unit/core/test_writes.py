@@ -9,8 +9,13 @@ from typing import Any
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.transport import Transport
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.wire import Answer, unreadable
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messages import (
+    Answer,
+    unreadable,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.transport import (
+    Transport,
+)
 from tests.unit.stub import Reply, Stub, Waits, transport_to
 
 PUT_OFF = [

@@ -12,8 +12,8 @@ from urllib.parse import unquote
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation, Plan
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import Client
 from tests.unit.stub import Reply, Seen, Stub, connection_to
 

@@ -11,19 +11,19 @@ from urllib.parse import quote
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import (
-    ages,
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo import durations
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import (
     build_retention,
-    builds,
+    records,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.build_list import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds.build_info import (
     build_info,
     read_list,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.build_removal import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds.build_record import (
     RemoveBuilds,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.build_retention import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds.build_retention import (
     RetainBuilds,
 )
 from tests.unit.repo.conftest import Server
@@ -36,7 +36,7 @@ RETAIN = "POST /api/build/retention/app?async=false"
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(builds, "_REWRITE", 0)
+    monkeypatch.setattr(records, "_REWRITE", 0)
     monkeypatch.setattr(build_retention, "_LOOKS", (0.0, 0.0))
 
 
@@ -344,7 +344,7 @@ def test_a_build_without_a_time_cannot_be_judged(server: Server) -> None:
 
 @pytest.mark.parametrize(("text", "hours"), [("4w", 672), ("30d", 720), ("12h", 12), ("60 m", 1)])
 def test_ages(text: str, hours: int) -> None:
-    assert ages.age_of("max_age", text).total_seconds() == 3600 * hours
+    assert durations.age_of("max_age", text).total_seconds() == 3600 * hours
 
 
 # --- deleting

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import builds
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.build_promotion import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import records
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds.build_promote import (
     PromoteBuild,
 )
 from tests.unit.repo.conftest import Server
@@ -24,7 +24,7 @@ VIRTUAL = Reply(body={"key": "v", "rclass": "virtual", "defaultDeploymentRepo": 
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(builds, "_REWRITE", 0)
+    monkeypatch.setattr(records, "_REWRITE", 0)
 
 
 def options(**given: Any) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def test_what_differs_is_promoted(
 )
 def test_times_in_many_spellings(older: Any, newer: Any) -> None:
     entries = [{"status": "b", "timestamp": newer}, {"status": "a", "timestamp": older}]
-    assert [one.status for one in builds.promotions({"statuses": entries})] == ["a", "b"]
+    assert [one.status for one in records.promotions({"statuses": entries})] == ["a", "b"]
 
 
 @pytest.mark.parametrize("time", [None, "", "yesterday", "2026-13-01T00:00:00Z", 10**30])
@@ -130,9 +130,9 @@ def test_a_promotion_without_a_time_stays_behind_the_one_before_it(time: Any) ->
         {"status": "b"},
         "no promotion",
     ]
-    found = [one.status for one in builds.promotions({"statuses": entries})]
+    found = [one.status for one in records.promotions({"statuses": entries})]
     assert found == ["a", "b", "c", "d"]
-    assert builds.promotions({"statuses": None}) == []
+    assert records.promotions({"statuses": None}) == []
 
 
 def test_a_promotion_without_a_status_is_seen_by_the_place_of_the_files(server: Server) -> None:

@@ -13,8 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import aql, rules, selection
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup import CleanUp
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo import aql
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup import (
+    rules,
+    selection,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup.artifact_cleanup import (
+    CleanUp,
+)
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply, Seen
 

@@ -10,8 +10,11 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import containers, paging
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.image_promotion import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images import (
+    pagination,
+    registry,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images.docker_promote import (
     PromoteImage,
 )
 from tests.unit.repo.conftest import Server
@@ -54,7 +57,7 @@ class Registry:
 )
 def test_all_pages_are_read(server: Server, link: str | None) -> None:
     server.stub.answer = Registry(link)
-    assert containers.tags(server.client(), "r", "team/app", page=3) == ALL
+    assert registry.tags(server.client(), "r", "team/app", page=3) == ALL
     assert len(server.asked) == (4 if link is None else 3)
 
 
@@ -75,28 +78,28 @@ def test_pages_that_are_shorter_than_asked_for(
 
     server.dialect = "generic"
     server.stub.answer = answer
-    assert containers.tags(server.client(), "r", "team/app") == ALL
+    assert registry.tags(server.client(), "r", "team/app") == ALL
     server.stub.seen.clear()
-    assert containers.manifest(server.client(), "r", "team/app", "1.1") == containers.PRESENT
+    assert registry.manifest(server.client(), "r", "team/app", "1.1") == registry.PRESENT
     assert len(server.asked) == 1
 
 
 def test_short_pages_of_a_server_with_links_are_the_last_ones(server: Server) -> None:
     server.stub.answer = lambda seen: Reply(body={"tags": ["a"]})
-    assert containers.tags(server.client(), "r", "team/app") == ["a"]
+    assert registry.tags(server.client(), "r", "team/app") == ["a"]
     assert len(server.asked) == 1
 
 
 def test_a_full_page_without_an_answer_after_it_is_a_failure(server: Server) -> None:
     server.stub.replies = [Reply(body={"tags": ["a", "b"]}), Reply(cut=True)]
     with pytest.raises(ToolchainError):
-        containers.tags(server.client(), "r", "team/app", page=2)
+        registry.tags(server.client(), "r", "team/app", page=2)
 
 
 def test_a_server_that_repeats_itself_comes_to_an_end(server: Server) -> None:
     same = Reply(200, {"tags": ["a", "b"]}, {"Link": '</v2/x?last=b&n=2>; rel="next"'})
     server.stub.answer = lambda seen: same
-    assert containers.tags(server.client(), "r", "team/app", page=2) == ["a", "b"]
+    assert registry.tags(server.client(), "r", "team/app", page=2) == ["a", "b"]
     assert len(server.asked) == 4
 
 
@@ -122,7 +125,7 @@ def test_links_that_lead_nowhere_are_left(server: Server, link: str) -> None:
         return Reply(200, Registry(None)(seen).body, {"Link": link})
 
     server.stub.answer = answer
-    assert containers.tags(server.client(), "r", "team/app", page=3) == ALL
+    assert registry.tags(server.client(), "r", "team/app", page=3) == ALL
     assert len(server.asked) <= 7
 
 
@@ -131,14 +134,14 @@ def test_a_next_page_that_is_named_and_refused_is_a_failure(server: Server) -> N
     server.stub.replies = [first]
     server.stub.answer = lambda seen: Reply(404)
     with pytest.raises(ToolchainError) as caught:
-        containers.tags(server.client(), "r", "team/app", page=2)
+        registry.tags(server.client(), "r", "team/app", page=2)
     assert caught.value.kind == "protocol"
 
 
 def test_an_empty_page_behind_a_link_is_the_end(server: Server) -> None:
     first = Reply(200, {"tags": ["a", "b"]}, {"Link": '</v2/x?last=b&n=2>; rel="next"'})
     server.stub.replies = [first, Reply(200, {"tags": None})]
-    assert containers.tags(server.client(), "r", "team/app", page=2) == ["a", "b"]
+    assert registry.tags(server.client(), "r", "team/app", page=2) == ["a", "b"]
     assert len(server.asked) == 2
 
 
@@ -147,14 +150,14 @@ def test_an_empty_page_that_names_another_one_is_not_the_end(server: Server) -> 
     link = {"Link": '</v2/_catalog?last=m&n=2>; rel="next"'}
     server.stub.replies = [Reply(200, {"repositories": names}, link) for names in (["a"], [], [])]
     server.stub.replies.append(Reply(200, {"repositories": ["z"]}))
-    assert containers.images(server.client(), "r", page=2) == ["a", "z"]
+    assert registry.images(server.client(), "r", page=2) == ["a", "z"]
 
 
 def test_empty_pages_without_an_end_are_left(server: Server) -> None:
     link = {"Link": '</v2/x?last=m&n=2>; rel="next"'}
     server.stub.replies = [Reply(200, {"tags": ["a"]}, link)]
     server.stub.answer = lambda seen: Reply(200, {"tags": []}, link)
-    assert containers.tags(server.client(), "r", "team/app", page=2) == ["a"]
+    assert registry.tags(server.client(), "r", "team/app", page=2) == ["a"]
     assert len(server.asked) == 11
 
 
@@ -164,12 +167,12 @@ def test_empty_pages_without_an_end_are_left(server: Server) -> None:
 def test_a_list_that_is_none_is_a_failure(server: Server, body: dict[str, Any]) -> None:
     server.stub.answer = lambda seen: Reply(200, body)
     with pytest.raises(ToolchainError) as caught:
-        containers.tags(server.client(), "r", "team/app")
+        registry.tags(server.client(), "r", "team/app")
     assert caught.value.kind == "protocol"
 
 
 def test_a_list_without_an_end_is_left(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paging, "_MOST_PAGES", 5)
+    monkeypatch.setattr(pagination, "_MOST_PAGES", 5)
 
     def answer(seen: Seen) -> Reply:
         link = f'</v2/x?n=1&last={len(server.asked)}>; rel="next"'
@@ -177,13 +180,13 @@ def test_a_list_without_an_end_is_left(server: Server, monkeypatch: pytest.Monke
 
     server.stub.answer = answer
     with pytest.raises(ToolchainError, match="did not end after 5 pages"):
-        containers.tags(server.client(), "r", "team/app")
+        registry.tags(server.client(), "r", "team/app")
     assert len(server.asked) == 5
 
 
 def test_a_registry_that_ignores_the_size_of_a_page_gave_everything(server: Server) -> None:
     server.stub.answer = lambda seen: Reply(body={"tags": ["b", "latest", "a"]})
-    assert containers.tags(server.client(), "r", "team/app", page=2) == ["b", "latest", "a"]
+    assert registry.tags(server.client(), "r", "team/app", page=2) == ["b", "latest", "a"]
     assert len(server.asked) == 1
 
 
@@ -197,16 +200,16 @@ def test_all_pages_of_the_catalog_are_read(server: Server) -> None:
         return Reply(200, {"repositories": pages[last]}, link)
 
     server.stub.answer = answer
-    assert containers.images(server.client(), "r", page=2) == ["a", "team/b", "team/c"]
+    assert registry.images(server.client(), "r", page=2) == ["a", "team/b", "team/c"]
     server.stub.answer = lambda seen: Reply(404)
-    assert containers.images(server.client(), "r") is None
+    assert registry.images(server.client(), "r") is None
 
 
 def test_a_server_that_does_not_know_a_tag_as_the_last_one(server: Server) -> None:
     refused = Reply(400, "last: not a number")
     server.stub.replies = [Reply(200, {"tags": ["a", "b"]}), refused, Reply(200, {"tags": ["c"]})]
     server.stub.replies += [refused, Reply(200, {"tags": []})]
-    assert containers.tags(server.client(), "r", "team/app", page=2) == ["a", "b", "c"]
+    assert registry.tags(server.client(), "r", "team/app", page=2) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(
@@ -215,7 +218,7 @@ def test_a_server_that_does_not_know_a_tag_as_the_last_one(server: Server) -> No
 )
 def test_no_tags(server: Server, reply: Reply, found: Any) -> None:
     server.stub.answer = lambda seen: reply
-    assert containers.tags(server.client(), "r", "app") == found
+    assert registry.tags(server.client(), "r", "app") == found
 
 
 # --- promotion

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.item_properties import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.artifact_properties import (
     ItemProperties,
 )
 from tests.unit.repo.conftest import Server

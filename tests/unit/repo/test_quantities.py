@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.info import operation, summary
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.quantities import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.repo_info import (
+    operation,
+    summary,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.sizes import (
     Quantity,
     quantity,
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.query import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.artifact_query import (
     operation,
     results,
 )

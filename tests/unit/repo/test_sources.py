@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import archives, sources
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.digests import (
     Digests,
     digests_of,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import archives, sources
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import streamed
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo import json_rows
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import Client
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply
@@ -28,9 +28,9 @@ def pieces(body: bytes, size: int) -> Iterator[bytes]:
         yield body[start : start + size]
 
 
-def parsed(body: bytes, size: int = 7) -> streamed.Streamed:
-    found = streamed.Streamed()
-    streamed.parse(pieces(body, size), "rows", found)
+def parsed(body: bytes, size: int = 7) -> json_rows.Streamed:
+    found = json_rows.Streamed()
+    json_rows.parse(pieces(body, size), "rows", found)
     return found
 
 
@@ -60,7 +60,7 @@ def test_what_ends_too_early_is_never_taken_for_whole(
 ) -> None:
     body = json.dumps({"rows": rows, "range": {"total": 1}}).encode()
     end = data.draw(st.integers(0, len(body) - 1))
-    with pytest.raises(streamed.Unreadable):
+    with pytest.raises(json_rows.Unreadable):
         parsed(body[:end])
 
 
@@ -78,12 +78,12 @@ def test_what_ends_too_early_is_never_taken_for_whole(
     ],
 )
 def test_what_is_no_such_object_is_refused(body: bytes) -> None:
-    with pytest.raises(streamed.Unreadable):
+    with pytest.raises(json_rows.Unreadable):
         parsed(body)
 
 
 def test_a_value_without_an_end_is_not_read_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streamed, "_LONGEST", 1000)
+    monkeypatch.setattr(json_rows, "_LONGEST", 1000)
     read = 0
 
     def endless() -> Iterator[bytes]:
@@ -93,8 +93,8 @@ def test_a_value_without_an_end_is_not_read_for_ever(monkeypatch: pytest.MonkeyP
             read += 1
             yield b"a" * 100
 
-    with pytest.raises(streamed.Unreadable):
-        streamed.parse(endless(), "rows", streamed.Streamed())
+    with pytest.raises(json_rows.Unreadable):
+        json_rows.parse(endless(), "rows", json_rows.Streamed())
     assert read < 20
 
 
@@ -114,7 +114,7 @@ def client(server: Server, retries: int) -> Client:
 def test_an_answer_that_breaks_off_is_asked_for_once_more(server: Server, first: Reply) -> None:
     server.on["GET /x"] = [first, WHOLE]
     asking = client(server, retries=1)
-    found = streamed.read(asking, "listing", "x", "files")
+    found = json_rows.read(asking, "listing", "x", "files")
     assert [row["uri"] for row in found.rows] == ["/a", "/b"]
     assert asking.transport.accounting.retries == 1
     assert len(server.asked) == 2
@@ -124,17 +124,17 @@ def test_an_answer_that_breaks_off_is_asked_for_once_more(server: Server, first:
 def test_an_answer_that_stays_broken_is_an_error(server: Server, first: Reply, kind: str) -> None:
     server.on["GET /x"] = first
     with pytest.raises(ToolchainError) as caught:
-        streamed.read(client(server, retries=1), "listing", "x", "files")
+        json_rows.read(client(server, retries=1), "listing", "x", "files")
     assert caught.value.kind == kind
     assert len(server.asked) == 2
     with pytest.raises(ToolchainError):
-        streamed.read(client(server, retries=0), "listing", "x", "files")
+        json_rows.read(client(server, retries=0), "listing", "x", "files")
     assert len(server.asked) == 3
 
 
 def test_a_page_is_no_answer(server: Server) -> None:
     server.on["GET /x"] = Reply(body="<html><title>Welcome</title></html>")
     with pytest.raises(ToolchainError, match="HTML where JSON with 'files'") as caught:
-        streamed.read(client(server, retries=1), "listing", "x", "files")
+        json_rows.read(client(server, retries=1), "listing", "x", "files")
     assert caught.value.kind == "protocol"
     assert len(server.asked) == 1

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.trash import operation
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup.artifact_trash import (
+    operation,
+)
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply
 

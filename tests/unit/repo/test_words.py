@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import words
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo import error_text
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply
 
@@ -70,12 +70,12 @@ def test_a_wrong_api_key_is_a_permission_error(server: Server) -> None:
 
 @pytest.mark.parametrize("body", ["", "text", "[]", "{}", '{"messages": {}}', '{"messages": null}'])
 def test_no_messages(body: str) -> None:
-    assert words.messages_of(body) == []
+    assert error_text.messages_of(body) == []
 
 
 def test_messages_have_a_level() -> None:
     body = '{"messages": ["plain", {"message": "m"}, {"level": "warn", "message": null}]}'
-    assert words.messages_of(body) == [
+    assert error_text.messages_of(body) == [
         {"level": "INFO", "message": "plain"},
         {"level": "INFO", "message": "m"},
         {"level": "WARN", "message": ""},

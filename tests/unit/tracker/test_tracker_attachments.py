@@ -16,7 +16,9 @@ from urllib.parse import quote
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.downloads import Downloads
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues.tracker_attachment import (
+    Downloads,
+)
 from tests.unit.stub import Reply, Seen, Stub
 from tests.unit.tracker.running import BASIC, TOKEN, Run
 

@@ -10,9 +10,14 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Reading
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import issues, projects
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues import (
+    tracker_issue_info,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.projects import (
+    tracker_project_info,
+)
 from tests.unit.stub import Reply, Seen, Stub
 from tests.unit.tracker.running import Run
 
@@ -29,12 +34,12 @@ LOCKED = {"X-Authentication-Denied-Reason": "CAPTCHA_CHALLENGE; login-url=http:/
 
 
 def read_issues(stub: Stub, settings: dict[str, Any] | None = None, **params: Any) -> Any:
-    run = Run(stub, issues.operation, {**ISSUE, **params}, **(settings or {}))
+    run = Run(stub, tracker_issue_info.operation, {**ISSUE, **params}, **(settings or {}))
     return run()["issues"]
 
 
 def read_projects(stub: Stub, key: str | None = None) -> Any:
-    return Run(stub, projects.operation, {"key": key})()["projects"]
+    return Run(stub, tracker_project_info.operation, {"key": key})()["projects"]
 
 
 def by_key(seen: Seen) -> Reply:
@@ -133,9 +138,9 @@ def test_parallel_must_be_positive() -> None:
 @pytest.mark.parametrize(
     ("make", "params"),
     [
-        (issues.operation, {**ISSUE, "issue": "REL-1"}),
-        (projects.operation, {"key": None}),
-        (projects.operation, {"key": "REL"}),
+        (tracker_issue_info.operation, {**ISSUE, "issue": "REL-1"}),
+        (tracker_project_info.operation, {"key": None}),
+        (tracker_project_info.operation, {"key": "REL"}),
     ],
 )
 def test_a_refused_login_is_said_and_not_tried_again(

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.names import safe_names
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues.file_names import (
+    safe_names,
+)
 
 
 def one(name: str) -> str:

@@ -11,9 +11,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import search
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.search import jql_search
 from tests.unit.stub import Reply, Seen, Stub, connection_to
 
 PARAMS: dict[str, Any] = {
@@ -45,7 +45,7 @@ class Run:
         self.task = Task({**PARAMS, **params}, connection, self.warnings.append, read_only=True)
 
     def __call__(self) -> dict[str, Any]:
-        operation = search.operation(self.task)
+        operation = jql_search.operation(self.task)
         plan = operation.plan()
         assert not plan.changed
         return dict(plan.result)

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.walk import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.pagination import (
     Found,
     OffsetWalk,
     Range,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import writing
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages import saving
 from tests.unit.core.conftest import own_environment
 from tests.unit.stub import Stub, Waits
 from tests.unit.wiki.server import Wiki, page
@@ -29,5 +29,5 @@ def stub(wiki: Wiki) -> Iterator[Stub]:
 @pytest.fixture(autouse=True)
 def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
     found = Waits()
-    monkeypatch.setattr(writing, "sleep", found)
+    monkeypatch.setattr(saving, "sleep", found)
     return found

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import pages
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages import wiki_page
 from ansible_collections.delivery.toolchain.plugins.modules.wiki_page import OPTIONS
 from tests.unit.stub import Stub, connection_to
 
@@ -35,7 +35,7 @@ class Run:
         self.task = Task({**PARAMS, **params}, connection, self.warnings.append, read_only)
 
     def __call__(self) -> tuple[Plan, dict[str, Any]]:
-        operation = pages.operation(self.task)
+        operation = wiki_page.operation(self.task)
         plan = operation.plan()
         result = dict(plan.result)
         if plan.changed and not self.task.read_only:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import info
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages import wiki_page_info
 from tests.unit.stub import Reply, Stub, connection_to
 from tests.unit.wiki.running import ENTRY, Run, methods
 from tests.unit.wiki.server import Wiki, page
@@ -180,7 +180,7 @@ def test_no_pages_are_nothing_to_do(stub: Stub) -> None:
 def read(stub: Stub, **params: Any) -> dict[str, Any]:
     given = {**dict.fromkeys(("page_id", "space", "title")), **params}
     task = Task(given, connection_to(stub.url, "wiki"), lambda text: None, read_only=True)
-    plan = info.operation(task).plan()
+    plan = wiki_page_info.operation(task).plan()
     assert not plan.changed
     shown = plan.result["page"]
     assert isinstance(shown, dict)

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The whole plan of C(analysis_config): all is read and compared before anything is written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ...core.errors import ToolchainError, invalid
+from ...core.plan import Change
+from ..engine.operation import Step
+from ..engine.own_account import Own
+from ..engine.resource import Objects, Resource, State, compare, hidden, refuse_impossible
+from ..resources.analysis_role_assignment import RoleAssignment
+from .desired import Desired, names, project_of
+from .kinds import KINDS, PROJECTS, ROLE_ASSIGNMENTS, Catalogue, Kind
+from .protection import Protection
+from .removals import own_in, surplus
+
+
+@dataclass
+class Item:
+    """One object of the plan.
+
+    :param pending: it is inside a project that the same task imports: what is there is seen later
+    """
+
+    kind: Kind
+    step: Step
+    pending: bool = False
+
+    @property
+    def state(self) -> State:
+        """The object as it is, or as it is to be where there is none."""
+        state: State = self.step.plan.before or self.step.plan.after
+        return state
+
+    @property
+    def name(self) -> str:
+        return self.kind.name_of(self.state)
+
+    @property
+    def label(self) -> str:
+        """The name, where a user and a group may have the same one."""
+        return f"{self.name} (group)" if self.state.get("group") is True else self.name
+
+    def shown(self) -> dict[str, Any]:
+        """The entry of the return value C(plan)."""
+        return {
+            "kind": self.kind.option,
+            "name": self.name,
+            "action": self.step.plan.action,
+            "changes": [_shown(change) for change in self.step.plan.changes],
+        }
+
+
+def _shown(change: Change) -> dict[str, Any]:
+    """A change; of mappings only the entries that differ, which are few of many permissions."""
+    before, after = change.before, change.after
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        differing = [name for name in after if before.get(name) != after[name]]
+        before = {name: before.get(name) for name in differing}
+        after = {name: after[name] for name in differing}
+    return {"field": change.field, "before": before, "after": after}
+
+
+@dataclass(frozen=True)
+class Guard:
+    """What limits deletions: the kinds that are to be exact, patterns, how many there may be.
+
+    :param force: what belongs to the account of the task may be removed where an entry says so
+    """
+
+    purge: Collection[str]
+    protect: Collection[str]
+    max_deletions: int
+    force: bool
+
+
+@dataclass
+class Planner:
+    """Compares what is asked for with what is there.
+
+    :param account: the account of the task
+    """
+
+    desired: Desired
+    catalogue: Catalogue
+    guard: Guard
+    account: str | None
+    items: list[Item] = field(default_factory=list)
+    unchanged: int = 0
+    #: Kind and field that the server does not show, with the number of objects.
+    unseen: Counter[tuple[str, str]] = field(default_factory=Counter)
+    warnings: list[str] = field(default_factory=list)
+    _protection: Protection = field(init=False)
+    _projects: Mapping[str, str] = field(default_factory=dict)
+    _pending: frozenset[str] = frozenset()
+    _found: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._protection = Protection(self.guard.protect, self.catalogue)
+
+    def plan(self) -> list[Item]:
+        """The objects that differ, in the order in which they can be written."""
+        self._load()
+        own = own_in(self.catalogue, self.account)
+        for kind, resource in self.desired:
+            self._compare(kind, resource, own)
+        for kind in self.desired.lists:
+            if kind.option in self.guard.purge:
+                for resource in self._surplus(kind, own):
+                    self._compare(kind, resource, own)
+        self._check_protection()
+        made = [item for item in self.items if item.step.plan.action != "delete"]
+        deleted = [item for item in self.items if item.step.plan.action == "delete"]
+        self.items = [*made, *sorted(deleted, key=lambda item: -KINDS.index(item.kind))]
+        return self.items
+
+    def counts(self) -> dict[str, int]:
+        """How many objects are to be created, updated and deleted, and how many are as wanted."""
+        found = Counter[str](item.step.plan.action for item in self.items)
+        actions = ("create", "update", "delete")
+        return {**{name: found[name] for name in actions}, "unchanged": self.unchanged}
+
+    def brake(self) -> None:
+        """C(invalid) for more deletions than there may be."""
+        deletions, most = self.counts()["delete"], self.guard.max_deletions
+        if deletions > most:
+            raise invalid(
+                f"{deletions} objects would be deleted, and max_deletions is {most}:"
+                " nothing has been changed"
+            )
+
+    def _load(self) -> None:
+        """Read each kind that is asked for, each project's part where it has its own."""
+        kinds = self.desired.lists
+        if any(kind.in_project or kind in (PROJECTS, ROLE_ASSIGNMENTS) for kind in kinds):
+            self._projects = self.catalogue.known()
+            self._pending = frozenset(
+                each.target
+                for each in self.desired.projects
+                if each.source is not None and each.target not in self._projects
+            )
+        self.catalogue.load((kind, place) for kind in kinds for place in self._places(kind))
+
+    def _places(self, kind: Kind) -> Sequence[str | None]:
+        """Where a kind is read: in projects that are not there nothing can be."""
+        places = self.desired.places(kind, exact=kind.option in self.guard.purge)
+        return [place for place in places if place is None or place in self._projects]
+
+    def _surplus(self, kind: Kind, own: Own) -> list[Resource]:
+        """What is to be deleted; C(invalid) where one list lacks what another one needs."""
+
+        def keeps(kind: Kind, state: State) -> bool:
+            return (
+                self._protection.covers(kind, state)
+                or own.includes(kind.option, state, doubtful=True)
+                or self._holds_protected(kind, state)
+            )
+
+        found = surplus(kind, self._places(kind), self.catalogue, self._found, keeps=keeps)
+        needed = self.desired.needed
+        for resource in found:
+            for reference in names(kind, resource) & needed.keys():
+                raise invalid(
+                    f"purging {kind.option}: {resource.title} would be deleted, but"
+                    f" {needed[reference].title} needs it"
+                )
+        return found
+
+    def _compare(self, kind: Kind, resource: Resource, own: Own) -> None:
+        project = project_of(resource)
+        pending = project in self._pending
+        if isinstance(resource, RoleAssignment):
+            resource = replace(resource, ids=self._projects)
+        current = resource.find(self._objects(kind, resource))
+        self._found.add(id(current))
+        plan = compare(resource, current)
+        self.unseen.update((kind.option, name) for name in hidden(resource, current))
+        if not plan.changed:
+            self._note_unknown_project(kind, resource)
+            self.unchanged += 1
+            return
+        if pending and not kind.made:
+            plan = replace(plan, action="update")
+        elif not pending:
+            if kind.in_project and project not in self._projects:
+                raise ToolchainError(
+                    "not_found", f"{resource.title}: there is no project '{project}'"
+                )
+            refuse_impossible(resource, plan)
+        if not self.guard.force:
+            own.refuse(kind.option, resource.title, plan)
+        if plan.action == "delete" and self._stays(kind, resource, plan.before):
+            self.unchanged += 1
+            return
+        self.items.append(Item(kind, Step(resource, plan), pending))
+
+    def _note_unknown_project(self, kind: Kind, resource: Resource) -> None:
+        """What is to be absent in a project that is not there, unless that is to be so, too."""
+        project = project_of(resource)
+        gone = {each.name for each in self.desired.projects if each.desired is None}
+        if kind.in_project and project not in {*self._projects, *self._pending, *gone}:
+            self.warnings.append(f"{resource.title} is absent: there is no project '{project}'.")
+
+    def _objects(self, kind: Kind, resource: Resource) -> Objects:
+        place = project_of(resource) if kind.in_project else None
+        there = place is None or place in self._projects
+        return self.catalogue.listed(kind, place).objects if there else {}
+
+    def _stays(self, kind: Kind, resource: Resource, current: State) -> bool:
+        """Whether an object stays for what it holds; C(invalid) where it is protected itself."""
+        if self._protection.covers(kind, current):
+            raise invalid(f"deleting {resource.title}: protect says that it stays")
+        return self._holds_protected(kind, current)
+
+    def _holds_protected(self, kind: Kind, state: State) -> bool:
+        inner = self._protection.inside(kind, state)
+        if inner is not None:
+            noun = kind.makes.noun.replace("_", " ")
+            self.warnings.append(
+                f"The {noun} '{kind.name_of(state)}' stays, as {inner} is protected and would go"
+                " with it."
+            )
+        return inner is not None
+
+    def _check_protection(self) -> None:
+        """Warn of patterns that fit nothing; C(not_found) for names, where something goes."""
+        deletes = any(item.step.plan.action == "delete" for item in self.items)
+        if not self.guard.protect or not (deletes or self.guard.purge):
+            return
+        kinds = self.desired.lists
+        unused = self._protection.unused(
+            (kind, place) for kind in kinds for place in self._places(kind)
+        )
+        if deletes:
+            inside = [project_of(resource) for kind, resource in self.desired if kind.in_project]
+            named = [*inside, *(each.name for each in self.desired.projects)]
+            unused = self._protection.require_names([name for name in named if name is not None])
+        self.warnings += [
+            f"protect: '{each}' fits nothing that this task reads." for each in unused
+        ]

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the lists of C(analysis_config) ask for, and whether they can be meant so: without I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.errors import invalid
+from ..engine.resource import Reference, Renameable, Resource
+from ..resources.analysis_project import Project
+from .kinds import KINDS, PROJECTS, Kind
+
+
+@dataclass(frozen=True)
+class Desired:
+    """The objects that are asked for, by kind; a kind whose list is not given is left out."""
+
+    lists: Mapping[Kind, list[Resource]]
+
+    def __iter__(self) -> Iterator[tuple[Kind, Resource]]:
+        for kind, resources in self.lists.items():
+            for resource in resources:
+                yield kind, resource
+
+    @property
+    def projects(self) -> list[Project]:
+        """The entries of C(projects)."""
+        return [each for each in self.lists.get(PROJECTS, []) if isinstance(each, Project)]
+
+    @property
+    def renamed(self) -> dict[str, str]:
+        """New to old name of the projects that are to have another one."""
+        return {each.target: each.name for each in self.projects if each.target != each.name}
+
+    @property
+    def needed(self) -> dict[Reference, Resource]:
+        """What objects that are to be there refer to, each with one of those that do."""
+        there = [resource for _kind, resource in self if resource.desired is not None]
+        return {reference: resource for resource in there for reference in resource.needs}
+
+    def refuse_empty(self, purge: Collection[str]) -> None:
+        """C(invalid) for a kind that is to be exact, and of which no entry is to be there."""
+        for kind, resources in self.lists.items():
+            if kind.option in purge and all(each.desired is None for each in resources):
+                raise invalid(
+                    f"purge: no entry of {kind.option} is to be there, so that all of them would be"
+                    f" deleted: allow_empty: [{kind.option}] allows it"
+                )
+
+    def places(self, kind: Kind, *, exact: bool) -> list[str | None]:
+        """Where objects of a kind are to be looked at: in the projects that its list names, and
+        where the list is to be exact in those that C(projects) wants; C(None) for all at once.
+        """
+        if not kind.in_project:
+            return [None]
+        named = [project_of(each) for each in self.lists[kind]]
+        wanted = [each.target for each in self.projects if exact and each.desired is not None]
+        return list(dict.fromkeys([*named, *wanted]))
+
+
+def project_of(resource: Resource) -> str | None:
+    """The project that an object is inside."""
+    project: str | None = getattr(resource, "project", None)
+    return project
+
+
+def names(kind: Kind, resource: Resource) -> frozenset[Reference]:
+    """How others refer to an object that is wanted."""
+    name = resource.target if isinstance(resource, Renameable) else getattr(resource, "name", None)
+    return frozenset() if name is None or kind.in_project else frozenset({(kind.option, name)})
+
+
+def desired(options: Mapping[str, Any]) -> Desired:
+    """What the lists ask for; C(invalid) for entries that contradict each other."""
+    lists: dict[Kind, list[Resource]] = {}
+    for kind in KINDS:
+        entries = options[kind.option]
+        if entries is not None:
+            lists[kind] = [kind.wanted(entry) for entry in entries]
+            _refuse_duplicates(kind, lists[kind])
+    found = Desired(lists)
+    _refuse_contradictions(found)
+    return found
+
+
+def _refuse_duplicates(kind: Kind, resources: list[Resource]) -> None:
+    seen: set[Hashable] = set()
+    for resource in resources:
+        keys = {resource.key}
+        if isinstance(resource, Renameable):
+            keys.add(resource.target)
+        places = {(project_of(resource) if kind.in_project else None, key) for key in keys}
+        if places & seen:
+            raise invalid(f"{kind.option}: {resource.title} is given twice")
+        seen |= places
+
+
+def _refuse_contradictions(found: Desired) -> None:
+    """What is wanted must not refer to what is to be absent, or to the old name of a project."""
+    gone = {("projects", old) for old in found.renamed.values()}
+    for kind, resource in found:
+        if resource.desired is None:
+            gone |= names(kind, resource)
+    for kind, resource in found:
+        contradicted = sorted(resource.needs & gone) if resource.desired is not None else []
+        if contradicted:
+            option, name = contradicted[0]
+            raise invalid(
+                f"{kind.option}: {resource.title} needs '{name}', which is not to be there"
+                f" according to {option}"
+            )

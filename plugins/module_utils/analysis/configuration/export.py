@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The configuration of a server as C(analysis_config) takes it (interface contract, 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...core.errors import ToolchainError, shorten
+from ...core.module.task import Task
+from ..client import Client
+from .kinds import KINDS, PROJECTS, ROLE_ASSIGNMENTS, USERS, Catalogue, Kind
+
+#: What no server shows.
+_SECRETS = "users: password"
+
+
+def read(
+    task: Task, client: Client, projects: Sequence[str] | None, parallel: int
+) -> Mapping[str, Any]:
+    """C(config), a list per kind, without what is built in; C(omitted), what is not in it.
+
+    :param projects: those whose objects are wanted, C(None) for all
+    """
+    catalogue = Catalogue(client, parallel=parallel)
+    chosen = _chosen(catalogue, projects)
+    places: dict[str, list[tuple[Kind, str | None]]] = {
+        kind.option: [(kind, each) for each in (chosen if kind.in_project else [None])]
+        for kind in KINDS
+    }
+    catalogue.load([place for each in places.values() for place in each])
+    config: dict[str, list[dict[str, Any]]] = {}
+    for option, found in places.items():
+        config[option] = [entry for place in found for entry in catalogue.entries(*place)]
+        for doubt in dict.fromkeys(catalogue.listed(*place).doubt for place in found):
+            if doubt is not None:
+                task.warn(f"exporting {option}: {doubt}")
+    if projects is not None:
+        config[PROJECTS.option] = [{"name": name} for name in chosen]
+        config[ROLE_ASSIGNMENTS.option] = [
+            entry
+            for entry in config[ROLE_ASSIGNMENTS.option]
+            if entry.get("project") in (None, *chosen)
+        ]
+    return {"config": config, "omitted": [_SECRETS] if config[USERS.option] else []}
+
+
+def _chosen(catalogue: Catalogue, projects: Sequence[str] | None) -> list[str]:
+    there = list(catalogue.projects())
+    if projects is None:
+        return there
+    missing = [name for name in projects if name not in there]
+    if missing:
+        words = f"exporting: there is no project {', '.join(missing)}"
+        raise ToolchainError("not_found", shorten(words))
+    return list(dict.fromkeys(projects))

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What C(protect) of C(analysis_config) keeps: objects by name, and what holds them.
+
+Source: interface contract, 1.6.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ...core.errors import ToolchainError
+from ..engine.resource import State
+from .kinds import (
+    BUILDS,
+    GROUPS,
+    KINDS,
+    MODULES,
+    PROJECTS,
+    ROLE_ASSIGNMENTS,
+    ROLES,
+    USERS,
+    VIEWS,
+    Catalogue,
+    Kind,
+)
+
+_WILD = re.compile(r"[*?\[]")
+#: What goes with a project, and of an assignment the field that names what it goes with.
+_INSIDE = (MODULES, VIEWS, BUILDS)
+_HELD_BY = {PROJECTS: "project", ROLES: "name", USERS: "account", GROUPS: "account"}
+
+
+@dataclass
+class Protection:
+    """The patterns of C(protect), and which of them have fitted something so far."""
+
+    patterns: Collection[str]
+    catalogue: Catalogue
+    _used: set[str] = field(default_factory=set)
+
+    def covers(self, kind: Kind, state: State) -> bool:
+        """Whether a pattern fits the name of an object in plans, or its own name in its project; of
+        an assignment, the role or the account.
+        """
+        parts = [str(state[part]) for part in kind.name if part != "project"]
+        texts = [kind.name_of(state), *parts]
+        fitting = {
+            pattern
+            for pattern in self.patterns
+            if any(fnmatch.fnmatchcase(text, pattern) for text in texts)
+        }
+        self._used |= fitting
+        return bool(fitting)
+
+    def inside(self, kind: Kind, state: State) -> str | None:
+        """What is protected and would go together with an object, as C(the module 'p/core')."""
+        if not self.patterns or kind not in _HELD_BY:
+            return None
+        for inner, each in self._held(kind, state["name"]):
+            if self.covers(inner, each):
+                noun = inner.makes.noun.replace("_", " ")
+                return f"the {noun} '{inner.name_of(each)}'"
+        return None
+
+    def _held(self, kind: Kind, name: str) -> Iterator[tuple[Kind, State]]:
+        if kind is PROJECTS:
+            self.catalogue.load([(inner, name) for inner in _INSIDE])
+            for inner in _INSIDE:
+                for each in self.catalogue.listed(inner, name).objects.values():
+                    yield inner, each
+        for each in self.catalogue.listed(ROLE_ASSIGNMENTS).objects.values():
+            mine = kind not in (USERS, GROUPS) or each["group"] is (kind is GROUPS)
+            if mine and each[_HELD_BY[kind]] == name:
+                yield ROLE_ASSIGNMENTS, each
+
+    def unused(self, read: Iterable[tuple[Kind, str | None]]) -> list[str]:
+        """The patterns that fit nothing of what has been read."""
+        for kind, project in read:
+            if self._idle():
+                self._look_at(kind, project)
+        return self._idle()
+
+    def require_names(self, projects: Sequence[str]) -> list[str]:
+        """The patterns that fit nothing at all; C(not_found) where a name without wildcards is
+        among them.
+
+        :param projects: those in which something may be deleted
+        """
+        whole = [kind for kind in KINDS if not kind.in_project]
+        places = [*((kind, None) for kind in whole), *self._places(projects)]
+        left = self.unused(places)
+        names = [pattern for pattern in left if _WILD.search(pattern) is None]
+        if names:
+            said = ", ".join(f"'{name}'" for name in names)
+            raise ToolchainError(
+                "not_found",
+                f"protect: nothing is called {said}, so that nothing is deleted; correct the name,"
+                " or take it out",
+            )
+        return left
+
+    def _places(self, projects: Sequence[str]) -> Iterator[tuple[Kind, str | None]]:
+        known = self.catalogue.known()
+        named = [pattern.partition("/")[0] for pattern in self._idle()]
+        for project in dict.fromkeys([*projects, *named]):
+            if project in known:
+                yield from ((kind, project) for kind in _INSIDE)
+
+    def _idle(self) -> list[str]:
+        return [pattern for pattern in self.patterns if pattern not in self._used]
+
+    def _look_at(self, kind: Kind, project: str | None) -> None:
+        for state in self.catalogue.listed(kind, project).objects.values():
+            self.covers(kind, state)

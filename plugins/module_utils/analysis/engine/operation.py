@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From plans to the server: write once, read back, and know what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from ...core.concurrency import spread
+from ...core.errors import ToolchainError
+from ...core.module.task import Task
+from ...core.plan import Change, Plan
+from ..client import Client
+from .resource import DOING, Resource, State, compare, hidden, refuse_impossible
+
+#: Reads one object; given to a round of steps, so that many can share one listing.
+Look: TypeAlias = Callable[[Resource], "State | None"]
+#: As many rounds as any object needs: update, create anew, the rest that creating cannot say, and
+#: that without escapes.
+_ROUNDS = 4
+
+
+@dataclass
+class Step:
+    """One object that is to be written; C(error) and C(state) tell what came of it."""
+
+    resource: Resource
+    plan: Plan
+    error: ToolchainError | None = None
+    state: State | None = None
+    _todo: tuple[Plan, ...] = field(init=False)
+    _done: Plan = field(init=False)
+    _lost: ToolchainError | None = None
+
+    def __post_init__(self) -> None:
+        self._todo, self._done = (self.plan,), self.plan
+
+    @property
+    def over(self) -> bool:
+        return self.error is not None or not self._todo
+
+    def plan_anew(self, current: State | None) -> None:
+        """Take an object as it is now for what the plan could not know; nothing may be left."""
+        left = compare(self.resource, current)
+        refuse_impossible(self.resource, left)
+        self._todo, self.state = ((left,) if left.changed else ()), current
+
+    def write(self, client: Client) -> None:
+        """Send what is to be done. A failure is kept; after a lost answer one has to look."""
+        for number, part in enumerate(self._todo):
+            self._done = part
+            try:
+                self.resource.write(client, self._doing(part), part)
+            except ToolchainError as error:
+                if number:
+                    error.with_words(self._restored(client, error))
+                    error.result = {"changed": True}
+                if error.unanswered:
+                    self._lost = error
+                else:
+                    self.error = error
+                return
+
+    def judge(self, look: Look, refusals: Mapping[str, str], *, last: bool) -> None:
+        """Read back: a server accepts without a word, and may ignore a part.
+
+        :param refusals: action to the server's words for parameters that it does not know
+        :param last: whatever is left now stays so
+        """
+        try:
+            self.state = look(self.resource)
+        except ToolchainError as error:
+            self.error = self._lost or error
+            return
+        if (self.plan.action, self._done.action) == ("update", "create"):
+            self.resource = _as_before(self.resource, self.plan)
+        left = self.resource.left(self.state)
+        if not left.changed:
+            self._todo = ()
+            return
+        if self._lost is None:
+            self._todo = () if last else self.resource.again(self._done, left)
+        if self._lost is not None or not self._todo:
+            self.error = self._lost or self._not_kept(left, refusals)
+            self.error.result = {"changed": (self.state or {}) != self.plan.before}
+
+    def _restored(self, client: Client, failure: ToolchainError) -> str:
+        """What has become of an object that was deleted to be created anew: where the server has
+        refused the new one, the old one is better than none.
+        """
+        gone = "what was there has been deleted to be created anew"
+        if failure.unanswered:
+            return gone
+        before = self._todo[0].before
+        fields = tuple(Change(name, None, value) for name, value in before.items())
+        old = Plan({}, before, "create", fields)
+        try:
+            self.resource.write(client, f"creating {self.resource.title} again", old)
+        except ToolchainError:
+            return gone
+        return "what was there has been created again"
+
+    def _doing(self, part: Plan) -> str:
+        return f"{DOING[part.action]} {self.resource.title}"
+
+    def _not_kept(self, left: Plan, refusals: Mapping[str, str]) -> ToolchainError:
+        reason = {
+            "create": "the server accepted it, but does not show the object",
+            "update": f"the server did not keep {not_kept(left.changes)}",
+            "delete": "the server accepted it, but the object is still there",
+        }[left.action]
+        words = refusals.get(self.resource.call(self._done).action)
+        reason += f" (it had refused more: {words})" if words else ""
+        return ToolchainError("rejected", f"{self._doing(self.plan)}: {reason}")
+
+
+def _as_before(resource: Resource, plan: Plan) -> Resource:
+    """An object that was made anew: what nobody manages of it is to be as it was, too."""
+    names = resource.desired or {}
+    return replace(resource, desired={name: plan.after.get(name) for name in names})
+
+
+def carry_out(
+    client: Client,
+    steps: Sequence[Step],
+    looking: Callable[[Sequence[Resource]], Look],
+    *,
+    parallel: int = 1,
+) -> None:
+    """Write all steps that are not over, at most C(parallel) at once, and read what came of it.
+
+    :param looking: gives for some objects the way to read them as they are now
+    """
+    for left in reversed(range(_ROUNDS)):
+        todo = [step for step in steps if not step.over]
+        if not todo:
+            return
+        spread(parallel, lambda step: step.write(client), todo)
+        written = [step for step in todo if step.error is None]
+        look = looking([step.resource for step in written])
+        for step in written:
+            step.judge(look, client.refusals, last=left == 0)
+
+
+def not_kept(changes: Iterable[Change]) -> str:
+    """The names of fields that still differ, those of entries of a mapping as C(field.entry)."""
+    names: list[str] = []
+    for change in changes:
+        if isinstance(change.after, Mapping) and isinstance(change.before, Mapping):
+            differing = [key for key in change.after if change.before.get(key) != change.after[key]]
+            names += [f"{change.field}.{key}" for key in differing]
+        else:
+            names.append(change.field)
+    return ", ".join(names)
+
+
+class ResourceOperation:
+    """Bring one object into the wanted state: read, write what differs, read what came of it."""
+
+    def __init__(self, task: Task, resource: Resource) -> None:
+        self._task, self._resource = task, resource
+        self._client, self._shown = Client(task), False
+
+    def plan(self) -> Plan:
+        current = self._read(self._resource)
+        found = compare(self._resource, current)
+        refuse_impossible(self._resource, found)
+        if self._resource.desired is None and not self._shown:
+            self._client.require_service()
+        unseen = hidden(self._resource, current)
+        if unseen:
+            self._task.warn(
+                f"The server does not show {', '.join(unseen)} of {self._resource.title}:"
+                " whether it differs is not known; it is written only together with other changes."
+            )
+        return self._returning(found, found.after)
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        step = Step(self._resource, plan)
+        carry_out(self._client, [step], lambda resources: self._read)
+        if step.error is not None:
+            raise step.error
+        return self._returning(plan, step.state or {}).result
+
+    def _read(self, resource: Resource) -> State | None:
+        what = f"reading {resource.title}"
+        objects = resource.objects(self._client.ask(what, resource.listing))
+        self._shown = bool(objects)
+        return resource.find(objects)
+
+    def _returning(self, found: Plan, state: State) -> Plan:
+        if self._resource.desired is None:
+            return found
+        return found.returning(**{self._resource.noun: dict(state)})

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The account of the task and what gives it its rights: no module removes it unasked.
+
+Source: interface contract, 1.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import ClassVar
+
+from ...core.plan import Plan
+from ..client import Call
+from .memberships import assignments, group_listing, groups
+from .operation import ResourceOperation
+from .resource import DOING, State, is_account, refusal
+
+#: Most groups that are asked for; untold, servers give at most 1000 (server fact).
+_LIMIT = 100_000
+
+
+class Own:
+    """What belongs to the account of the task.
+
+    What it holds is read when somebody asks, as few tasks remove anything. Its name counts in upper
+    and lower case, as it does for the directory that many servers ask.
+
+    :param groups: reads all groups
+    :param assignments: reads all assignments of roles
+    """
+
+    def __init__(
+        self,
+        account: str | None,
+        groups: Callable[[], Iterable[State]],
+        assignments: Callable[[], Iterable[State]],
+    ) -> None:
+        self._account = account
+        self._read_groups, self._read_assignments = groups, assignments
+
+    def includes(self, option: str, state: State, *, doubtful: bool = False) -> bool:
+        """Whether an object is the account, a role that it holds, an assignment that gives it one,
+        or a group through which it holds one.
+
+        :param option: the list of C(analysis_config) that has such objects
+        :param doubtful: what may be so counts as well: not every server shows the members of groups
+        """
+        if option == "users":
+            return self._is(state["name"])
+        if option == "role_assignments":
+            return self._holds(state, doubtful)
+        if option == "roles":
+            given = (each for each in self._assignments if each["name"] == state["name"])
+            return any(self._holds(each, doubtful) for each in given)
+        return option == "groups" and self._is_in(state, doubtful) and self._gives(state)
+
+    def refuse(self, option: str, title: str, plan: Plan) -> None:
+        """C(invalid) for a plan that removes what belongs to the account, or takes it out of a
+        group by which it holds a role.
+        """
+        removes = plan.action == "delete"
+        if option == "groups" and plan.action == "update":
+            wanted = next((each.after for each in plan.changes if each.field == "users"), None)
+            removes = wanted is not None and not any(map(self._is, wanted))
+        if removes and self.includes(option, plan.before):
+            raise refusal(f"{DOING[plan.action]} {title}")
+
+    def _is(self, name: str) -> bool:
+        return is_account(name, self._account)
+
+    def _holds(self, assignment: State, doubtful: bool) -> bool:
+        """Whether an assignment gives its role to the account."""
+        if not assignment["group"]:
+            return self._is(assignment["account"])
+        there = (each for each in self._groups if each["name"] == assignment["account"])
+        return any(self._is_in(each, doubtful) for each in there)
+
+    def _is_in(self, group: State, doubtful: bool) -> bool:
+        return any(map(self._is, group["users"])) if "users" in group else doubtful
+
+    def _gives(self, group: State) -> bool:
+        return any(each["group"] and each["account"] == group["name"] for each in self._assignments)
+
+    @cached_property
+    def _groups(self) -> list[State]:
+        return list(self._read_groups())
+
+    @cached_property
+    def _assignments(self) -> list[State]:
+        return list(self._read_assignments())
+
+
+class GuardedOperation(ResourceOperation):
+    """One object that may be what gives the account of the task its rights; C(option) is the list
+    of C(analysis_config) that has such objects.
+    """
+
+    option: ClassVar[str]
+
+    def plan(self) -> Plan:
+        found = super().plan()
+        if not self._task.params.get("force"):
+            own = Own(self._task.connection.username, self._groups, self._assignments)
+            own.refuse(self.option, self._resource.title, found)
+        return found
+
+    def _groups(self) -> Iterable[State]:
+        what = "reading the groups of the account of this task"
+        return groups(self._client.ask(what, group_listing({"limit": _LIMIT}))).values()
+
+    def _assignments(self) -> Iterable[State]:
+        what = "reading the roles of the account of this task"
+        return assignments(self._client.ask(what, Call("role_assignments")), {}).values()

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Status, owner and comment of issues (written interface, 4.5: C(update_status)).
+
+Server facts (analysis 4.3): the ids go as a comma list; a comment is an entry of the issue's
+history; an issue without an owner is owned by C(unowned).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.errors import ToolchainError, invalid, shorten
+from ...core.module.task import Task
+from ...core.plan import Change, Plan
+from ..answers import Record
+from ..client import Call, Client
+from . import details
+from .search import Question, Search, cut
+
+_FIELDS = ("status", "owner")
+_COMMENT = "comment"
+#: Issues of one request: few requests, each of them soon done.
+_BATCH = 100
+#: Issues that are read at once, and that a message names.
+_PARALLEL, _NAMED = 4, 10
+
+
+@dataclass(frozen=True)
+class Issue:
+    """An issue as it is; a field that the server does not show is C(None)."""
+
+    id: int
+    code: str | None
+    status: str | None
+    owner: str | None
+    #: The newest one, empty where there is none; C(None) also where it was not read.
+    comment: str | None
+
+    def part(self, names: Iterable[str]) -> dict[str, Any]:
+        """Those fields that are known."""
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+    def as_dict(self) -> dict[str, Any]:
+        return self.part(("id", "code", *_FIELDS, _COMMENT))
+
+
+def _issue(number: int, record: Record, comment: str | None) -> Issue:
+    code, status, owner = (
+        None if record.get(name) is None else str(record[name]) for name in ("code", *_FIELDS)
+    )
+    return Issue(number, code, status, owner, comment)
+
+
+class IssueOperation:
+    """The task of C(analysis_issue): only issues that differ are written, and then read back."""
+
+    def __init__(self, task: Task) -> None:
+        params = task.params
+        self._task, self._project = task, params["project"]
+        self._wanted = {
+            name: params[name] for name in (*_FIELDS, _COMMENT) if params[name] is not None
+        }
+        self._most = params["max_issues"]
+        self._ids = None if params["ids"] is None else list(dict.fromkeys(params["ids"]))
+        _check(params)
+        if self._ids is not None and len(self._ids) > self._most:
+            raise invalid(f"{len(self._ids)} ids are given, more than max_issues ({self._most})")
+        self._client = Client(task, connections=_PARALLEL)
+
+    def plan(self) -> Plan:
+        found = self._searched() if self._ids is None else self._read(self._ids)
+        differing = {issue: names for issue in found if (names := self._differing(issue))}
+        before = {str(issue.id): issue.part(names) for issue, names in differing.items()}
+        after = {
+            str(issue.id): {name: self._wanted[name] for name in names}
+            for issue, names in differing.items()
+        }
+        expected = [{**issue.as_dict(), **after[str(issue.id)]} for issue in differing]
+        changes = tuple(Change(number, before[number], after[number]) for number in after)
+        plan = Plan(before, after, "update" if changes else "none", changes)
+        return plan.returning(issues=expected)
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        done: list[Issue] = []
+        for ids, values in _batches(plan.changes):
+            try:
+                done += self._write(ids, values)
+            except ToolchainError as error:
+                error.result["issues"] = [issue.as_dict() for issue in done]
+                raise
+            if len(done) < len(plan.changes):
+                self._task.progress(f"{len(done)} of {len(plan.changes)} issues changed")
+        return {"issues": [issue.as_dict() for issue in done]}
+
+    def _differing(self, issue: Issue) -> list[str]:
+        """The fields to write; a comment goes along with them, and alone where it is not the
+        newest one already.
+        """
+        names = self._differing_fields(issue)
+        if _COMMENT in self._wanted and (names or _unlike(issue, self._wanted, (_COMMENT,))):
+            names.append(_COMMENT)
+        return names
+
+    def _differing_fields(self, issue: Issue) -> list[str]:
+        return _unlike(issue, self._wanted, _FIELDS)
+
+    def _write(self, ids: Sequence[int], values: Mapping[str, Any]) -> list[Issue]:
+        """Change issues by one request, and read back what came of it."""
+        what = f"updating {_names(ids)} of the project '{self._project}'"
+        call = Call("update_status", {"project": self._project, "ids": ids, **values})
+        self._client.ask(what, call, lambda: self._is_done(ids, values))
+        found = self._read(ids)
+        left = {issue: _unlike(issue, values, tuple(values)) for issue in found}
+        fields = {
+            name
+            for issue, names in left.items()
+            for name in names
+            if getattr(issue, name) is not None
+        }
+        if fields:
+            kept_not = _names([issue.id for issue, names in left.items() if fields & set(names)])
+            reason = f"the server accepted it, but did not keep {', '.join(sorted(fields))}"
+            raise ToolchainError("rejected", f"{what}: {reason} of {kept_not}")
+        return found
+
+    def _is_done(self, ids: Sequence[int], values: Mapping[str, Any]) -> bool | None:
+        """Whether issues have been changed; C(None) where some have, or a part of it is done.
+
+        A comment that goes along with fields may have been there before.
+        """
+        left = [_unlike(issue, values, tuple(values)) for issue in self._read(ids)]
+        if not any(left):
+            return True
+        telling = set(values) - {_COMMENT} or {_COMMENT}
+        return False if all(telling <= set(names) for names in left) else None
+
+    def _searched(self) -> list[Issue]:
+        """The issues that the query finds; C(invalid) for more of them than may be changed, and
+        where it is not sure which they are.
+        """
+        question = Question(self._project, self._task.params["query"], limit=self._most + 1)
+        found = Search(self._task, self._client).read_ungrouped(question)
+        what = found.question.what
+        unknown = [each for each in found.warnings if "grouping" not in each.lower()]
+        if unknown:  # an unknown keyword finds more than was meant
+            said = shorten("; ".join(unknown))
+            raise ToolchainError("rejected", f"{what}: the server warns: {said}")
+        if len(found.issues) > self._most or (found.total or 0) > self._most:
+            number = f"more than {self._most}" if found.total is None else str(found.total)
+            raise invalid(f"{what}: {number} issues match, and max_issues is {self._most}")
+        if found.folded:
+            raise invalid(f"{what}: the server shows several issues as one: give their ids")
+        if not found.complete:
+            raise ToolchainError("protocol", cut(found))
+        issues = [_issue(_number(record), record, None) for record in found.issues]
+        if _COMMENT not in self._wanted:
+            return issues
+        alone = [issue.id for issue in issues if not self._differing_fields(issue)]
+        read = {issue.id: issue for issue in self._read(alone)}
+        return [read.get(issue.id, issue) for issue in issues]
+
+    def _read(self, ids: Sequence[int]) -> list[Issue]:
+        found = details.read(self._client, self._project, ids, _PARALLEL)
+        return [
+            _issue(number, record, details.newest_comment(record))
+            for number, record in found.items()
+        ]
+
+
+def _check(params: Mapping[str, Any]) -> None:
+    for name in ("project", "query", *_FIELDS, _COMMENT):
+        if params[name] is not None and params[name].strip() == "":
+            raise invalid(f"{name} must not be empty")
+    if params["max_issues"] < 1:
+        raise invalid(f"max_issues is {params['max_issues']}, but must be at least 1")
+
+
+def _number(record: Record) -> int:
+    text = str(record.get("id"))
+    if not text.isdecimal():
+        raise ToolchainError("protocol", "the server shows an issue without an id")
+    return int(text)
+
+
+def _unlike(issue: Issue, wanted: Mapping[str, Any], names: Iterable[str]) -> list[str]:
+    """The fields among C(names) that are not as wanted, or that the server does not show."""
+    named = (name for name in names if name in wanted)
+    return [name for name in named if not _same(name, getattr(issue, name), wanted[name])]
+
+
+def _same(name: str, current: str | None, wanted: str) -> bool:
+    """Names of statuses have no case; line ends and blanks of a comment are the server's own."""
+    if current is None:
+        return False
+    if name == _COMMENT:
+        return current.split() == wanted.split()
+    return current == wanted or (name == "status" and current.casefold() == wanted.casefold())
+
+
+def _batches(changes: Sequence[Change]) -> Iterator[tuple[list[int], Mapping[str, Any]]]:
+    """Ids of issues with what they get, alike issues together."""
+    alike: dict[tuple[str, ...], list[Change]] = {}
+    for change in changes:
+        alike.setdefault(tuple(change.after), []).append(change)
+    for group in alike.values():
+        for start in range(0, len(group), _BATCH):
+            batch = group[start : start + _BATCH]
+            yield [int(change.field) for change in batch], batch[0].after
+
+
+def _names(ids: Sequence[int]) -> str:
+    named = ", ".join(map(str, ids[:_NAMED]))
+    if len(ids) == 1:
+        return f"the issue {named}"
+    return f"{len(ids)} issues ({named}{', ...' if len(ids) > _NAMED else ''})"

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Single issues with their history (written interface, 4.5: C(issue_details))."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...core.concurrency import bounded
+from ...core.errors import ToolchainError, shorten
+from ..answers import Record, entries
+from ..client import Call, Client
+
+
+def read(client: Client, project: str, ids: Iterable[int], parallel: int = 1) -> dict[int, Record]:
+    """The issues by their ids; C(not_found) with those that are not there.
+
+    Server facts: the id of such a record is a text; an unknown id may be answered with no record.
+    """
+
+    def one(number: int) -> tuple[int, Record | None]:
+        what = f"reading the issue {number} of the project '{project}'"
+        try:
+            found = client.ask(what, Call("issue_details", {"project": project, "id": number}))
+        except ToolchainError as error:
+            if error.kind != "not_found" or _of_project(error):
+                raise
+            return number, None
+        return number, {**found[0], "id": number} if found else None
+
+    issues: dict[int, Record] = {}
+    missing: list[str] = []
+    for number, record in bounded(parallel, one, ids):
+        if record is None:
+            missing.append(str(number))
+        else:
+            issues[number] = record
+    if missing:
+        raise ToolchainError(
+            "not_found", shorten(f"the project '{project}' has no issue {', '.join(missing)}")
+        )
+    return issues
+
+
+def _of_project(error: ToolchainError) -> bool:
+    """Whether it is the project that the server does not find."""
+    return (error.detail or "").lower().startswith("project")
+
+
+def newest_comment(record: Record) -> str | None:
+    """The newest comment of an issue, an empty text where it has none; C(None) where the server
+    shows neither its history nor its comment.
+
+    Server fact: each change is an entry C(date) (epoch ms), C(userid), C(status), C(comment); a
+    change without a comment has an empty one. In which order they come is not documented: it
+    counts only for changes of the same moment.
+    """
+    if "history" not in record:
+        shown = record.get("comment")
+        return None if shown is None else str(shown)
+    commented = [each for each in entries(record, "history") if each.get("comment")]
+    oldest_first = commented == sorted(commented, key=_date)
+    newest = max(reversed(commented) if oldest_first else commented, key=_date, default=None)
+    return "" if newest is None else str(newest["comment"])
+
+
+def _date(entry: Record) -> int:
+    text = str(entry.get("date"))
+    return int(text) if text.isdecimal() else 0

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A quality gate: how many issues of which kind there may be. Pure, without I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+from ...core.errors import invalid
+from ..answers import Record
+from .search import count
+
+#: The members that a threshold may name; a list holds alternatives.
+_KINDS = ("severity", "state", "status", "code")
+#: Names of severities may be changed per project, their numbers may not (server fact).
+_SEVERITIES = {"critical": "1", "error": "2", "warning": "3", "review": "4"}
+_KNOWN = {"severity": set(_SEVERITIES), "state": {"new", "existing", "fixed"}}
+_SHOWN = ("id", "code", "severity", "state", "status", "owner", "file", "line", "message", "url")
+
+
+@dataclass
+class Threshold:
+    """At most C(max) issues of a kind; C(wanted) has the alternatives per member, in lower case."""
+
+    options: Mapping[str, Any]
+    wanted: Mapping[str, Sequence[str]]
+    max: int
+    count: int = 0
+    offenders: list[Record] = field(default_factory=list)
+
+    @property
+    def exceeded(self) -> bool:
+        return self.count > self.max
+
+    def matches(self, issue: Mapping[str, Any]) -> bool:
+        """Whether the issue counts; one that does not show what is asked for does."""
+        for name, among in self.wanted.items():
+            shown = _values(issue, name)
+            if shown and not any(fnmatchcase(one, pattern) for one in shown for pattern in among):
+                return False
+        return True
+
+    @property
+    def words(self) -> str:
+        """What was counted, as C(3 issues with severity Critical and state New (max 0))."""
+        named = [f"{name} {' or '.join(self.options[name])}" for name in self.wanted]
+        kind = f" with {' and '.join(named)}" if named else ""
+        return f"{self.count} issue{'' if self.count == 1 else 's'}{kind} (max {self.max})"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The threshold as it was given, with C(count) and C(exceeded)."""
+        given = {name: list(self.options[name]) for name in self.wanted}
+        return {**given, "max": self.max, "count": self.count, "exceeded": self.exceeded}
+
+
+def thresholds(options: Iterable[Mapping[str, Any]]) -> list[Threshold]:
+    """The thresholds that the options ask for; C(invalid) for one that could never be exceeded."""
+    found = []
+    for each in options:
+        wanted = {}
+        for name in _KINDS:
+            among = each.get(name)
+            if among is None:
+                continue
+            if not among or "" in among:
+                raise invalid(f"{name} of a threshold is empty: leave it out to count all")
+            wanted[name] = [text.lower() for text in among]
+        if each["max"] < 0:
+            raise invalid(f"max of a threshold is {each['max']}, but must be at least 0")
+        found.append(Threshold(each, wanted, each["max"]))
+    return found
+
+
+def judge(issues: Iterable[Record], judged: Sequence[Threshold], keep: int) -> list[str]:
+    """Count the issues; gives the words that stand for no issue and that no server has by default.
+
+    :param keep: most offenders to keep per threshold
+    """
+    unseen = {(name, word) for each in judged for name in _KNOWN for word in _names(each, name)}
+    for issue in issues:
+        if unseen:
+            unseen -= {(name, value) for name in _KNOWN for value in _values(issue, name)}
+        for each in judged:
+            if each.matches(issue):
+                each.count += count(issue)
+                if len(each.offenders) < keep:
+                    each.offenders.append(issue)
+    return sorted(f"{name} '{word}'" for name, word in unseen)
+
+
+def offenders(judged: Iterable[Threshold], keep: int) -> list[dict[str, Any]]:
+    """The first issues of the kinds that there are too many of, each one once."""
+    found = {id(issue): issue for each in judged if each.exceeded for issue in each.offenders}
+    return [
+        {name: issue[name] for name in _SHOWN if name in issue}
+        for issue in list(found.values())[:keep]
+    ]
+
+
+def line(offender: Mapping[str, Any]) -> str:
+    """One offender in words: id, code, file and link."""
+    names = ("code", "file", "url")
+    parts = [f"#{offender.get('id')}", *(str(offender[each]) for each in names if each in offender)]
+    return " ".join(parts)
+
+
+def _values(issue: Mapping[str, Any], name: str) -> list[str]:
+    """What a member of an issue may be called; a severity by its name and by its number."""
+    shown = [str(issue[name]).lower()] if issue.get(name) is not None else []
+    if name == "severity" and issue.get("severityCode") is not None:
+        number = str(issue["severityCode"])
+        default = [word for word, code in _SEVERITIES.items() if code == number]
+        return [*shown, number, *default]
+    return shown
+
+
+def _names(threshold: Threshold, name: str) -> Iterable[str]:
+    """The words for a member that may be misspelled: neither numbers, patterns nor defaults."""
+    words = threshold.wanted.get(name, ())
+    return [word for word in words if word not in _KNOWN[name] and word.isalpha()]

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Builds of a project: renamed and deleted here, made by analyses (written interface, 4.5).
+
+Actions: C(builds), C(update_build), C(delete_build). Server fact: C(update_build) takes the
+project, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ...core.errors import ToolchainError
+from ...core.module.task import Task
+from ...core.plan import Plan, without_none
+from ..answers import Record, named
+from ..client import Call
+from ..engine.operation import ResourceOperation
+from ..engine.resource import STATE, Objects, Renameable, State, require_names, target_name
+
+#: The options of C(analysis_build) without the connection.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "project": {"type": "str", "required": True},
+    "name": {"type": "str", "required": True},
+    "new_name": {"type": "str"},
+    "state": STATE,
+}
+
+
+@dataclass(frozen=True)
+class Build(Renameable):
+    """A build by project and name."""
+
+    noun: ClassVar[str] = "build"
+
+    project: str
+
+    @property
+    def listing(self) -> Call:
+        return Call("builds", {"project": self.project})
+
+    def objects(self, records: Sequence[Record]) -> Objects:
+        return objects(records, self.project)
+
+    def call(self, plan: Plan) -> Call:
+        if plan.action == "delete":
+            return Call("delete_build", {"project": self.project, "name": self.name})
+        if plan.action == "create":
+            raise ToolchainError(
+                "not_found", f"{self.title} is not there, and only an analysis makes it"
+            )
+        names = {"name": plan.before["name"], "new_name": plan.after["name"]}
+        return Call("update_build", names, {"project": self.project})
+
+
+class BuildOperation(ResourceOperation):
+    """The task of C(analysis_build)."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task, wanted(task.params))
+
+
+def wanted(options: Mapping[str, Any]) -> Build:
+    """The build that the options of C(analysis_build) ask for."""
+    require_names(options, "project")
+    project, name = options["project"], options["name"]
+    title = f"the build '{name}' of the project '{project}'"
+    desired = {"project": project, "name": target_name(options, title)}
+    return Build(title, None if options.get("state") == "absent" else desired, name, project)
+
+
+def objects(records: Sequence[Record], project: str) -> dict[Hashable, State]:
+    """Builds by their names, with C(id), C(date) (epoch milliseconds) and C(keepit)."""
+    return {
+        record["name"]: {
+            "project": project,
+            **without_none(record, ("name", "id", "date", "keepit")),
+        }
+        for record in named(records)
+    }

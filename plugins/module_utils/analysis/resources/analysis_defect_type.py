@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Defect types of a project: what the analysis looks for (written interface, 4.5).
+
+Actions: C(defect_types), C(update_defect_type). They come with the server: none is made or deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ...core.errors import ToolchainError
+from ...core.module.task import Task
+from ...core.plan import Plan
+from ..answers import Record, flag, named
+from ..client import Call
+from ..engine.operation import ResourceOperation
+from ..engine.resource import Objects, Reference, Resource, State, require_names
+
+#: The options of C(analysis_defect_type) without the connection.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "project": {"type": "str", "required": True},
+    "code": {"type": "str", "required": True},
+    "enabled": {"type": "bool", "required": True},
+}
+
+
+@dataclass(frozen=True)
+class DefectType(Resource):
+    """A defect type by project and code."""
+
+    noun: ClassVar[str] = "defect_type"
+
+    project: str
+    code: str
+
+    @property
+    def key(self) -> Hashable:
+        return self.code
+
+    @property
+    def listing(self) -> Call:
+        return Call("defect_types", {"project": self.project})
+
+    @property
+    def needs(self) -> frozenset[Reference]:
+        return frozenset({("projects", self.project)})
+
+    def objects(self, records: Sequence[Record]) -> Objects:
+        return objects(records, self.project)
+
+    def call(self, plan: Plan) -> Call:
+        if plan.action == "create":
+            raise ToolchainError("not_found", f"{self.title} is not there, and cannot be made")
+        return Call(
+            "update_defect_type",
+            {"project": self.project, "code": self.code, "enabled": plan.after["enabled"]},
+        )
+
+
+class DefectTypeOperation(ResourceOperation):
+    """The task of C(analysis_defect_type)."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task, wanted(task.params))
+
+
+def wanted(options: Mapping[str, Any]) -> DefectType:
+    """The defect type that the options of C(analysis_defect_type) ask for."""
+    require_names(options, "project", "code")
+    project, code = options["project"], options["code"]
+    title = f"the defect type '{code}' of the project '{project}'"
+    desired = {"project": project, "code": code, "enabled": options["enabled"]}
+    return DefectType(title, desired, project, code)
+
+
+def objects(records: Sequence[Record], project: str) -> dict[Hashable, State]:
+    """The defect types of a project by their codes."""
+    return {record["code"]: _state_of(project, record) for record in named(records, "code")}
+
+
+def _state_of(project: str, record: Record) -> dict[str, Any]:
+    state: dict[str, Any] = {"project": project, "code": record["code"]}
+    if "enabled" in record:
+        state["enabled"] = flag(record["enabled"])
+    return state

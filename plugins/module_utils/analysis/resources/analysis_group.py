@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Groups of users (written interface, 4.5).
+
+Actions: C(groups), C(create_group), C(update_group), C(delete_group). Server facts: members are
+listed with C(list_users) only, C(users) replaces them, and C(remove_all) empties the group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from ...core.module.task import Task
+from ...core.plan import Change, Comparison, Plan, unordered
+from ..answers import Record
+from ..client import Call
+from ..engine.memberships import group_listing, groups
+from ..engine.own_account import GuardedOperation
+from ..engine.resource import STATE, Objects, Reference, Resource, require_names, without_escapes
+
+#: The options of C(analysis_group) without the connection.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "name": {"type": "str", "required": True},
+    "users": {"type": "list", "elements": "str"},
+    "state": STATE,
+}
+
+
+@dataclass(frozen=True)
+class Group(Resource):
+    """A group by name."""
+
+    noun: ClassVar[str] = "group"
+    comparisons: ClassVar[Mapping[str, Comparison]] = {"users": unordered}
+
+    name: str
+
+    @property
+    def key(self) -> Hashable:
+        return self.name
+
+    @property
+    def listing(self) -> Call:
+        return group_listing({"search": self.name})
+
+    @property
+    def needs(self) -> frozenset[Reference]:
+        users = (self.desired or {}).get("users") or []
+        return frozenset(("users", name) for name in users)
+
+    def objects(self, records: Sequence[Record]) -> Objects:
+        return groups(records)
+
+    def call(self, plan: Plan) -> Call:
+        if plan.action == "delete":
+            return Call("delete_group", {"name": self.name})
+        users = next((each.after for each in plan.changes if each.field == "users"), None)
+        if plan.action == "create":
+            return Call("create_group", {"name": self.name, "users": users or None})
+        if users == []:
+            return Call("update_group", {"name": self.name}, {"remove_all": True}, {"users": ""})
+        return Call("update_group", {"name": self.name, "users": users})
+
+    def again(self, done: Plan, left: Plan) -> tuple[Plan, ...]:
+        """Members that a server kept which does not know C(remove_all), and did not say so; those
+        of whose names it kept the escapes.
+        """
+        emptied = any((each.field, each.after) == ("users", []) for each in done.changes)
+        if not emptied or (done.action, left.action) != ("update", "update"):
+            return without_escapes(left)
+        return (replace(left, changes=(Change("users", left.before["users"], ""),)),)
+
+
+class GroupOperation(GuardedOperation):
+    """The task of C(analysis_group)."""
+
+    option = "groups"
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task, wanted(task.params))
+
+
+def wanted(options: Mapping[str, Any]) -> Group:
+    """The group that the options of C(analysis_group) ask for."""
+    require_names(options, "name", "users")
+    name = options["name"]
+    desired = {"name": name, "users": options.get("users")}
+    absent = options.get("state") == "absent"
+    return Group(f"the group '{name}'", None if absent else desired, name)

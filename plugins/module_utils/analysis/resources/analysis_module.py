@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Modules of a project, the parts of its source code (written interface, 4.5).
+
+Actions: C(modules), C(create_module), C(update_module), C(delete_module).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ...core.errors import invalid
+from ...core.module.task import Task
+from ...core.plan import Comparison, Plan, unordered
+from ..answers import Record, flag, named, texts
+from ..client import Call
+from ..engine.operation import ResourceOperation
+from ..engine.resource import (
+    STATE,
+    Objects,
+    Reference,
+    Renameable,
+    State,
+    require_names,
+    target_name,
+    without_escapes,
+)
+
+#: The options of C(analysis_module) without the connection.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "project": {"type": "str", "required": True},
+    "name": {"type": "str", "required": True},
+    "new_name": {"type": "str"},
+    "allow_all": {"type": "bool"},
+    "paths": {"type": "list", "elements": "str"},
+    "state": STATE,
+}
+
+
+@dataclass(frozen=True)
+class Module(Renameable):
+    """A module by project and name."""
+
+    noun: ClassVar[str] = "module"
+    comparisons: ClassVar[Mapping[str, Comparison]] = {"paths": unordered}
+
+    project: str
+
+    @property
+    def listing(self) -> Call:
+        return Call("modules", {"project": self.project})
+
+    @property
+    def needs(self) -> frozenset[Reference]:
+        return frozenset({("projects", self.project)})
+
+    def objects(self, records: Sequence[Record]) -> Objects:
+        return objects(records, self.project)
+
+    def call(self, plan: Plan) -> Call:
+        if plan.action == "delete":
+            return Call("delete_module", {"project": self.project, "name": self.name})
+        fields = {change.field: change.after for change in plan.changes}
+        if plan.action == "create":
+            if "paths" not in fields:
+                raise invalid(f"creating {self.title}: it is not there yet, and needs paths")
+            return Call("create_module", {"project": self.project, **fields})
+        if "name" in fields:
+            fields["new_name"] = fields.pop("name")
+        return Call(
+            "update_module", {"project": self.project, "name": plan.before["name"], **fields}
+        )
+
+    def again(self, done: Plan, left: Plan) -> tuple[Plan, ...]:
+        return without_escapes(left)
+
+
+class ModuleOperation(ResourceOperation):
+    """The task of C(analysis_module)."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task, wanted(task.params))
+
+
+def wanted(options: Mapping[str, Any]) -> Module:
+    """The module that the options of C(analysis_module) ask for."""
+    require_names(options, "project", "paths")
+    project, name = options["project"], options["name"]
+    title = f"the module '{name}' of the project '{project}'"
+    desired = {
+        "project": project,
+        "name": target_name(options, title),
+        "allow_all": options.get("allow_all"),
+        "paths": options.get("paths"),
+    }
+    absent = options.get("state") == "absent"
+    return Module(title, None if absent else desired, name, project)
+
+
+def objects(records: Sequence[Record], project: str) -> dict[Hashable, State]:
+    """The modules of a project by their names."""
+    return {record["name"]: _state_of(project, record) for record in named(records)}
+
+
+def _state_of(project: str, record: Record) -> dict[str, Any]:
+    """A module in the words of the options; some servers do not show C(allowAll) (server fact)."""
+    state: dict[str, Any] = {"project": project, "name": record["name"]}
+    if "allowAll" in record:
+        state["allow_all"] = flag(record["allowAll"])
+    if "paths" in record:
+        state["paths"] = texts(record, "paths")
+    return state

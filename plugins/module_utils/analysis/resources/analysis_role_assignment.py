@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Roles that accounts hold, everywhere or in a project (written interface, 4.5).
+
+Actions: C(role_assignments), C(update_role_assignment). Server fact: C(project) is the id of a
+project there, which stays when the project gets another name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from ...core.errors import ToolchainError
+from ...core.module.task import Task
+from ...core.plan import Plan
+from ..answers import Record
+from ..client import Call
+from ..engine.memberships import assignments, ids_of
+from ..engine.own_account import GuardedOperation
+from ..engine.resource import STATE, Objects, Reference, Resource, require_names
+
+#: The options of C(analysis_role_assignment) without the connection.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "name": {"type": "str", "required": True},
+    "account": {"type": "str", "required": True},
+    "project": {"type": "str"},
+    "group": {"type": "bool", "default": False},
+    "state": STATE,
+}
+
+
+@dataclass(frozen=True)
+class RoleAssignment(Resource):
+    """One account that holds one role.
+
+    :param ids: name of a project to its id
+    """
+
+    noun: ClassVar[str] = "role_assignment"
+
+    name: str
+    account: str
+    project: str | None = None
+    group: bool = False
+    ids: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> Hashable:
+        return (self.name, self.account, self.project, self.group)
+
+    @property
+    def listing(self) -> Call:
+        """Roles whose names contain the text, as for roles."""
+        search = None if self.name.startswith("+") else self.name
+        return Call("role_assignments", {"search": search})
+
+    @property
+    def needs(self) -> frozenset[Reference]:
+        kind = "groups" if self.group else "users"
+        inside = set() if self.project is None else {("projects", self.project)}
+        return frozenset({("roles", self.name), (kind, self.account), *inside})
+
+    def objects(self, records: Sequence[Record]) -> Objects:
+        return assignments(records, self.ids)
+
+    def call(self, plan: Plan) -> Call:
+        missing = self.project is not None and self.project not in self.ids
+        if missing and plan.action == "create":
+            raise ToolchainError("not_found", f"{self.title}: there is no project '{self.project}'")
+        project = None if self.project is None else self.ids.get(self.project, self.project)
+        parameters = {
+            "name": self.name,
+            "account": self.account,
+            "project": project,
+            "group": self.group,
+            "remove": True if plan.action == "delete" else None,
+        }
+        return Call("update_role_assignment", parameters)
+
+
+class RoleAssignmentOperation(GuardedOperation):
+    """The task of C(analysis_role_assignment)."""
+
+    option = "role_assignments"
+
+    def __init__(self, task: Task) -> None:
+        self._assignment = wanted(task.params)
+        super().__init__(task, self._assignment)
+
+    def plan(self) -> Plan:
+        if self._assignment.project is not None:
+            what = f"reading {self._assignment.title}"
+            ids = ids_of(self._client.ask(what, Call("projects")))
+            self._resource = replace(self._assignment, ids=ids)
+        return super().plan()
+
+
+def wanted(options: Mapping[str, Any]) -> RoleAssignment:
+    """The assignment that the options of C(analysis_role_assignment) ask for."""
+    require_names(options, "name", "account", "project")
+    name, account, project = options["name"], options["account"], options.get("project")
+    group = bool(options.get("group"))
+    kind = "group" if group else "user"
+    where = "" if project is None else f" in the project '{project}'"
+    title = f"the assignment of the role '{name}' to the {kind} '{account}'{where}"
+    desired = {"name": name, "account": account, "project": project, "group": group}
+    absent = options.get("state") == "absent"
+    return RoleAssignment(title, None if absent else desired, name, account, project, group)

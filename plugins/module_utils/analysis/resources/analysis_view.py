@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Views of a project: searches with a name (written interface, 4.5).
+
+Actions: C(views), C(create_view), C(update_view), C(delete_view). The written interface has
+C(query) where a view is created and C(tags) where it is updated; real servers take both in both
+(server fact), and show no C(tags) where there are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ...core.errors import invalid
+from ...core.module.task import Task
+from ...core.plan import Change, Comparison, Plan, unordered
+from ..answers import Record, flag, named, texts
+from ..client import Call
+from ..engine.operation import ResourceOperation
+from ..engine.resource import (
+    STATE,
+    Objects,
+    Reference,
+    Resource,
+    State,
+    require_names,
+    without_escapes,
+)
+
+#: The options of C(analysis_view) without the connection.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "project": {"type": "str", "required": True},
+    "name": {"type": "str", "required": True},
+    "query": {"type": "str", "empty": True},
+    "tags": {"type": "list", "elements": "str"},
+    "recreate": {"type": "bool", "default": False},
+    "state": STATE,
+}
+#: The view that every project has (server fact).
+_BUILT_IN = "*default*"
+
+
+@dataclass(frozen=True)
+class View(Resource):
+    """A view by project and name.
+
+    :param recreate: delete and create it where the server cannot change its C(query)
+    """
+
+    noun: ClassVar[str] = "view"
+    comparisons: ClassVar[Mapping[str, Comparison]] = {"tags": unordered}
+
+    project: str
+    name: str
+    recreate: bool = False
+
+    @property
+    def key(self) -> Hashable:
+        return self.name
+
+    @property
+    def listing(self) -> Call:
+        return Call("views", {"project": self.project})
+
+    @property
+    def needs(self) -> frozenset[Reference]:
+        return frozenset({("projects", self.project)})
+
+    def objects(self, records: Sequence[Record]) -> Objects:
+        return objects(records, self.project)
+
+    def call(self, plan: Plan) -> Call:
+        view = {"project": self.project, "name": self.name}
+        if plan.action == "delete":
+            return Call("delete_view", view)
+        fields = {change.field: change.after for change in plan.changes}
+        if plan.action == "create":
+            if fields.get("query") is None:
+                raise invalid(f"creating {self.title}: it is not there yet, and needs query")
+            more = {name: fields[name] for name in ("tags", "is_public") if fields.get(name)}
+            return Call("create_view", {**view, "query": fields["query"]}, more)
+        query = {"query": fields["query"]} if "query" in fields else {}
+        if "tags" not in fields:
+            return Call("update_view", view, query, None)
+        return Call("update_view", {**view, "tags": fields["tags"]}, query)
+
+    def again(self, done: Plan, left: Plan) -> tuple[Plan, ...]:
+        """Tags that creating did not take are updated; a query that updating did not take is made
+        anew where that is wanted.
+        """
+        if left.action != "update":
+            return ()
+        if not any(change.field == "query" for change in left.changes):
+            return without_escapes(left) or ((left,) if done.action == "create" else ())
+        if not self.recreate or done.action == "create":
+            return ()
+        fields = tuple(Change(name, None, value) for name, value in left.after.items())
+        return Plan(left.before, {}, "delete"), Plan({}, left.after, "create", fields)
+
+
+class ViewOperation(ResourceOperation):
+    """The task of C(analysis_view)."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task, wanted(task.params))
+
+
+def wanted(options: Mapping[str, Any]) -> View:
+    """The view that the options of C(analysis_view) ask for."""
+    require_names(options, "project", "name", "tags")
+    project, name = options["project"], options["name"]
+    title = f"the view '{name}' of the project '{project}'"
+    desired = {
+        "project": project,
+        "name": name,
+        "query": options.get("query"),
+        "tags": options.get("tags"),
+    }
+    absent = options.get("state") == "absent"
+    recreate = bool(options.get("recreate"))
+    return View(title, None if absent else desired, project, name, recreate)
+
+
+def objects(records: Sequence[Record], project: str) -> dict[Hashable, State]:
+    """The views of a project by their names."""
+    return {record["name"]: _state_of(project, record) for record in named(records)}
+
+
+def _state_of(project: str, record: Record) -> dict[str, Any]:
+    state: dict[str, Any] = {"project": project, "name": record["name"]}
+    if "query" in record:
+        state["query"] = record["query"]
+    state["tags"] = texts(record, "tags")
+    if "is_public" in record:
+        state["is_public"] = flag(record["is_public"])
+    if record["name"] == _BUILT_IN:
+        state["readonly"] = True
+    return state

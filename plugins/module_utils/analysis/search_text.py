@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Search text: terms C(keyword:value) with blanks between them.
+
+Sources: written interface, 4.5 (search query rules); server facts (analysis 4.4): values of one
+keyword are alternatives, different keywords must all hold, there is no blank behind the colon,
+names with blanks are quoted, and an unknown keyword is only warned of. No escape is known for a
+quotation mark, so a text with both kinds of them cannot be searched for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..core.errors import invalid
+from ..core.module import input_check
+
+#: What needs no quotation marks; the asterisk stands for any characters.
+_PLAIN = re.compile(r"[\w.*/\\-]+")
+_KEYWORD = re.compile(r"[A-Za-z]\w*", re.ASCII)
+_TERM = re.compile(r"""(?:[^\s'"]|'[^']*'|"[^"]*")+""")
+_VALUE = re.compile(r"""(?:[^,'"]|'[^']*'|"[^"]*")+""")
+_BUILD, _BUILD_EXACT, _TEXT = "build", "build_exact", "text"
+#: Values of C(build) that are no name (server fact).
+_ANY_BUILD = frozenset({"any", "last"})
+
+
+def build(clauses: Any) -> str:
+    """The search text that a dict of keywords and values stands for.
+
+    Besides keywords it may have C(build_exact) and C(text) (a full-text search). A list holds
+    alternatives; C(None) is left out. Raises C(invalid) for what cannot be written: several
+    builds, an empty value, both kinds of quotation marks in one.
+    """
+    if not isinstance(clauses, Mapping):
+        raise invalid(f"the query must be a dict of keywords and values, not {clauses!r}")
+    terms: list[str] = []
+    for keyword, value in clauses.items():
+        if value is not None:
+            terms += _terms(str(keyword), value)
+    if not terms:
+        raise invalid("the query has no keyword, which would find every issue: leave the query out")
+    text = " ".join(terms)
+    require_one_build(text)
+    return text
+
+
+def exact_build(name: str) -> str:
+    """The term for the one build of this name."""
+    return f"{_BUILD}:+{_quoted(_BUILD, name)}"
+
+
+def joined(*parts: str | None) -> str | None:
+    """Search texts that must all hold, as one; C(None) where there is none."""
+    return " ".join(part for part in parts if part) or None
+
+
+def has_keyword(text: str, keyword: str) -> bool:
+    return any(name == keyword for name, value in _pairs(text))
+
+
+def builds_of(text: str) -> list[str]:
+    """The values of C(build) in a search text, as they stand there."""
+    values = (value for name, value in _pairs(text) if name == _BUILD)
+    return [each.strip() for value in values for each in _VALUE.findall(value)]
+
+
+def require_one_build(text: str) -> None:
+    """C(invalid) for a search by several builds, which no server does."""
+    found = builds_of(text)
+    if len(found) > 1:
+        raise invalid(f"a search is for one build, not for {len(found)}: {', '.join(found)}")
+
+
+def names_build(value: str, builds: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a value of C(build) stands for one of the builds, or for all of them."""
+    text = build_name(value).casefold()
+    names = [str(each.get("name")).casefold() for each in builds]
+    if value.startswith("+"):
+        return text in names
+    numbers = [str(each.get("id")) for each in builds]
+    if text in _ANY_BUILD or text in numbers:
+        return True
+    pattern = re.compile(".*".join(map(re.escape, text.split("*"))))
+    return any(pattern.search(name) for name in names)
+
+
+def build_name(value: str) -> str:
+    """The name, or the part of one, that a value of C(build) stands for."""
+    text = value.removeprefix("+")
+    quoted = len(text) > 1 and text[0] in "'\"" and text[0] == text[-1]
+    return text[1:-1] if quoted else text
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str]]:
+    """The terms that have a keyword, which has no case."""
+    for term in _TERM.findall(text):
+        keyword, colon, value = term.partition(":")
+        if colon and _KEYWORD.fullmatch(keyword):
+            yield keyword.lower(), value
+
+
+def _terms(keyword: str, value: Any) -> list[str]:
+    if _KEYWORD.fullmatch(keyword) is None:
+        raise invalid(f"'{keyword}' is no keyword of a search: it must be one word")
+    values = list(value) if isinstance(value, (list, tuple)) else [value]
+    if not values:
+        raise invalid(f"the list of {keyword} is empty: leave it out to search for all")
+    if keyword == _TEXT:
+        return [_quoted(keyword, _text_of(keyword, each)) for each in values]
+    if keyword == _BUILD_EXACT:
+        return [exact_build(_text_of(keyword, each)) for each in values]
+    written = [_quoted(keyword, _text_of(keyword, each)) for each in values]
+    plain = [each for each in written if _PLAIN.fullmatch(each)]
+    quoted = [each for each in written if each not in plain]
+    # That quoted values may stand in a list is not written down; a keyword may always be repeated.
+    return [f"{keyword}:{each}" for each in [*([",".join(plain)] if plain else []), *quoted]]
+
+
+def _text_of(keyword: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return input_check.text(value, input_check.Place(keyword))
+
+
+def _quoted(keyword: str, text: str) -> str:
+    """A value as it stands in a query, in quotation marks where it needs them."""
+    if text.strip() == "":
+        raise invalid(f"the value of {keyword} is empty: leave it out to search for all")
+    if any(character < " " or character == "\x7f" for character in text):
+        raise invalid(f"the value of {keyword} has a line break or another control character")
+    if _PLAIN.fullmatch(text):
+        return text
+    for mark in "'\"":
+        if mark not in text:
+            return f"{mark}{text}{mark}"
+    raise invalid(
+        f"the value of {keyword} has both kinds of quotation marks, which no query carries: {text}"
+    )

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Following a build from the queue to its end: what is asked, how often, and what the user sees.
+
+Server facts: a queue item names its build once it has left the queue and is gone five minutes
+later, when C(queueId) of the builds still tells; an item may be unknown for a moment; a server that
+restarts refuses connections or answers 503, and pipelines go on afterwards.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...core.errors import ToolchainError
+from ...core.http.messages import Answer
+from ...core.http.transport import Transport
+from ...core.polling import Pace
+from ..client import object_of, objects, part
+from ..job_address import Job, build_path
+from .console import Console
+from .records import (
+    BUILD_FIELDS,
+    NEWEST,
+    SUMMARIES,
+    is_idle,
+    is_over,
+    number_of,
+    summary,
+    tells_end,
+    truth,
+    typed,
+)
+
+#: How long an item or build may be unknown to the server before it counts as gone, in seconds.
+_GRACE = 15.0
+#: How long after its end a build may get its result, in seconds.
+_RESULT_GRACE = 3.0
+#: A look gets this many seconds at least, however little time is left.
+_SHORTEST_LOOK = 0.5
+_UNAVAILABLE = (502, 503, 504)
+_ITEM_TREE = "id,why,stuck,cancelled,executable[number]"
+_SEARCH_TREE = f"inQueue,queueItem[id,why],builds[number,queueId]{{0,{NEWEST}}}"
+
+
+def patience(pace: Pace) -> float:
+    """Most seconds for a look, its repetitions included: no more than there are left."""
+    return max(_SHORTEST_LOOK, pace.left)
+
+
+def is_passing(error: ToolchainError) -> bool:
+    """Whether the server cannot be reached for now, as in the middle of a restart."""
+    return error.kind in ("network", "timeout", "rate_limited") or error.status in _UNAVAILABLE
+
+
+class Voice:
+    """Lines for a waiting user: each change of state once, a running build once per interval."""
+
+    def __init__(self, say: Callable[[str], None], pace: Pace) -> None:
+        self._say, self._pace = say, pace
+        self._last, self._last_time = "", float("-inf")
+
+    def state(self, line: str) -> None:
+        """Say what is new; numbers that count down do not make a line new."""
+        if re.sub(r"[\d.]+", "", line) != re.sub(r"[\d.]+", "", self._last):
+            self._tell(line)
+
+    def due(self) -> bool:
+        """Whether it is time for another line about a running build."""
+        return self._pace.now() - self._last_time >= self._pace.interval
+
+    def running(self, line: str) -> None:
+        if line != self._last:
+            self._tell(line)
+
+    def _tell(self, line: str) -> None:
+        self._last, self._last_time = line, self._pace.now()
+        self._say(line)
+
+
+class Watch:
+    """One build that is waited for, and what is known of it so far.
+
+    :param keep: how many of the last lines of its log
+    """
+
+    def __init__(
+        self, server: Transport, job: Job, pace: Pace, say: Callable[[str], None], keep: int
+    ) -> None:
+        self._server, self.job, self._pace, self._say = server, job, pace, say
+        self._voice = Voice(say, pace)
+        self._keep = keep
+        self._missing_since: float | None = None
+        self._idle_since: float | None = None
+        self._what = f"waiting for a build of the job '{job.name}'"
+        self._job_url = f"{server.connection.url}/{job.path}/"
+        self._estimate: tuple[int, float] | None = None
+        #: Why it waits in the queue.
+        self.why = ""
+        #: Finds the number of the build on a server that names the queue item of no build.
+        self.find: Callable[[], int | None] = lambda: None
+        self.item: int | None = None
+        self.build: Mapping[str, Any] | None = None
+        self.console: Console | None = None
+
+    @property
+    def number(self) -> int | None:
+        return None if self.build is None else int(self.build["number"])
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended, with a result as a rule."""
+        if self._idle_since is not None and self._pace.now() - self._idle_since >= _RESULT_GRACE:
+            return True
+        return self.build is not None and is_over(self.build)
+
+    @property
+    def expected(self) -> float | None:
+        """In how many seconds it is expected to end."""
+        return None if self._estimate is None else self._estimate[1]
+
+    @property
+    def url(self) -> str:
+        """The address of the build, of its job as long as it has no number."""
+        return self._job_url if self.number is None else f"{self._job_url}{self.number}/"
+
+    def follow(self) -> None:
+        """Wait for the end of the build, and read its log."""
+        if self.number is None:
+            self._pause()
+        while True:
+            self.step()
+            if self.over:
+                break
+            self._pause()
+        self.finish()
+
+    def step(self) -> None:
+        """Look once: at the queue item, and at the build as soon as it has a number."""
+        if self.number is None and self.item is not None:
+            self._look_at_item(self.item)
+        if self.number is not None:
+            self._look_at_build(self.number)
+
+    def take_item(self, shown: Mapping[str, Any]) -> None:
+        """Take what the server shows of the queue item."""
+        self._missing_since = None
+        stuck = " (stuck)" if truth(shown.get("stuck")) else ""
+        self.why = str(shown.get("why") or "about to start")
+        self._voice.state(f"{self.job.name}: queued as item {self.item}{stuck}: {self.why}")
+
+    def take_build(self, shown: Mapping[str, Any], answer: Answer) -> None:
+        """Take what C(answer) of the server shows of the build."""
+        self._missing_since = None
+        self.build = typed(shown)
+        if not is_idle(self.build):
+            self._idle_since = None
+        elif self._idle_since is None:
+            self._idle_since = self._pace.now()
+        self._estimate = None if self.over else _estimate(answer, self.build)
+
+    def finish(self) -> None:
+        """Read what is left of the log of a build that has ended."""
+        console = self._log()
+        if console is not None:
+            console.read_to_end()
+
+    def running(self) -> str:
+        """What goes on, in words, for the messages of a task that stops waiting."""
+        if self.number is not None:
+            return f"{self._what}: build #{self.number} goes on ({self.url})"
+        if self.item is None:
+            return f"{self._what}: whether one was started is not known ({self.url})"
+        why = f" ({self.why})" if self.why else ""
+        return f"{self._what}: queue item {self.item} stays in the queue{why}"
+
+    def _pause(self) -> None:
+        self._pace.pause(self.running(), self.expected)
+
+    def _look_at_item(self, item: int) -> None:
+        """Find the number of an item's build; C(failed) where the item was cancelled."""
+        answer = self._look(f"queue/item/{item}/api/json", _ITEM_TREE)
+        if answer is not None and answer.status == 404:
+            self._search(item)
+        elif answer is not None:
+            shown = typed(object_of(answer))
+            if shown.get("cancelled"):
+                raise answer.error("failed", f"queue item {item} was cancelled before it was built")
+            number = number_of(part(shown.get("executable")).get("number"))
+            if number is None:
+                self.take_item(shown)
+            else:
+                self._begins(number)
+
+    def _look_at_build(self, number: int) -> None:
+        answer = self._look(f"{build_path(self.job, number)}/api/json", BUILD_FIELDS)
+        if answer is not None and answer.status == 404:
+            self._missing(f"build #{number} is not on the server any more")
+        elif answer is not None:
+            shown = {**object_of(answer), "number": number}
+            if not tells_end(shown):
+                listed = self._look(f"{self.job.path}/api/json", SUMMARIES)
+                if listed is None:
+                    return
+                shown = {**summary(listed, number), **shown}
+            self.take_build(shown, answer)
+            if not self.over and self._voice.due():
+                self._tell()
+
+    def _search(self, item: int) -> None:
+        """Look for an unknown item in the job itself and among its builds."""
+        answer = self._look(f"{self.job.path}/api/json", _SEARCH_TREE)
+        if answer is None or answer.status == 404:
+            return
+        shown = object_of(answer)
+        number = self._built(item, shown)
+        if number is not None:
+            self._begins(number)
+        elif truth(shown.get("inQueue")):
+            self.take_item(part(shown.get("queueItem")))
+        else:
+            self._missing(f"queue item {item} is gone without a build: it was probably cancelled")
+
+    def _built(self, item: int, shown: Mapping[str, Any]) -> int | None:
+        """The number of an item's build among those of a job; where they do not name their items,
+        that of the build which is ours.
+        """
+        listed = [typed(build) for build in objects(shown.get("builds"))]
+        for build in listed:
+            if build.get("queueId") == item:
+                return number_of(build.get("number"))
+        named = any(build.get("queueId") for build in listed)
+        return None if named or not listed else self.find()
+
+    def _begins(self, number: int) -> None:
+        """Say where the build is: after Ctrl-C nothing may be said any more."""
+        self._missing_since = None
+        self.build = {"number": number}
+        self._say(f"{self.job.name} #{number}: started ({self.url})")
+
+    def _missing(self, reason: str) -> None:
+        now = self._pace.now()
+        if self._missing_since is None:
+            self._missing_since = now
+        elif now - self._missing_since >= _GRACE:
+            raise ToolchainError("failed", f"{self._what}: {reason}", status=404, method="GET")
+
+    def _look(self, path: str, tree: str) -> Answer | None:
+        """Read, C(None) while the server cannot be reached."""
+        try:
+            return self._server.read(
+                self._what,
+                path,
+                query={"tree": tree},
+                expect=(200, 404),
+                patience=patience(self._pace),
+            )
+        except ToolchainError as error:
+            if not is_passing(error):
+                raise
+            self._voice.state(f"{self.job.name}: the server does not answer, still waiting")
+            return None
+
+    def _log(self) -> Console | None:
+        """The log of the build, C(None) where none of it is wanted."""
+        if self.console is None and self.number is not None and self._keep > 0:
+            path = build_path(self.job, self.number)
+            self.console = Console(self._server, path, self._keep)
+        return self.console
+
+    def _tell(self) -> None:
+        line = f"{self.job.name} #{self.number}: running{_progress(self._estimate)}"
+        console = self._log()
+        if console is not None:
+            console.read(patience(self._pace))
+            words = console.last_words()
+            line += f": {words}" if words else ""
+        self._voice.running(line)
+
+
+def _estimate(answer: Answer, build: Mapping[str, Any]) -> tuple[int, float] | None:
+    """Percent done and seconds left, by the server's estimate and clock; C(None) without one."""
+    estimated, started = build.get("estimatedDuration"), build.get("timestamp")
+    if not isinstance(estimated, int) or not isinstance(started, int) or estimated <= 0:
+        return None
+    elapsed = _server_time(answer) * 1000 - started
+    return max(0, min(99, round(elapsed * 100 / estimated))), (estimated - elapsed) / 1000
+
+
+def _progress(estimate: tuple[int, float] | None) -> str:
+    if estimate is None:
+        return ""
+    percent, left = estimate
+    time_left = f"about {left:.0f} s left" if left > 0 else "longer than estimated"
+    return f", {percent} %, {time_left}"
+
+
+def _server_time(answer: Answer) -> float:
+    """Seconds since the epoch by the server's clock (ours where it does not tell)."""
+    return time.time() if answer.date is None else answer.date.timestamp()

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The end of a build's console log, read piece by piece as it grows."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from ...core.errors import ToolchainError
+from ...core.http.transport import Transport
+from ...core.secret import hidden
+
+_BLOCK = 1 << 16
+#: Longest line that is kept, in bytes: a log without line breaks must not fill the memory.
+_LONGEST_LINE = 1 << 16
+
+
+class Console:
+    """The last C(keep) lines of the log of the build at C(path).
+
+    Server facts: C(progressiveText) names the next offset in C(X-Text-Size); offsets count bytes of
+    the raw log; an offset beyond the end starts again at 0.
+    """
+
+    def __init__(self, server: Transport, path: str, keep: int) -> None:
+        self._server, self._path = server, path
+        self._lines: deque[bytes] = deque(maxlen=keep)
+        self._keep, self._rest, self._offset = keep, b"", 0
+        self.trouble: ToolchainError | None = None
+
+    def read(self, patience: float | None = None) -> None:
+        """Take what was written since the last time; why it cannot be read stays in C(trouble).
+
+        :param patience: most seconds to wait for the server
+        """
+        query = {"start": self._offset}
+        try:
+            self._take_from("logText/progressiveText", query, patience)
+        except ToolchainError as error:
+            self.trouble = error
+        else:
+            self.trouble = None
+
+    def read_to_end(self) -> None:
+        """Take the rest of a finished build's log, as a whole where it cannot be had in pieces."""
+        self.read()
+        if self.trouble is not None and self.trouble.status is not None:
+            self._start_again()
+            try:
+                self._take_from("consoleText", {})
+            except ToolchainError as error:
+                self.trouble = error
+            else:
+                self.trouble = None
+
+    def lines(self) -> list[str]:
+        found = [*self._lines, self._rest] if self._rest else list(self._lines)
+        last = found[-self._keep :]
+        return [line.decode("utf-8", errors="replace").rstrip("\r") for line in last]
+
+    def last_words(self) -> str:
+        """The last line that says something but the result, C("") where there is none."""
+        lines = (line.strip() for line in reversed(self.lines()))
+        return next((line for line in lines if line and not line.startswith("Finished: ")), "")
+
+    def _take_from(self, name: str, query: dict[str, int], patience: float | None = None) -> None:
+        before = self._lines.copy(), self._rest
+        try:
+            self._stream(f"{self._path}/{name}", query, patience)
+        except ToolchainError:
+            self._lines, self._rest = before  # the offset has not moved: the part is read again
+            raise
+
+    def _stream(self, path: str, query: dict[str, int], patience: float | None) -> None:
+        what = "reading the console log"
+        with self._server.stream(what, path, query=query, patience=patience) as response:
+            size = response.headers.get("X-Text-Size", "")
+            following = int(size) if size.isdigit() else 0
+            if 0 < following == self._offset:
+                return  # nothing new, whatever comes with it
+            if self._offset == 0 or following < self._offset:
+                self._start_again()
+            for block in response.iter_content(_BLOCK):
+                self._take(block)
+            self._offset = following
+
+    def _start_again(self) -> None:
+        self._lines.clear()
+        self._rest, self._offset = b"", 0
+
+    def _take(self, block: bytes) -> None:
+        *whole, rest = (self._rest + block).split(b"\n")
+        self._lines.extend(whole)
+        if len(rest) > _LONGEST_LINE:  # masked first: of a secret on the cut, one half would stay
+            text = hidden.mask(rest.decode("utf-8", "surrogateescape"))
+            rest = text.encode("utf-8", "surrogateescape")[-_LONGEST_LINE:]
+        self._rest = rest

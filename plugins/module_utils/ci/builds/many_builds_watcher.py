@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Following many builds at once: one request for each job, however many of its builds are waited
+for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...core.concurrency import bounded
+from ...core.errors import ToolchainError
+from ...core.http.messages import Answer
+from ...core.http.transport import Transport
+from ...core.polling import Pace
+from ..client import object_of, part
+from ..job_address import Job
+from . import records
+from .build_watcher import Voice, Watch, is_passing, patience
+
+_WHAT = "waiting for builds"
+#: How many builds that others may have started meanwhile are read with ours.
+_OTHERS = 10
+_ITEM_FIELDS = "id,why,stuck"
+
+
+@dataclass
+class Follower:
+    """A build that is waited for with others; C(error) is what ended the waiting for it.
+
+    :param first: the lowest number that its build can have
+    """
+
+    watch: Watch
+    first: int
+    error: ToolchainError | None = None
+    told: bool = False
+
+    @property
+    def open(self) -> bool:
+        return self.error is None and not self.watch.over
+
+    def attempt(self, look: Callable[[], None]) -> None:
+        """Look; an error ends the waiting for this build alone."""
+        try:
+            look()
+        except ToolchainError as error:
+            self.error = error
+
+
+@dataclass
+class _Group:
+    """The builds of one job; C(newest) is the highest number that was seen."""
+
+    job: Job
+    followers: list[Follower] = field(default_factory=list)
+    newest: int = 0
+
+    @property
+    def open(self) -> list[Follower]:
+        return [follower for follower in self.followers if follower.open]
+
+    def tree(self) -> str:
+        """The newest builds, as many as there are from the first of ours on."""
+        lowest = min(follower.watch.number or follower.first for follower in self.open)
+        count = max(0, self.newest - lowest + 1) + len(self.open) + _OTHERS
+        name = "builds" if count <= records.NEWEST else "allBuilds"
+        return f"queueItem[{_ITEM_FIELDS}],{name}[{records.BUILD_FIELDS}]{{0,{count}}}"
+
+
+class Fleet:
+    """Builds of any number of jobs.
+
+    :param parallel: most requests at once
+    :param say: gets a line for each build that ends, and one on all of them once per interval
+    """
+
+    def __init__(
+        self,
+        server: Transport,
+        followers: Sequence[Follower],
+        pace: Pace,
+        say: Callable[[str], None],
+        parallel: int,
+    ) -> None:
+        self._server, self._pace, self._say, self._parallel = server, pace, say, parallel
+        self._voice = Voice(say, pace)
+        self._followers = list(followers)
+        groups: dict[str, _Group] = {}
+        for follower in followers:
+            job = follower.watch.job
+            groups.setdefault(job.path, _Group(job)).followers.append(follower)
+        self._groups = list(groups.values())
+
+    def follow(self) -> None:
+        """Wait until each has ended or failed; C(TimeUp) when time is up."""
+        while self._open:
+            self._pace.pause(f"{_WHAT}: {len(self._open)} go on", self._expected())
+            self._look()
+            self._tell()
+
+    @property
+    def _open(self) -> list[Follower]:
+        return [follower for follower in self._followers if follower.open]
+
+    def _look(self) -> None:
+        groups = [group for group in self._groups if group.open]
+        lost = [one for some in bounded(self._parallel, self._look_at, groups) for one in some]
+        if lost:
+            self._look_for(lost)
+
+    def _look_at(self, group: _Group) -> list[Follower]:
+        """Read a job; gives those that are neither among its builds nor named as waiting."""
+        read = self._read(group)
+        if read is None:
+            return []
+        answer, shown = read
+        listed = records.listed(shown)
+        group.newest = max([group.newest, *(build["number"] for build in listed)])
+        whole = [build for build in listed if "result" in build]
+        numbers = {build["number"]: build for build in whole}
+        items = {build.get("queueId"): build for build in whole}
+        waiting = part(shown.get("queueItem"))
+        lost = []
+        for follower in group.open:
+            watch = follower.watch
+            build = items.get(watch.item) if watch.number is None else numbers.get(watch.number)
+            if build is not None:
+                watch.take_build(build, answer)
+            elif watch.number is None and records.number_of(waiting.get("id")) == watch.item:
+                watch.take_item(waiting)
+            else:
+                lost.append(follower)
+        return lost
+
+    def _read(self, group: _Group) -> tuple[Answer, Mapping[str, Any]] | None:
+        """The answer for a job, and what it shows; C(None) while the server cannot be reached."""
+        try:
+            answer = self._server.read(
+                f"{_WHAT} of the job '{group.job.name}'",
+                f"{group.job.path}/api/json",
+                query={"tree": group.tree()},
+                expect=(200, 404),
+                patience=patience(self._pace),
+            )
+            return answer, object_of(answer) if answer.status == 200 else {}
+        except ToolchainError as error:
+            if is_passing(error):
+                self._voice.state("the server does not answer, still waiting")
+            else:
+                for follower in group.open:
+                    follower.error = error
+            return None
+
+    def _look_for(self, lost: Sequence[Follower]) -> None:
+        """A job names one of its items alone: the others are in the queue, or looked for singly."""
+        unnamed = [follower for follower in lost if follower.watch.number is None]
+        queue = self._queue() if unnamed else {}
+        single = []
+        for follower in lost:
+            item = None if follower.watch.number else queue.get(follower.watch.item)
+            if item is None:
+                single.append(follower)
+            else:
+                follower.watch.take_item(item)
+        for _done in bounded(self._parallel, lambda one: one.attempt(one.watch.step), single):
+            pass
+
+    def _queue(self) -> Mapping[int | None, Mapping[str, Any]]:
+        try:
+            items = records.queue(self._server, _WHAT, _ITEM_FIELDS, patience(self._pace))
+        except ToolchainError:
+            return {}
+        return {item.get("id"): item for item in items or []}
+
+    def _expected(self) -> float | None:
+        """Seconds until the first end that is expected."""
+        known = [one.watch.expected or 0.0 for one in self._open]
+        return min((seconds for seconds in known if seconds > 0), default=None)
+
+    def _tell(self) -> None:
+        every = len(self._followers)
+        done = sum(follower.told for follower in self._followers)
+        for follower in self._followers:
+            if not follower.open and not follower.told:
+                follower.told, done = True, done + 1
+                self._say(f"{_end_of(follower)} ({done} of {every} done)")
+        if self._open and self._voice.due():
+            self._voice.running(f"{done} of {every} builds done{self._rest()}")
+
+    def _rest(self) -> str:
+        """What those do that have not ended."""
+        running = [one.watch for one in self._open if one.watch.number is not None]
+        queued = [one.watch for one in self._open if one.watch.number is None]
+        left = max((watch.expected or 0.0 for watch in running), default=0.0)
+        line = f", {len(running)} running"
+        line += f" (about {left:.0f} s left)" if left > 0 else ""
+        if queued:
+            why = next((watch.why for watch in queued if watch.why), "")
+            line += f", {len(queued)} in the queue{f' ({why})' if why else ''}"
+        return line
+
+
+def _end_of(follower: Follower) -> str:
+    watch = follower.watch
+    name = watch.job.name if watch.number is None else f"{watch.job.name} #{watch.number}"
+    if follower.error is not None:
+        return f"{name}: {follower.error.message}"
+    return f"{name}: {(watch.build or {}).get('result')}"

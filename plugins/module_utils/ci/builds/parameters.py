@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Build parameters: what the job defines, what is sent, and what builds are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...core.errors import ToolchainError, invalid
+from ...core.secret import MASK
+from ..client import objects, part
+
+#: What C(tree) asks of a job's definitions.
+DEFINITION_FIELDS = "property[parameterDefinitions[name,type,choices,defaultParameterValue[value]]]"
+# Server fact: these take one value; a repeated form field is a 500.
+_SINGLE = ("String", "Text", "Choice", "Boolean", "Password")
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A parameter of a job; C(default) is C(None) where the server does not show one."""
+
+    name: str
+    kind: str
+    default: str | None
+    choices: tuple[str, ...] | None
+
+    def is_a(self, *kinds: str) -> bool:
+        return self.kind in {f"{kind}ParameterDefinition" for kind in kinds}
+
+
+@dataclass
+class Wanted:
+    """The parameters of the build that is wanted.
+
+    :param form: fields to send, in the order of the task
+    :param expected: value of each parameter as a build would show it, defaults filled in
+    :param incomparable: names whose values the server does not show
+    :param shown: values for people: C(expected) with secrets masked
+    :param secrets: values that must not be shown
+    :param repeated: names that are sent more than once, but for those of types that take it
+    :param whole: C(expected) is all that is known of the job's parameters: a build that has others
+        is another one
+    """
+
+    form: list[tuple[str, str]] = field(default_factory=list)
+    expected: dict[str, str] = field(default_factory=dict)
+    incomparable: list[str] = field(default_factory=list)
+    shown: dict[str, str] = field(default_factory=dict)
+    secrets: list[str] = field(default_factory=list)
+    repeated: list[str] = field(default_factory=list)
+    whole: bool = False
+
+
+def text(value: object) -> str:
+    """A value as a build shows it, as text: booleans in lower case, lists joined by commas."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return ",".join(text(one) for one in value)
+    return str(value)
+
+
+def definitions_of(job: Mapping[str, Any]) -> tuple[Definition, ...] | None:
+    """The parameters of a job, C(None) where the server does not tell whether it has any."""
+    properties = job.get("property")
+    if not isinstance(properties, list):
+        return None
+    found: list[Definition] = []
+    for holder in objects(properties):
+        for entry in objects(holder.get("parameterDefinitions")):
+            default = part(entry.get("defaultParameterValue"))
+            choices = entry.get("choices")
+            found.append(
+                Definition(
+                    str(entry.get("name")),
+                    str(entry.get("type") or entry.get("_class") or "").rpartition(".")[2],
+                    text(default["value"]) if "value" in default else None,
+                    tuple(map(str, choices)) if isinstance(choices, list) else None,
+                )
+            )
+    return tuple(found)
+
+
+def wanted(
+    given: Mapping[str, Any],
+    definitions: Sequence[Definition] | None,
+    list_style: str,
+    job_name: str,
+) -> Wanted:
+    """What is sent and expected for the parameters that a task gives.
+
+    Raises C(rejected) for what the server would drop without a word (a parameter that the job does
+    not have) or answer with an exception (a choice that is none), before anything is sent.
+    """
+    values = {name: value for name, value in given.items() if value is not None}
+    _refuse_nested(values)
+    if definitions is None:
+        return _undefined(values, list_style)
+    _refuse_unknown(values, definitions, job_name)
+    result = Wanted()
+    for definition in definitions:
+        name = definition.name
+        if name in values:
+            value = _accepted(definition, values[name], list_style, job_name)
+            fields = _fields(name, value, list_style)
+            result.form += fields
+            result.repeated += [name] if len(fields) > 1 and definition.is_a(*_SINGLE) else []
+        _expect(result, definition, text(value) if name in values else definition.default)
+    return result
+
+
+def _expect(result: Wanted, definition: Definition, value: str | None) -> None:
+    if definition.is_a("Password"):
+        result.secrets += [given for name, given in result.form if name == definition.name]
+        result.shown[definition.name] = MASK
+        result.incomparable.append(definition.name)
+    elif value is None:
+        result.incomparable.append(definition.name)
+    else:
+        result.expected[definition.name] = result.shown[definition.name] = value
+
+
+def _undefined(values: Mapping[str, Any], list_style: str) -> Wanted:
+    fields = {name: _fields(name, value, list_style) for name, value in values.items()}
+    form = [pair for pairs in fields.values() for pair in pairs]
+    expected = {name: text(value) for name, value in values.items()}
+    repeated = [name for name, pairs in fields.items() if len(pairs) > 1]
+    return Wanted(form, expected, shown=dict(expected), repeated=repeated, whole=True)
+
+
+def _fields(name: str, value: object, list_style: str) -> list[tuple[str, str]]:
+    """Form fields of one parameter; an empty list empties it."""
+    if isinstance(value, (list, tuple)) and list_style == "repeat" and value:
+        return [(name, text(one)) for one in value]
+    return [(name, text(value))]
+
+
+def _refuse_nested(values: Mapping[str, Any]) -> None:
+    for name, value in values.items():
+        nested = value if isinstance(value, list) else [value]
+        if any(isinstance(one, (dict, list)) for one in nested):
+            raise invalid(
+                f"the parameter '{name}' is neither a text, number or boolean nor a list of them"
+            )
+
+
+def _refuse_unknown(
+    values: Mapping[str, Any], definitions: Sequence[Definition], job_name: str
+) -> None:
+    known = [definition.name for definition in definitions]
+    unknown = sorted(set(values) - set(known))
+    if not unknown:
+        return
+    has = f"it has {', '.join(known)}" if known else "it has none"
+    raise _rejected(job_name, f"the job has no parameter {', '.join(unknown)}: {has}")
+
+
+def _accepted(definition: Definition, value: object, list_style: str, job_name: str) -> object:
+    """The value as the server takes it; C(rejected) where it takes it for something else."""
+    name = definition.name
+    if definition.is_a("File"):
+        # server fact: it is taken from an upload alone, and a text in its place is dropped
+        raise _rejected(
+            job_name, f"the parameter '{name}' is a file, which is not sent from here: leave it out"
+        )
+    if isinstance(value, list):
+        if list_style == "repeat" and len(value) > 1:
+            return value
+        value = text(value)
+    if definition.is_a("Boolean"):
+        value = text(value).lower()
+        if value not in ("true", "false"):
+            raise _rejected(job_name, f"the parameter '{name}' is a boolean: give true or false")
+    if definition.is_a("Choice") and definition.choices and text(value) not in definition.choices:
+        allowed = ", ".join(definition.choices)
+        raise _rejected(job_name, f"the parameter '{name}' is one of {allowed}")
+    return value
+
+
+def _rejected(job_name: str, reason: str) -> ToolchainError:
+    return ToolchainError("rejected", f"building the job '{job_name}': {reason}")
+
+
+def values_of(shown: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of a build or queue item; the value is C(None) where the server does not show it,
+    and a list where one action has the parameter more than once.
+
+    Server facts: C(actions) holds empty objects and may hold parameters more than once; values of
+    passwords and files are absent.
+    """
+    found: dict[str, Any] = {}
+    for action in objects(shown.get("actions")):
+        values: dict[str, list[Any]] = {}
+        for entry in objects(action.get("parameters")):
+            values.setdefault(str(entry.get("name")), []).append(entry.get("value"))
+        found |= {name: each if len(each) > 1 else each[0] for name, each in values.items()}
+    return found
+
+
+def masked(shown: Any) -> Any:
+    """What a server shows, password parameters masked wherever they are in it: real servers leave
+    their values out.
+    """
+    if isinstance(shown, list):
+        return [masked(each) for each in shown]
+    if not isinstance(shown, Mapping):
+        return shown
+    found = {name: masked(value) for name, value in shown.items()}
+    if "PasswordParameter" in f"{shown.get('_class')} {shown.get('type')}":
+        default = found.get("defaultParameterValue")
+        if isinstance(default, Mapping) and "value" in default:
+            found["defaultParameterValue"] = {**default, "value": MASK}
+        found.update({name: MASK for name in ("value", "defaultValue") if name in found})
+    return found
+
+
+def displayed(shown: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of a build for people: a password is masked."""
+    passwords = {
+        str(entry.get("name"))
+        for action in objects(shown.get("actions"))
+        for entry in objects(action.get("parameters"))
+        if "Password" in str(entry.get("_class"))
+    }
+    return {name: MASK if name in passwords else value for name, value in values_of(shown).items()}
+
+
+def equal(sought: Wanted, shown: Mapping[str, Any]) -> bool:
+    """Whether a build or queue item has the wanted parameters.
+
+    A build that lacks one altogether ran without it and is another build; one whose value the
+    server does not show cannot be compared and counts as equal.
+    """
+    values = values_of(shown)
+    if sought.whole and set(values) != set(sought.expected):
+        return False
+    return all(
+        name in values and (values[name] is None or text(values[name]) == value)
+        for name, value in sought.expected.items()
+    )

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reading a job with its builds and its queue (written interface, 2.4 and 4.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from ...core.errors import ToolchainError
+from ...core.http.messages import Answer
+from ...core.http.transport import Transport
+from ..client import object_of, objects, part
+from ..job_address import Job, build_path, same_job
+from . import parameters
+
+#: The server lists this many newest builds as C(builds); more only as C(allBuilds).
+NEWEST = 100
+_ACTIONS = "actions[parameters[name,value],causes[userId]]"
+BUILD_FIELDS = (
+    "number,queueId,building,inProgress,result,duration,estimatedDuration,timestamp," + _ACTIONS
+)
+#: What the newest builds of a job are read with in place of one of them.
+SUMMARIES = f"allBuilds[{BUILD_FIELDS}]{{0,{NEWEST}}}"
+#: No number of the server is higher: it counts in 64 bits.
+_HIGHEST = 1 << 63
+_NUMBERS = ("number", "queueId", "duration", "estimatedDuration", "timestamp", "id")
+_SWITCHES = ("building", "inProgress", "cancelled", "stuck")
+_ITEM_FIELDS = f"id,why,task[url],{_ACTIONS}"
+#: Answers of a server that has no queue to show, or does not show it.
+_NO_QUEUE = (400, 403, 404, 405, 501)
+_JOB_FIELDS = (
+    f"buildable,nextBuildNumber,inQueue,queueItem[{_ITEM_FIELDS}],jobs[name]{{0,1}},"
+    + parameters.DEFINITION_FIELDS
+)
+
+
+@dataclass(frozen=True)
+class State:
+    """A job as one read shows it.
+
+    :param builds: newest first
+    :param item: the queue item that the job names
+    :param in_queue: whether it may have items in the queue; C(queue_told): whether the server tells
+    :param next_number: the lowest number that a build which is started now can have
+    """
+
+    definitions: tuple[parameters.Definition, ...] | None
+    builds: list[dict[str, Any]]
+    item: Mapping[str, Any] | None
+    in_queue: bool
+    queue_told: bool
+    next_number: int
+    buildable: bool
+
+    @property
+    def newest_queue_id(self) -> int:
+        """The highest queue id that is known; later items have higher ones."""
+        known = [build.get("queueId") for build in self.builds]
+        known.append(None if self.item is None else self.item.get("id"))
+        return max((number for number in known if isinstance(number, int)), default=0)
+
+
+def read_job(
+    server: Transport, what: str, job: Job, lookback: int, patience: float | None = None
+) -> State:
+    """Read a job, its definition of parameters and its newest builds in one request.
+
+    :param patience: most seconds that it may take
+
+    Raises C(not_found), and C(rejected) for a folder, which cannot be built.
+    """
+    tree = "builds" if lookback <= NEWEST else "allBuilds"
+    query = {"tree": f"{_JOB_FIELDS},{tree}[{BUILD_FIELDS}]{{0,{lookback}}}"}
+    path = f"{job.path}/api/json"
+    answer = server.read(what, path, query=query, expect=(200, 404), patience=patience)
+    if answer.status == 404:
+        raise answer.error(
+            "not_found",
+            "the server answered 404: there is no such job, or the account may not see it",
+        )
+    shown = object_of(answer)
+    if "jobs" in shown:
+        raise ToolchainError("rejected", f"{what}: '{job.name}' is a folder, not a job")
+    named = part(shown.get("queueItem"))
+    item = typed(named) if number_of(named.get("id")) is not None else None
+    known = listed(shown, tree)
+    return State(
+        parameters.definitions_of(shown),
+        known[:lookback],
+        item,
+        item is not None or truth(shown.get("inQueue", True)),
+        "inQueue" in shown,
+        max([number_of(shown.get("nextBuildNumber")) or 1, *(b["number"] + 1 for b in known)]),
+        shown.get("buildable") is not False,
+    )
+
+
+def listed(shown: Mapping[str, Any], wanted: str = "builds") -> list[dict[str, Any]]:
+    """The builds of a job, newest first; a server that does not follow C(tree) may show all."""
+    found = shown.get(wanted) or shown.get("builds") or shown.get("allBuilds") or []
+    known = [typed(build) for build in objects(found)]
+    known = [build for build in known if build.get("number") is not None]
+    return sorted(known, key=lambda build: int(build["number"]), reverse=True)
+
+
+def whole_builds(
+    server: Transport, what: str, job: Job, state: State, since: int = 0
+) -> Iterator[Mapping[str, Any]]:
+    """The builds of a job with results and parameters, newest first, down to the number C(since).
+
+    A server that does not follow C(tree) lists them without: those are read one by one, when they
+    are asked for. One that knows the written interface alone shows results in C(allBuilds) only.
+    """
+    whole: dict[int, dict[str, Any]] | None = None
+    for place, build in enumerate(state.builds):
+        if build["number"] < since:
+            return
+        if "result" not in build or "actions" not in build:
+            path, query = f"{build_path(job, build['number'])}/api/json", {"tree": BUILD_FIELDS}
+            answer = server.read(what, path, query=query, expect=(200, 404))
+            if answer.status == 404:
+                continue
+            found = typed({**build, **object_of(answer), "number": build["number"]})
+            if not tells_end(found):
+                whole = _summaries(server, what, job) if whole is None else whole
+                found = {**whole.get(build["number"], {}), **found}
+            state.builds[place] = found
+        yield state.builds[place]
+
+
+def _summaries(server: Transport, what: str, job: Job) -> dict[int, dict[str, Any]]:
+    answer = server.read(what, f"{job.path}/api/json", query={"tree": SUMMARIES})
+    return {build["number"]: build for build in listed(object_of(answer), "allBuilds")}
+
+
+def queued_items(server: Transport, what: str, job: Job, state: State) -> list[Mapping[str, Any]]:
+    """The items of a job in the queue. A job names one; the others are in the server's queue, if it
+    shows that.
+    """
+    if not state.in_queue:
+        return []
+    items = queue(server, what, _ITEM_FIELDS)
+    if items is None:
+        return [] if state.item is None else [state.item]
+    return [item for item in items if same_job(part(item.get("task")).get("url"), job)]
+
+
+def queue(
+    server: Transport, what: str, fields: str, patience: float | None = None
+) -> list[dict[str, Any]] | None:
+    """All items in the queue of the server; C(None) where it does not show it.
+
+    :param patience: most seconds that it may take
+    """
+    answer = server.read(
+        what,
+        "queue/api/json",
+        query={"tree": f"items[{fields}]"},
+        expect=(200, *_NO_QUEUE),
+        patience=patience,
+    )
+    if answer.status != 200:
+        return None
+    items = [typed(item) for item in objects(object_of(answer).get("items"))]
+    return [item for item in items if item.get("id") is not None]
+
+
+def number_of(value: object) -> int | None:
+    """A number, whether it is written as one or as text; C(None) for everything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        number = int(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if abs(number) <= _HIGHEST else None
+
+
+def truth(value: object) -> bool:
+    """A boolean, whether it is written as one or as text."""
+    return str(value).lower() == "true"
+
+
+def typed(shown: Mapping[str, Any]) -> dict[str, Any]:
+    """A build or queue item with its numbers and booleans as such, however they are written."""
+    found = dict(shown)
+    found.update({name: number_of(found[name]) for name in _NUMBERS if name in found})
+    found.update({name: truth(found[name]) for name in _SWITCHES if name in found})
+    return found
+
+
+def tells_end(build: Mapping[str, Any]) -> bool:
+    """Whether it can be seen from a build that it has ended."""
+    return "building" in build or "result" in build
+
+
+def summary(answer: Answer, number: int) -> dict[str, Any]:
+    """A build in an answer to C(SUMMARIES), for a server whose builds do not tell themselves
+    whether they have ended (written interface, 2.4); C(protocol) where that does not tell either.
+    """
+    for build in listed(object_of(answer), "allBuilds"):
+        if build["number"] == number and tells_end(build):
+            return build
+    raise answer.error(
+        "protocol",
+        f"the server tells neither whether build #{number} runs nor its result, so that it cannot"
+        " be followed",
+    )
+
+
+def is_over(build: Mapping[str, Any]) -> bool:
+    """Server fact: between C(building) and C(inProgress) the result is set, but the build is still
+    at work; older servers do not have C(inProgress).
+    """
+    return not _at_work(build) and build.get("result") is not None
+
+
+def is_running(build: Mapping[str, Any]) -> bool:
+    return _at_work(build) or ("result" in build and build["result"] is None)
+
+
+def is_idle(build: Mapping[str, Any]) -> bool:
+    """Whether the server tells that nothing works at a build, with or without a result."""
+    return "building" in build and not _at_work(build)
+
+
+def _at_work(build: Mapping[str, Any]) -> bool:
+    return bool(build.get("building")) or bool(build.get("inProgress"))
+
+
+def shown(build: Mapping[str, Any], job: Job, base_url: str) -> dict[str, Any]:
+    """The C(build) return value: duration in seconds, timestamp in ISO-8601 UTC."""
+    number, duration = build.get("number"), build.get("duration")
+    over = build.get("result") is not None
+    return {
+        "number": number,
+        "url": None if number is None else f"{base_url}/{build_path(job, int(number))}/",
+        "result": build.get("result"),
+        "duration": duration / 1000 if over and isinstance(duration, (int, float)) else None,
+        "timestamp": _iso(build.get("timestamp")),
+        "parameters": parameters.displayed(build),
+        "queue_id": build.get("queueId"),
+    }
+
+
+def not_begun(item: int | None, values: Mapping[str, str]) -> dict[str, Any]:
+    """The C(build) return value of a build that has no number yet."""
+    return {
+        "number": None,
+        "url": None,
+        "result": None,
+        "duration": None,
+        "timestamp": None,
+        "parameters": dict(values),
+        "queue_id": item,
+    }
+
+
+def _iso(milliseconds: object) -> str | None:
+    if not isinstance(milliseconds, (int, float)):
+        return None
+    try:
+        at = datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+    except (OverflowError, OSError, ValueError):
+        return None
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Starting a build, once: what the server answers, and what is done when its answer is lost.
+
+Server facts: 201 with the address of a queue item; 303 when the build was folded into an item that
+waits with the same parameters; 302 to the job when nothing was queued; the address is made from
+what the server takes for its own, so that only the number in it counts.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import Any
+
+from ...core.address import is_login_page, path_of, target
+from ...core.errors import ToolchainError
+from ...core.http.messages import Answer
+from ...core.http.transport import Transport
+from ...core.polling import Pace, TimeUp
+from ...core.secret import clean_url
+from ..client import describe, objects, refuse_page
+from ..job_address import Job
+from . import parameters
+from .build_watcher import patience
+from .records import State, queued_items, read_job, whole_builds
+
+_ITEM = re.compile(r"(?:^|/)queue/item/(\d+)/?$")
+#: How many builds are looked at for our own.
+_LOOKBACK = 50
+#: How often, and how long at most (seconds), a build is looked for whose answer was lost: longer
+#: than a quiet period where the server does not tell what is in the queue. How often where the
+#: answer says that there is none.
+_LOOKS = 5
+_LOOKS_WITHOUT_QUEUE = 8
+_LOOKS_IF_REFUSED = 2
+_LOOKING = 30.0
+#: Kinds of answers after which a server is not at it any more: one look is enough.
+_ANSWERED = frozenset({"rate_limited", "protocol", "auth", "rejected"})
+_WRONG_PARAMETERS = re.compile(
+    r"not parameteri[sz]ed|no such parameter|illegal (choice|number of parameter values)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Triggered:
+    """Where the build is: a queue item, or a number when it was found among the builds; neither
+    where a server that took the request does not tell.
+
+    :param folded: the item was there already, with equal parameters
+    :param build: what is known of a build that was there already
+    """
+
+    item: int | None
+    number: int | None = None
+    folded: bool = False
+    build: Mapping[str, Any] | None = None
+
+
+class Claims:
+    """Which builds are whose: a task may start builds that nothing but their number tells apart."""
+
+    def __init__(self) -> None:
+        self._owners: dict[tuple[str, int], object] = {}
+        self._announced: list[tuple[Any, ...]] = []
+        self._lock = threading.Lock()
+
+    def announce(self, job: Job, wanted: parameters.Wanted) -> None:
+        """Note that a trigger follows, before any of the task is sent."""
+        self._announced.append((job.path, wanted.form))
+
+    def is_alone(self, job: Job, wanted: parameters.Wanted) -> bool:
+        """Whether such a build can be that of one trigger of the task only."""
+        return self._announced.count((job.path, wanted.form)) <= 1
+
+    def take(self, job: Job, found: Triggered, owner: object) -> bool:
+        """Take a build; false where it is another one's already."""
+        places = (("", found.item), (job.path, found.number))
+        known = [(place, number) for place, number in places if number is not None]
+        with self._lock:
+            if any(self._owners.get(key, owner) is not owner for key in known):
+                return False
+            self._owners.update(dict.fromkeys(known, owner))
+            return True
+
+
+class Trigger:
+    """One build of C(job) with the wanted parameters.
+
+    :param state: the job as it was read before
+    :param user: who logs in: a build that names another user as its cause is not ours
+    :param claims: the builds that are known to be those of other triggers of the task
+    """
+
+    def __init__(
+        self,
+        server: Transport,
+        job: Job,
+        state: State,
+        wanted: parameters.Wanted,
+        *,
+        user: str | None,
+        claims: Claims,
+    ) -> None:
+        self._server, self._job, self._state = server, job, state
+        self._wanted, self._user, self._claims = wanted, user, claims
+        self._what = f"building the job '{job.name}'"
+        self._seen: Triggered | None = None
+
+    def send(
+        self, delay: int | None, pace: Callable[[float], Pace], *, wait: float | None
+    ) -> Triggered | Callable[[], Triggered]:
+        """Start the build; gives it where the answer names it, else what looks for it: to be called
+        when no other trigger of the task is on its way.
+
+        :param delay: quiet period in seconds, C(None) for the job's own
+        :param pace: makes the pauses of a search for a lost answer, given its longest duration
+        :param wait: most seconds until the build is known, which a server need not name; C(None):
+            it need not be known
+        """
+        try:
+            answer = self._post(delay)
+        except ToolchainError as error:
+            refused = self._refusal(error)
+            if error.unanswered and not (error.undone and error.kind in _ANSWERED):
+                looks = _LOOKS if self._state.queue_told else _LOOKS_WITHOUT_QUEUE
+                return partial(self._found_or, refused, lambda: pace(_LOOKING), looks)
+            raise refused from None
+        if self._seen is not None:
+            return self._seen
+        location = answer.headers.get("Location", "")
+        item = _ITEM.search(path_of(location))
+        if item is not None:
+            found = Triggered(int(item[1]), folded=answer.status in (302, 303))
+            if not found.folded:
+                self._claims.take(self._job, found, self)
+            return found
+        if answer.status == 302:
+            refused = self._refused(answer, location)
+            self._claims = Claims()  # what it was folded into may be another trigger's
+            return partial(self._found_or, refused, lambda: pace(_LOOKING), _LOOKS_IF_REFUSED)
+        if wait is None:
+            return lambda: self._look()[0] or Triggered(None)
+        unnamed = answer.error("protocol", "the server did not name the queue item of the build")
+        longest = min(wait, _LOOKING + (delay or 0))
+        return partial(self._found_or, unnamed, lambda: pace(longest))
+
+    def number(self) -> int | None:
+        """The number of our build as far as the job shows it now, whatever its queue item is."""
+        found = self._look()[0]
+        return None if found is None else found.number
+
+    def _post(self, delay: int | None) -> Answer:
+        """Server fact: C(build) refuses a job with parameters, C(buildWithParameters) one without;
+        the latter fills in defaults.
+        """
+        definitions = self._state.definitions
+        plain = not definitions and not self._wanted.form
+        return self._server.write(
+            self._what,
+            "POST",
+            f"{self._job.path}/{'build' if plain else 'buildWithParameters'}",
+            query={} if delay is None else {"delay": f"{delay}sec"},
+            form=self._wanted.form,
+            expect=(200, 201, 202, 204, 302, 303),
+            judge=self._judge,
+            look=self._is_there,
+        )
+
+    def _judge(self, answer: Answer) -> None:
+        """Server fact: a parameter value that is not allowed is a 500: nothing was started."""
+        if "Location" not in answer.headers:
+            refuse_page(answer)
+        if answer.status == 500 and _WRONG_PARAMETERS.search(describe(answer)):
+            error = self._server.failure(answer)
+            error.unanswered = False
+            raise error
+
+    def _is_there(self) -> bool | None:
+        """Whether our own build is there; C(None): cannot tell, as where another trigger of the
+        task starts one that is alike, or the server does not show its queue.
+        """
+        if not self._claims.is_alone(self._job, self._wanted):
+            return None
+        self._seen, answered = self._look()
+        if self._seen is not None:
+            return True
+        return False if answered and self._state.queue_told else None
+
+    def _refused(self, answer: Answer, location: str) -> ToolchainError:
+        if is_login_page(target(answer.url, location)):
+            raise self._refusal(self._server.failure(answer))
+        return self._refusal(
+            answer.error(
+                "rejected",
+                f"the server queued nothing (it answered 302 to {clean_url(location)}):"
+                " an extension of the server refuses builds of this job, or the same build waits"
+                " already",
+            )
+        )
+
+    def _found_or(
+        self, error: ToolchainError, begun: Callable[[], Pace], looks: float = float("inf")
+    ) -> Triggered:
+        """Look for our own build in the queue and among the new builds; never send again.
+
+        :param begun: begins to count the time
+        :param looks: after how many answers of the server it is given up, at the latest with the
+            end of the time
+        """
+        pace = begun()
+        while True:
+            found, answered = self._look(patience(pace))
+            if found is not None:
+                return found
+            looks -= int(answered)
+            try:
+                if looks <= 0:
+                    break
+                pace.pause(self._what)
+            except TimeUp:
+                break
+        raise error.with_words("no build of it was found, and it is not sent again")
+
+    def _look(self, seconds: float | None = None) -> tuple[Triggered | None, bool]:
+        """Our own build as the server shows it now, and whether it answered in so many seconds."""
+        try:
+            state = read_job(self._server, self._what, self._job, _LOOKBACK, seconds)
+            return self._own(state), True
+        except ToolchainError:
+            return None, False
+
+    def _own(self, state: State) -> Triggered | None:
+        """The first that is ours and no other trigger's."""
+        candidates = chain(self._new_builds(state), self._new_items(state))
+        take = self._claims.take
+        return next((found for found in candidates if take(self._job, found, self)), None)
+
+    def _new_builds(self, state: State) -> Iterator[Triggered]:
+        """The builds, oldest first, that are new since the job was read before."""
+        before = self._state.newest_queue_id
+        new = whole_builds(self._server, self._what, self._job, state, self._state.next_number)
+        for build in reversed(list(new)):
+            queue_id = build.get("queueId")
+            if (queue_id is None or queue_id > before) and self._is_ours(build):
+                yield Triggered(queue_id, int(build["number"]))
+
+    def _new_items(self, state: State) -> Iterator[Triggered]:
+        for item in queued_items(self._server, self._what, self._job, state):
+            later = (item.get("id") or 0) > self._state.newest_queue_id
+            if later and self._is_ours(item):
+                yield Triggered(int(item["id"]))
+
+    def _is_ours(self, shown: Mapping[str, Any]) -> bool:
+        users = {
+            str(cause["userId"]).casefold()
+            for action in objects(shown.get("actions"))
+            for cause in objects(action.get("causes"))
+            if cause.get("userId")
+        }
+        mine = self._user is None or not users or self._user.casefold() in users
+        return mine and parameters.equal(self._wanted, shown)
+
+    def _refusal(self, error: ToolchainError) -> ToolchainError:
+        """The error of a trigger that surely started nothing.
+
+        Server fact: a parameter value that is not allowed is a 500, on newer servers without words.
+        """
+        error.result["changed"] = False
+        if _WRONG_PARAMETERS.search(error.detail or ""):
+            error.kind = "rejected"
+        elif error.status != 500 or error.method != "POST":
+            return error
+        repeated = ", ".join(self._wanted.repeated)
+        if repeated:
+            return error.with_words(f"{repeated} may take one value only: set list_style to comma")
+        return error.with_words(
+            "it does so over values that a parameter does not take, among others"
+        )

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where a job is: C(folder/job), a list of names or a URL becomes a path below the base address."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import quote, unquote
+
+from ..core import address
+from ..core.address import NOWHERE, origin, path_of, require_address
+from ..core.errors import invalid
+from ..core.secret import misplaced_user_info
+
+# Server fact: a branch is stored as a job under a name in which these characters are encoded once;
+# the address encodes that name again, so that feature/x is feature%252Fx there. A percent sign that
+# begins such an encoding shows that the name is a stored one already.
+_ENCODED_IN_NAMES = re.compile(r"[/?#\[\]\\]|%(?!23|25|2F|3F|5B|5C|5D)")
+
+
+@dataclass(frozen=True)
+class Job:
+    """C(path) is encoded and relative to the base address; C(name) is for people."""
+
+    path: str
+    name: str
+
+
+def job_of(given: object, base_url: str) -> Job:
+    """The job that the option C(job) names; C(invalid) where it names none.
+
+    :param given: C(folder/job), a list of names (one for each level) or an address on the server
+    :param base_url: base address of the server, without a trailing slash
+    """
+    names = list(given) if isinstance(given, (list, tuple)) else [given]
+    if any(isinstance(name, (bool, bytes)) or not isinstance(name, (str, int)) for name in names):
+        raise invalid("job is a text or a list of texts: give folder/job, a list of names or a URL")
+    if isinstance(given, (list, tuple)):
+        return _of_names([str(name) for name in given])
+    text = str(given).strip()
+    start, end = misplaced_user_info(text)
+    if end > start or "://" in text:
+        return _of_url(text, base_url)
+    return _of_names(text.strip("/").split("/"))
+
+
+def build_path(job: Job, number: int) -> str:
+    return f"{job.path}/{number}"
+
+
+def _of_names(names: list[str]) -> Job:
+    if not names or any(name.strip() == "" for name in names):
+        raise invalid("job names no job: give folder/job, a list of names or the job's URL")
+    stored = [_ENCODED_IN_NAMES.sub(lambda found: quote(found[0], safe=""), name) for name in names]
+    path = "/".join(f"job/{address.path(name)}" for name in stored)
+    return Job(path, "/".join(names))
+
+
+def _of_url(url: str, base_url: str) -> Job:
+    """The job at an address of the server; views are left out, encoded parts stay as they are."""
+    if origin(url) == NOWHERE:
+        require_address(url, "in job")
+    if not _on_server(url, base_url):
+        raise invalid(f"the URL in job is not on the CI server at {base_url}")
+    rest = path_of(url)[len(path_of(base_url)) :]
+    parts = [part for part in rest.split("/") if part]
+    segments: list[str] = []
+    while parts:
+        kind, name, *parts = [*parts, ""] if len(parts) == 1 else parts
+        if kind not in ("job", "view") or unquote(name) in ("", ".", ".."):
+            raise invalid("the URL in job is not that of a job (…/job/folder/job/name/)")
+        if kind == "job":
+            segments.append(quote(name, safe="%"))
+    if not segments:
+        raise invalid("the URL in job names no job (…/job/folder/job/name/)")
+    names = [unquote(unquote(segment)) for segment in segments]
+    return Job("/".join(f"job/{segment}" for segment in segments), "/".join(names))
+
+
+def _on_server(url: str, base_url: str) -> bool:
+    same = origin(url) == origin(base_url) != NOWHERE
+    return same and path_of(url).startswith(path_of(base_url).rstrip("/") + "/")
+
+
+def same_job(url: object, job: Job) -> bool:
+    """Whether an address that the server shows (by whatever root it calls itself) is that job's."""
+    shown = unquote(path_of(str(url))).rstrip("/")
+    return shown.endswith(f"/{unquote(job.path)}") and not _deeper(shown, job)
+
+
+def _deeper(shown: str, job: Job) -> bool:
+    """Whether the job that C(shown) names is in a further folder: C(x/job/a/job/b) for C(b)."""
+    return "/job/" in f"{shown[: -len(unquote(job.path))]}"

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Jobs, builds, their parameters and configurations as the server shows them (contract, 3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ...core.errors import ToolchainError, invalid
+from ...core.http.messages import Answer, unreadable
+from ...core.module.task import Task
+from ...core.plan import Plan, unchanged
+from .. import xml_reader
+from ..builds import parameters, records
+from ..builds.ci_build_stop import build_segment
+from ..client import object_of, objects, server_of
+from ..job_address import job_of
+from . import configuration
+
+#: What is read of each build of a list (written interface, 2.4).
+FIELDS = (
+    "building",
+    "description",
+    "displayName",
+    "duration",
+    "estimatedDuration",
+    "fullDisplayName",
+    "id",
+    "number",
+    "queueId",
+    "result",
+    "timestamp",
+    "url",
+)
+_PARAMETERS = "actions[parameters[*]]"
+#: Return values that are null where they were not asked for.
+_RETURNED = ("job", "builds", "build", "config_xml", "value")
+#: Server fact: an expression that gives a text and no element is refused (403).
+_TEXT_OF = re.compile(r"(?:string\((.+)\)|(.+)/text\(\))\Z", re.DOTALL)
+#: How the server refuses an expression that selects no element (403) or several (500).
+_REFUSED_XPATH = re.compile(r"primitive XPath|matched \d+ nodes", re.IGNORECASE)
+_SHORTEST_SECRET = 6
+
+
+class JobInfo:
+    """What one task reads of a job."""
+
+    def __init__(self, task: Task) -> None:
+        self._task, self._params = task, task.params
+        build = task.params["build"]
+        self._job = job_of(task.params["job"], task.connection.url)
+        self._build = None if build is None else build_segment(build)
+        if self._params["xpath"] is not None and self._build is None:
+            raise invalid("xpath needs build: it selects in the XML of a build")
+        if self._params["tree"] is not None and self._params["depth"] is not None:
+            raise invalid("tree and depth exclude each other: the server takes tree")
+        self._expected = task.params["expected_config"]
+        if self._expected is not None:
+            _check_expected(self._expected)
+        self._what = f"reading the job '{self._job.name}'"
+        self._server = server_of(task)
+
+    def plan(self) -> Plan:
+        values: dict[str, Any] = dict.fromkeys(_RETURNED)
+        values.update(self._of_job() if self._build is None else self._of_build(self._build))
+        if self._params["config"] or self._expected is not None:
+            values.update(self._configuration())
+        return unchanged(values)
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        raise AssertionError("a reading has nothing to apply")
+
+    def _of_job(self) -> dict[str, Any]:
+        shown = self._read(self._job.path, self._query(self._params["tree"]))
+        name = "allBuilds" if self._params["all_builds"] else "builds"
+        listed = None
+        if self._params["tree"] is not None:
+            listed = shown.get(name, shown.get("allBuilds"))
+        if listed is None and "jobs" not in shown:
+            query = {"tree": f"{name}[{','.join(FIELDS)}]"}
+            listed = _builds_of(self._read(self._job.path, query), name)
+        listed = listed if isinstance(listed, list) else []
+        return {"job": shown, "builds": listed, "parameters": _defaults(shown)}
+
+    def _of_build(self, segment: str) -> dict[str, Any]:
+        path, tree = f"{self._job.path}/{segment}", self._params["tree"]
+        shown = self._read(path, self._query(tree))
+        actions = objects(shown.get("actions"))
+        has_them = tree is None or any("parameters" in action for action in actions)
+        whole = shown if has_them else self._read(path, {"tree": _PARAMETERS})
+        values: dict[str, Any] = {"build": shown, "parameters": parameters.displayed(whole)}
+        if self._params["xpath"] is not None:
+            values["value"] = self._value(path, str(self._params["xpath"]))
+        return values
+
+    def _query(self, tree: str | None) -> dict[str, Any]:
+        return {"tree": tree, "depth": self._params["depth"]}
+
+    def _read(self, path: str, query: Mapping[str, Any]) -> Mapping[str, Any]:
+        shown: Mapping[str, Any] = parameters.masked(
+            object_of(self._answer(f"{path}/api/json", query))
+        )
+        return shown
+
+    def _answer(self, path: str, query: Mapping[str, Any]) -> Answer:
+        answer = self._server.read(self._what, path, query=query, expect=(200, 404))
+        if answer.status == 404:
+            seen = "job" if self._build is None else "job or build"
+            raise answer.error(
+                "not_found",
+                f"the server answered 404: there is no such {seen}, or the account may not see it",
+            )
+        return answer
+
+    def _value(self, path: str, xpath: str) -> str:
+        """The text of the one element that the expression selects.
+
+        Server facts: an expression without a slash in front begins above the root element (by the
+        written interface below it); no match is 404, several are 500.
+        """
+        wanted = _TEXT_OF.fullmatch(xpath.strip())
+        element = xpath.strip() if wanted is None else wanted[1] or wanted[2]
+        tried = [element] if element.startswith(("/", "(")) else [element, f"/*/{element}"]
+        for expression in tried:
+            answer = self._selected(path, expression)
+            if answer.status == 200:
+                return _text_of(answer)
+        raise answer.error("not_found", f"nothing matches the expression {xpath}")
+
+    def _selected(self, path: str, expression: str) -> Answer:
+        """The answer to an expression, 404 included."""
+        query = {"xpath": expression}
+        try:
+            return self._server.read(self._what, f"{path}/api/xml", query=query, expect=(200, 404))
+        except ToolchainError as error:
+            if _REFUSED_XPATH.search(error.detail or "") is None:
+                raise
+            error.kind = "rejected"
+            raise error.with_words("xpath has to select one element") from None
+
+    def _configuration(self) -> dict[str, Any]:
+        answer = self._answer(f"{self._job.path}/config.xml", {})
+        text = answer.text
+        try:
+            hidden = configuration.secrets(text)
+        except xml_reader.Unreadable as error:
+            message = f"the configuration cannot be read: {error}"
+            raise answer.error("protocol", message) from None
+        for secret in hidden:
+            if len(secret) >= _SHORTEST_SECRET and set(secret) != {"*"}:
+                self._task.hide(secret)
+        values: dict[str, Any] = {"config_xml": text} if self._params["config"] else {}
+        if self._expected is not None:
+            found = configuration.drift(text, self._expected)
+            values["config_drift"] = found.found
+            values["diff"] = {"before": found.before, "after": found.after}
+        return values
+
+
+def _check_expected(text: str) -> None:
+    try:
+        xml_reader.parse(text)
+    except xml_reader.Unreadable as error:
+        raise invalid(f"expected_config cannot be compared: {error}") from None
+
+
+def _text_of(answer: Answer) -> str:
+    """The text of an answer that is an element, or a text where the server gives one."""
+    if not answer.text.lstrip().startswith("<"):
+        return answer.text
+    try:
+        return xml_reader.parse(answer.text).whole_text()
+    except xml_reader.Unreadable:
+        raise unreadable(answer, "an XML element") from None
+
+
+def _defaults(job: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a job with their defaults, as far as it shows them."""
+    defined = parameters.definitions_of(job) or ()
+    return {definition.name: definition.default for definition in defined}
+
+
+def _builds_of(job: Mapping[str, Any], wanted: str) -> Any:
+    """What a job shows as its builds; a server that does not follow C(tree) may have one of the
+    two lists alone.
+    """
+    names = (wanted, "allBuilds", "builds")
+    return next((job[name] for name in names if job.get(name) is not None), None)
+
+
+def build_parameters(task: Task) -> dict[str, Any]:
+    """The answer of the lookup C(ci_build_parameters)."""
+    job = job_of(task.params["job"], task.connection.url)
+    segment = build_segment(task.params["build"])
+    answer = server_of(task).read(
+        f"reading build {segment} of the job '{job.name}'",
+        f"{job.path}/{segment}/api/json",
+        query={"tree": _PARAMETERS},
+    )
+    return parameters.displayed(object_of(answer))
+
+
+def build_list(task: Task) -> list[dict[str, Any]]:
+    """The answer of the lookup C(ci_builds): builds, newest first."""
+    limit, fields = task.params["limit"], task.params["fields"]
+    if not fields:
+        raise invalid("fields is empty: name what is to be read of a build")
+    if limit is not None and limit < 0:
+        raise invalid(f"limit is {limit}: give 0 or more")
+    job = job_of(task.params["job"], task.connection.url)
+    more = task.params["all_builds"] or (limit is not None and limit > records.NEWEST)
+    name = "allBuilds" if more else "builds"
+    cut = "" if limit is None else f"{{0,{limit}}}"
+    answer = server_of(task).read(
+        f"reading the builds of the job '{job.name}'",
+        f"{job.path}/api/json",
+        query={"tree": f"{name}[{','.join(fields)}]{cut}"},
+    )
+    listed = _builds_of(object_of(answer), name) or []
+    if not isinstance(listed, list):
+        raise answer.error("protocol", f"the server shows {name}, but not as a list")
+    return [parameters.masked(build) for build in objects(listed)[:limit]]

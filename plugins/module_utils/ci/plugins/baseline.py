@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Plugins against a baseline, and the lock file that holds one.
+
+The lock file is what the plugin installation manager of the server reads (C(plugins.txt)): a line
+C(name:version) for each plugin, comments after C(#).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from ...core.errors import invalid
+from .plugin_list import Plugin
+from .versions import is_newer, is_older
+
+_HEAD = "# Plugins of the CI server, name:version; written by delivery.toolchain.ci_plugin_info\n"
+#: Words in place of a version that ask for no certain one.
+_ANY_VERSION = ("", "latest", "experimental")
+
+#: Plugin to the version that it must have at least, C(None) for any.
+Baseline: TypeAlias = "Mapping[str, str | None]"
+
+
+def of_option(required: Any) -> dict[str, str | None]:
+    """A baseline as the option C(required) has it."""
+    if isinstance(required, Mapping):
+        pairs = list(required.items())
+    elif isinstance(required, Sequence) and not isinstance(required, str):
+        pairs = [_pair(entry) for entry in required]
+    else:
+        raise invalid("required is neither a list of name and version nor a dict of them")
+    wrong = [name for name, version in pairs if not isinstance(version, (str, type(None)))]
+    if wrong:
+        raise invalid(f"required: the version of {', '.join(map(str, wrong))} is not a text")
+    found: dict[str, str | None] = {}
+    for name, version in pairs:
+        if found.setdefault(str(name), _wanted(version)) != _wanted(version):
+            raise invalid(f"required: {name} is there twice, with different versions")
+    return found
+
+
+def of_lock(text: str, file: str) -> dict[str, str | None]:
+    """The baseline in a lock file."""
+    found: dict[str, str | None] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        entry = line.partition("#")[0].strip()
+        if not entry:
+            continue
+        name, _colon, rest = entry.partition(":")
+        if not name or len(entry.split()) != 1:
+            raise invalid(f"{file}, line {number}: this is not name:version")
+        # name:version:url, where version may be incrementals;group;version
+        found[name] = _wanted(rest.partition(":")[0].rpartition(";")[2])
+    return found
+
+
+def lock_of(plugins: Iterable[Plugin]) -> str:
+    """The text of a lock file for these plugins."""
+    return _HEAD + "".join(f"{plugin.short_name}:{plugin.version}\n" for plugin in plugins)
+
+
+def judged(plugins: Iterable[Plugin], baseline: Baseline) -> dict[str, Any]:
+    """The return values that say what of the baseline is not kept."""
+    there = {plugin.short_name: plugin for plugin in plugins}
+    missing = sorted(set(baseline) - set(there))
+    inactive = sorted(name for name in baseline if name in there and not there[name].works)
+    outdated = [
+        {"name": name, "installed": there[name].version, "required": version}
+        for name, version in sorted(baseline.items())
+        if version is not None and name in there and is_older(there[name].version, version)
+    ]
+    return {
+        "missing": missing,
+        "outdated": outdated,
+        "inactive": inactive,
+        "compliant": not (missing or outdated or inactive),
+    }
+
+
+def beyond(plugins: Iterable[Plugin], baseline: Baseline) -> dict[str, Any]:
+    """The return values that say what the server has beyond a lock file."""
+    extra, newer = [], []
+    for plugin in plugins:
+        locked = baseline.get(plugin.short_name)
+        if plugin.short_name not in baseline:
+            extra.append(plugin.short_name)
+        elif locked is not None and is_newer(plugin.version, locked):
+            entry = {"name": plugin.short_name, "installed": plugin.version, "required": locked}
+            newer.append(entry)
+    return {"extra": extra, "newer": newer}
+
+
+def _pair(entry: Any) -> tuple[Any, Any]:
+    if not isinstance(entry, Mapping) or not entry.get("name") or set(entry) - {"name", "version"}:
+        raise invalid(f"required: {entry!r} is not a dict of name and version")
+    return entry["name"], entry.get("version")
+
+
+def _wanted(version: str | None) -> str | None:
+    text = "" if version is None else version.strip()
+    return None if text in _ANY_VERSION else text

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""C(ci_plugin_info): the plugins of the server, held against a baseline or a lock file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from ...core.errors import invalid
+from ...core.files import replacing, text_of
+from ...core.module.task import Task
+from ...core.plan import Plan, unchanged
+from . import baseline
+from .plugin_list import Plugin, reader_of
+
+_LOCK_FILE = "the lock file"
+_NOTHING_BEYOND: dict[str, Any] = {"extra": [], "newer": []}
+
+
+class PluginInfo:
+    """The operation of the module; it writes nothing but the lock file."""
+
+    def __init__(self, task: Task) -> None:
+        self._task, params = task, task.params
+        self._file: str | None = params["lock_file"]
+        self._writes = self._file is not None and params["lock"] == "write"
+        self._wanted: baseline.Baseline = {}
+        self._locked: baseline.Baseline | None = None
+        if params["required"] is not None:
+            self._wanted = baseline.of_option(params["required"])
+        if self._file is not None and not self._writes:
+            self._locked = baseline.of_lock(text_of(self._file, _LOCK_FILE), self._file)
+            if params["required"] is not None:
+                raise invalid("required and a lock file to check both say what is wanted: give one")
+            self._wanted = self._locked
+        self._read = reader_of(task)
+
+    def plan(self) -> Plan:
+        plugins = self._read()
+        values = self._values(plugins)
+        if self._file is None or not self._writes:
+            return unchanged(values)
+        exists = os.path.lexists(self._file)
+        before = text_of(self._file, _LOCK_FILE) if exists else ""
+        after = baseline.lock_of(plugins)
+        if before == after:
+            return unchanged(values, state=before)
+        return Plan(before, after, "update" if exists else "create", result=values)
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        if self._file is None:
+            raise AssertionError("without a lock file there is nothing to apply")
+        with replacing(os.path.realpath(self._file)) as file:
+            file.write(plan.after.encode("utf-8"))
+        return {}
+
+    def _values(self, plugins: list[Plugin]) -> dict[str, Any]:
+        if self._wanted and any(plugin.enabled is None for plugin in plugins):
+            self._task.warn("the server does not tell which plugins are disabled or not loaded")
+        beyond = _NOTHING_BEYOND
+        if self._locked is not None:
+            beyond = baseline.beyond(plugins, self._locked)
+        entries = [plugin.as_dict() for plugin in plugins]
+        return {"plugins": entries, **baseline.judged(plugins, self._wanted), **beyond}

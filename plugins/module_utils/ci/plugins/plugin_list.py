@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The plugins of the CI server, and how they are read (written interface, 2.4 and 4.4)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.http.transport import Transport
+from ...core.module.task import Task
+from ..client import object_of, objects, server_of
+from ..ssh_commands import CommandLine
+
+_TREE = "plugins[shortName,longName,version,enabled,active,deleted,hasUpdate]"
+# Server fact (CI 2.5): name and title are padded, the title has blanks; so has a private version.
+_LINE = re.compile(
+    r"(?P<name>\S+)\s+(?P<title>.*?)\s*(?<=\s)"
+    r"(?P<version>\S+(?: \(private-[^)]*\))?)(?P<update> \(\S+\))?"
+)
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """An installed plugin; C(None) for what the server does not tell."""
+
+    short_name: str
+    long_name: str
+    version: str
+    enabled: bool | None
+    active: bool | None
+    deleted: bool | None
+    has_update: bool | None
+
+    @property
+    def works(self) -> bool:
+        """Server fact (CI 2.5): what is not enabled is disabled, what is enabled but not active
+        failed to load or waits for a restart.
+        """
+        return self.enabled is not False and self.active is not False
+
+    @property
+    def waits(self) -> bool:
+        """Whether a restart is to enable, disable or remove it."""
+        told = None not in (self.enabled, self.active)
+        return told and (self.enabled != self.active or (self.deleted is True and self.works))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry of the return value C(plugins)."""
+        names = ("short_name", "long_name", "version", "enabled", "active", "has_update")
+        return {name: getattr(self, name) for name in names}
+
+
+def reader_of(task: Task) -> Callable[[], list[Plugin]]:
+    """Reads the plugins, sorted by name, in the way that the options of a task ask for."""
+    if task.params["transport"] == "ssh":
+        commands = CommandLine(task)
+        return lambda: listed(
+            commands.run("listing the plugins", "list-plugins", reads=True).output
+        )
+    server = server_of(task)
+    return lambda: read(server)
+
+
+def read(server: Transport) -> list[Plugin]:
+    """The plugins with all that the server knows of them."""
+    what, path = "reading the plugins", "pluginManager/api/json"
+    answer = server.read(what, path, query={"tree": _TREE})
+    entries = object_of(answer).get("plugins")
+    if not isinstance(entries, list):
+        raise answer.error("protocol", "there is no list of plugins in the answer: check url")
+    return _sorted(_plugin(entry) for entry in objects(entries) if entry.get("shortName"))
+
+
+def listed(output: str) -> list[Plugin]:
+    """The plugins that C(list-plugins) prints; it does not tell which of them are disabled."""
+    found = []
+    for line in output.splitlines():
+        parts = _LINE.fullmatch(line.strip())
+        if parts is not None:
+            name, title, version = parts["name"], parts["title"], parts["version"]
+            update = parts["update"] is not None
+            found.append(Plugin(name, title, version, None, None, None, update))
+    return _sorted(found)
+
+
+def _plugin(entry: Mapping[str, Any]) -> Plugin:
+    states = (entry.get(name) for name in ("enabled", "active", "deleted", "hasUpdate"))
+    enabled, active, deleted, has_update = (
+        None if state is None else str(state).lower() == "true" for state in states
+    )
+    name, version = str(entry["shortName"]), str(entry.get("version") or "")
+    title = str(entry.get("longName") or name)
+    return Plugin(name, title, version, enabled, active, deleted, has_update)
+
+
+def _sorted(plugins: Iterable[Plugin]) -> list[Plugin]:
+    return sorted(plugins, key=lambda plugin: plugin.short_name)

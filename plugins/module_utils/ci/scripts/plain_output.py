@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The answer of a script console as it is, without the line that tells how a script ended.
+
+A server that runs the program around a script writes that line; one that only stands in for a CI
+server answers as its script console does: what was printed, the value, or a stack trace.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NoReturn
+
+from ...core import errors
+from .script_wrapper import Ended
+
+# Server fact: C(scriptText) prints the value, where there is one, as its last line.
+_RESULT = re.compile(r"^Result: (.*?)\r?\n?\Z", re.MULTILINE)
+_EXCEPTION = re.compile(
+    r"^(?:(?:[\w$]+\.)+[\w$]*(?:Exception|Error)(?=:|\s*$)|Assertion failed:)", re.MULTILINE
+)
+_FRAME = re.compile(r"^[ \t]+at [\w.$/<>]+\(.*\)[ \t\r]*$", re.MULTILINE)
+
+
+def read(text: str, marker: str) -> Ended | None:
+    """Read an answer that does not tell the script's end; C(None) where it says nothing.
+
+    An empty answer is what a server gives that got no script, a web page comes from something in
+    between, and a marker that is there all the same belongs to an answer that was cut or altered.
+    """
+    if not text.strip() or marker in text or errors.looks_like_html(text):
+        return None
+    at = _exception_at(text)
+    if at is not None:
+        trace = text[at:].rstrip()
+        said = trace.partition("\n\tat ")[0].strip()
+        return Ended(_without_break(text[:at]), None, said, trace)
+    found = _RESULT.search(text)
+    if found is None:
+        return Ended(_without_break(text))
+    return Ended(_without_break(text[: found.start()]), decoded(found[1]))
+
+
+def decoded(text: str) -> Any:
+    """A text that is JSON as what it stands for."""
+    try:
+        return json.loads(text, parse_constant=_not_json)
+    except ValueError:
+        return text
+
+
+def _not_json(constant: str) -> NoReturn:
+    raise ValueError(constant)
+
+
+def _exception_at(text: str) -> int | None:
+    """Where a stack trace begins: at the name of an exception, or at the line above its frames."""
+    named = _EXCEPTION.search(text)
+    if named is not None:
+        return named.start()
+    frame = _FRAME.search(text)
+    if frame is None:
+        return None
+    return text.rstrip().rfind("\n", 0, len(text[: frame.start()].rstrip())) + 1
+
+
+def _without_break(text: str) -> str:
+    return re.sub(r"\r?\n\Z", "", text)

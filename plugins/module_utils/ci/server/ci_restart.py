@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""C(ci_restart): one safe restart, followed until the server is up again.
+
+Server facts, CI 2.1, 2.2 and 2.5: C(POST /safeRestart) answers 302, which proves nothing; running
+builds drain while the server answers as always; then it answers 503, refuses connections, and
+answers 503 again. C(X-Jenkins-Session) differs after each start; sessions and crumbs are dead then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.address import path_of, target
+from ...core.errors import ToolchainError, invalid
+from ...core.http.messages import REDIRECTS, Answer
+from ...core.interrupts import interruptible
+from ...core.module.task import Task
+from ...core.plan import Plan, unchanged
+from ...core.polling import Pace, TimeUp
+from ..client import object_of, objects, part, refuse_page, server_of
+from ..plugins import plugin_list
+
+#: Addresses whose answer shows a server that is up; the written interface has the second one alone.
+_LOOKS = (("api/json", "quietingDown"), ("pluginManager/api/json", "plugins[shortName]"))
+_EXECUTORS = "currentExecutable[fullDisplayName]"
+_RUNNING = f"computer[executors[{_EXECUTORS}],oneOffExecutors[{_EXECUTORS}]]"
+_WHAT = "restarting the CI server"
+_SHOWN_BUILDS = 3
+#: A look gets this many seconds at least, however little time is left.
+_SHORTEST_LOOK = 0.5
+
+
+@dataclass(frozen=True)
+class State:
+    """What a whole answer shows; C(None) for what the server does not tell.
+
+    :param mark: the session mark, another one after each start
+    :param quieting: whether it starts no builds, as before a restart
+    """
+
+    mark: str | None
+    version: str | None
+    quieting: bool | None
+
+
+class Restart:
+    """The operation of the module; C(pace) makes the pauses between looks for a timeout."""
+
+    def __init__(self, task: Task, pace: Callable[[float, float], Pace] = Pace) -> None:
+        self._params, self._warn, self._say = task.params, task.warn, task.progress
+        if self._params["wait_timeout"] < 0:
+            raise invalid("wait_timeout is less than 0 seconds")
+        if self._params["poll_interval"] <= 0:
+            raise invalid("poll_interval is the time between two looks: give more than 0 seconds")
+        self._server = server_of(task)
+        self._pace = pace
+        self._look_at = _LOOKS[0]
+        self._before = State(None, None, None)
+        self._last_line = ""
+        self._tells_builds = True
+
+    def plan(self) -> Plan:
+        self._before = self._first_look()
+        values = {"version": self._before.version, "downtime": None}
+        if not self._params["when_plugins_pending"]:
+            return Plan({}, {"restart": "safe"}, "run", result=values)
+        pending = self._pending()
+        if not pending:
+            return unchanged(values)
+        return Plan({}, {"restart": "safe", "pending": pending}, "run", result=values)
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        pace = self._pace(self._params["wait_timeout"], self._params["poll_interval"])
+        lost = self._ask(pace)
+        if not self._params["wait"]:
+            return {}
+        try:
+            values = self._watched(pace)
+        except TimeUp as error:
+            raise lost or _unfinished(error) from None
+        except ToolchainError as error:
+            raise _unfinished(error) from None
+        if self._params["when_plugins_pending"] and (left := self._pending()):
+            self._warn(f"{_WHAT}: after the restart there still wait for one: {', '.join(left)}")
+        return values
+
+    def _first_look(self) -> State:
+        """The state before, by the first address that the server knows."""
+        what = "reading the state of the CI server"
+        for path, tree in _LOOKS:
+            answer = self._server.read(what, path, query={"tree": tree}, expect=(200, 404))
+            if answer.status == 200:
+                self._look_at = (path, tree)
+                return _state(answer)
+        raise self._server.failure(answer)
+
+    def _pending(self) -> list[str]:
+        """What waits for a restart: plugins, and updates that the update center has installed."""
+        found = [plugin.short_name for plugin in plugin_list.read(self._server) if plugin.waits]
+        answer = self._server.read(
+            "asking whether a restart is needed",
+            "updateCenter/api/json",
+            query={"tree": "restartRequiredForCompletion"},
+            expect=(200, 404),
+        )
+        if answer.status == 200 and object_of(answer).get("restartRequiredForCompletion") is True:
+            found.append("installed updates")
+        return found
+
+    def _ask(self, pace: Pace) -> ToolchainError | None:
+        """Ask for the restart, once; gives the error of a lost answer that did not show whether
+        the server acts on it.
+        """
+        try:
+            self._server.write(
+                _WHAT,
+                "POST",
+                "safeRestart",
+                expect=(200, 201, 202, 204, 302, 303),
+                judge=self._judge,
+                look=lambda: self._acted(pace),
+            )
+        except ToolchainError as error:
+            if error.status == 500:
+                error.with_words("so answers a server that cannot restart itself where it runs")
+            may_restart = error.unanswered and not error.undone and error.retry_after is None
+            if not may_restart or error.status == 500 or not self._params["wait"]:
+                raise
+            return error
+        return None
+
+    def _judge(self, answer: Answer) -> None:
+        """Server fact (CI 2.2): the redirect leads to the start page; another one says that the
+        request did not reach the server.
+        """
+        refuse_page(answer)
+        location = answer.headers.get("Location")
+        if answer.status not in REDIRECTS or location is None:
+            return
+        path = path_of(target(answer.url, location)).rstrip("/")
+        if path not in ("", path_of(self._server.connection.url).rstrip("/")):
+            raise self._server.failure(answer)
+
+    def _acted(self, pace: Pace) -> bool | None:
+        """Whether the server acts on a request whose answer got lost, as far as a look shows it."""
+        state = self._look(pace)
+        if state is None or self._before.quieting is not False:
+            return None
+        return state.quieting is True or self._is_new(state, was_down=False)
+
+    def _watched(self, pace: Pace) -> dict[str, Any]:
+        """Wait, and let the user interrupt that."""
+        with interruptible() as say:
+            try:
+                return self._waited(pace)
+            except KeyboardInterrupt:
+                words = f"{_WHAT}: interrupted; the restart goes on"
+                say(words)
+                raise ToolchainError("failed", words) from None
+
+    def _waited(self, pace: Pace) -> dict[str, Any]:
+        """Wait until the server is up again; gives the return values."""
+        down_since: float | None = None
+        quieting = False
+        while True:
+            state = self._look(pace)
+            if state is None:
+                down_since = pace.now() if down_since is None else down_since
+                self._tell("the server is down")
+            elif self._is_new(state, was_down=down_since is not None):
+                downtime = 0.0 if down_since is None else pace.now() - down_since
+                self._server.forget_login()
+                self._tell(f"the server is up again, release {state.version}")
+                return {"version": state.version, "downtime": round(downtime, 3)}
+            elif quieting and state.quieting is False:
+                raise ToolchainError("failed", f"{_WHAT}: somebody called the restart off")
+            else:
+                down_since, quieting = None, quieting or state.quieting is True
+                self._tell(self._draining())
+            pace.pause(f"{_WHAT}: {self._last_line}")
+
+    def _look(self, pace: Pace) -> State | None:
+        """One look; C(None) where there is no whole answer. A refused login ends the task."""
+        path, tree = self._look_at
+        patience = max(_SHORTEST_LOOK, pace.left)
+        try:
+            answer = self._server.read(
+                _WHAT, path, query={"tree": tree}, once=True, patience=patience
+            )
+            return _state(answer)
+        except ToolchainError as error:
+            if error.status in (401, 403):
+                raise
+            return None
+
+    def _is_new(self, state: State, *, was_down: bool) -> bool:
+        """Whether the server has started anew; one that shows no mark has, once it was down."""
+        if state.mark is None or self._before.mark is None:
+            return was_down
+        return state.mark != self._before.mark
+
+    def _draining(self) -> str:
+        """What a server waits for that still answers as always."""
+        builds = self._builds()
+        if not builds:
+            return "the server is about to go down"
+        more = f" and {len(builds) - _SHOWN_BUILDS} more" if len(builds) > _SHOWN_BUILDS else ""
+        noun = "build" if len(builds) == 1 else "builds"
+        shown = ", ".join(builds[:_SHOWN_BUILDS])
+        return f"the server waits for {len(builds)} running {noun}: {shown}{more}"
+
+    def _builds(self) -> list[str]:
+        """The names of the running builds; none where the server does not tell."""
+        if not self._tells_builds:
+            return []
+        try:
+            query = {"tree": _RUNNING}
+            shown = object_of(self._server.read(_WHAT, "computer/api/json", query=query, once=True))
+        except ToolchainError:
+            self._tells_builds = False
+            return []
+        names = [
+            part(executor.get("currentExecutable")).get("fullDisplayName")
+            for computer in objects(shown.get("computer"))
+            for kind in ("executors", "oneOffExecutors")
+            for executor in objects(computer.get(kind))
+        ]
+        return sorted(str(name) for name in names if name)
+
+    def _tell(self, line: str) -> None:
+        if line != self._last_line:
+            self._last_line = line
+            self._say(f"{_WHAT}: {line}")
+
+
+def _state(answer: Answer) -> State:
+    """Server fact (CI 2.1): pages carry the session mark, too; what carries none has to be JSON."""
+    mark = answer.headers.get("X-Jenkins-Session")
+    try:
+        quieting = object_of(answer).get("quietingDown")
+    except ToolchainError:
+        if mark is None:
+            raise
+        quieting = None
+    version = answer.headers.get("X-Jenkins")
+    return State(mark, version, quieting if isinstance(quieting, bool) else None)
+
+
+def _unfinished(error: ToolchainError) -> ToolchainError:
+    """An error after the server was asked: it restarts, or will do so."""
+    error.result = {"changed": True, "version": None, "downtime": None, **error.result}
+    return error

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which versions of Java the releases of the CI server run on (written interface, 9).
+
+Long-term releases have three numbers, weekly ones two; each line has a column of its own, because
+their numbers overlap: the weekly release 2.361 is not the long-term line 2.361.1.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ...core.errors import invalid
+
+_RELEASE = re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+)?")
+
+
+@dataclass(frozen=True)
+class Row:
+    """What holds from a release on, up to the next row of its line.
+
+    :param java: the versions of the written interface, C(None) where it does not have the row
+    :param vendor: those of the Java support policy on jenkins.io (server facts, CI 2.6; the newest
+        long-term line is in the upgrade guide there), C(None) where the vendor says the same
+    :param lts: the first long-term release
+    """
+
+    weekly: str
+    lts: str
+    java: tuple[int, ...] | None
+    vendor: tuple[int, ...] | None = None
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether the two sources contradict each other."""
+        return self.java is not None and self.vendor is not None
+
+
+#: Newest first. What the written interface lacks comes from the vendor: the three newest rows, and
+#: the long-term release 2.426.1, which did not exist yet ("none").
+TABLE: tuple[Row, ...] = (
+    Row("2.545", "2.555.1", None, (21, 25)),
+    Row("2.534", "2.541.1", None, (17, 21, 25)),
+    Row("2.463", "2.479.1", None, (17, 21)),
+    Row("2.419", "2.426.1", (11, 17, 21)),
+    Row("2.357", "2.361.1", (11, 17)),
+    Row("2.340", "2.346.1", (8, 11, 17)),
+    Row("2.164", "2.164.1", (8, 17), (8, 11)),
+)
+
+
+def supported(release: str, *, vendor: bool = False) -> tuple[tuple[int, ...], bool]:
+    """The Java versions that a release runs on, and whether the row that says so is doubtful.
+
+    :param release: C(2.346.1) for a long-term release, C(2.340) for a weekly one
+    :param vendor: where the written interface and the vendor contradict each other, the vendor
+        counts
+    """
+    row = _row_of(release)
+    if row.vendor is not None and (vendor or row.java is None):
+        return row.vendor, row.doubtful
+    return row.java or (), row.doubtful
+
+
+def _row_of(release: str) -> Row:
+    if _RELEASE.fullmatch(release) is None:
+        raise invalid(
+            f"{release!r} is not a release: a long-term one reads as '2.346.1', a weekly one as"
+            " '2.340'"
+        )
+    numbers = _numbers(release)
+    for row in TABLE:
+        if numbers >= _numbers(row.weekly if len(numbers) == 2 else row.lts):
+            return row
+    raise invalid(f"the release {release} is older than the table, which begins with 2.164")
+
+
+def _numbers(release: str) -> tuple[int, ...]:
+    return tuple(map(int, release.split(".")))

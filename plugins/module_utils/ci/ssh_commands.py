@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The SSH command interface of the CI server, through the OpenSSH client of the system.
+
+Sources: written interface, 4.4 (the commands C(groovy) with the script on standard input, given as
+C(=), and C(list-plugins)); server facts, CI 2.5: keys only, no shell, the exit codes, and
+C(X-SSH-Endpoint) on the login page. What C(~/.ssh/config) has for the host counts as always.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from ..core.errors import Kind, ToolchainError, invalid, shorten
+from ..core.http.writes import NOT_KNOWN
+from ..core.module.task import Task
+from .client import server_of
+
+#: What modules declare that know both ways.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "transport": {"type": "str", "choices": ["http", "ssh"], "default": "http"},
+    "ssh_host": {"type": "str"},
+    "ssh_port": {"type": "int"},
+    "ssh_user": {"type": "str"},
+    "ssh_key": {"type": "path", "no_log": False},
+    "ssh_known_hosts": {"type": "path"},
+}
+#: Exit code of the client itself: there is no connection, or it was lost.
+_NO_CONNECTION = 255
+#: Server fact: exit codes of a command; all others are a failure of the command itself.
+_KINDS: dict[int, Kind] = {6: "permission", 7: "auth"}
+#: Exit codes of a command that the server did not begin: bad arguments, and those above.
+_NOT_BEGUN = (2, *_KINDS)
+_NAME = re.compile(r"(?!-)[^\s\"'`$\\;&<>|(){}/]+")
+#: Words of the client, the kind that they stand for, and what to do; no command was sent then.
+_REFUSALS: tuple[tuple[str, Kind, str], ...] = (
+    ("host key verification failed", "network", "the host is not in the known hosts: check it"),
+    ("host identification has changed", "network", "the host's key is not the known one"),
+    ("permission denied (", "auth", "check ssh_user and ssh_key"),
+    ("too many authentication failures", "auth", "name the key with ssh_key"),
+    ("could not resolve hostname", "network", "check ssh_host"),
+    ("connection refused", "network", "check ssh_host and ssh_port"),
+    ("no route to host", "network", "check ssh_host"),
+    ("timed out", "timeout", "check ssh_host and ssh_port"),
+)
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where the commands are and who gives them."""
+
+    host: str
+    port: int
+    user: str | None
+
+    @property
+    def url(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"ssh://{host}:{self.port}"
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command that was carried out: what it printed, and where."""
+
+    what: str
+    output: str
+    endpoint: Endpoint
+
+    def error(self, kind: Kind, message: str, detail: str | None = None) -> ToolchainError:
+        """An error of C(kind) that the output stands for."""
+        return ToolchainError(
+            kind, f"{self.what}: {message}", url=self.endpoint.url, detail=detail or None
+        )
+
+
+class CommandLine:
+    """Sends commands, in check mode only those that read."""
+
+    def __init__(self, task: Task) -> None:
+        self._task, self._params = task, task.params
+        self._timeout = float(task.connection.settings["timeout"])
+        self._endpoint: Endpoint | None = None
+        for name in ("ssh_host", "ssh_user"):
+            given = self._params[name]
+            if given is not None and _NAME.fullmatch(given) is None:
+                raise invalid(f"{name} is {given!r}, which is not a name")
+        for name in ("ssh_key", "ssh_known_hosts"):
+            file = self._params[name]
+            if file is not None and not os.access(file, os.R_OK):
+                raise invalid(f"{name}: {file} cannot be read")
+
+    def run(self, what: str, command: str, *, reads: bool, given: str = "") -> Command:
+        """Carry out a command with C(given) on its standard input; it must end with success."""
+        if self._task.read_only and not reads:
+            raise invalid(
+                f"{what}: stopped, because a command that writes must not be sent in check mode"
+            )
+        endpoint = self._found()
+        code, output, said = self._exchange(what, [*self._client(endpoint), command], reads, given)
+        done = Command(what, output, endpoint)
+        if code == _NO_CONNECTION:
+            raise self._refusal(done, said, reads)
+        if not reads and code not in _NOT_BEGUN:
+            self._task.accounting.add(acknowledged=1)
+        if code != 0:
+            detail = f" {said}" if said else ""
+            kind = _KINDS.get(code, "failed")
+            raise done.error(kind, f"the server ended it with exit code {code}:{detail}", said)
+        return done
+
+    def _found(self) -> Endpoint:
+        if self._endpoint is None:
+            connection = self._task.connection
+            host, port, user = (self._params[f"ssh_{name}"] for name in ("host", "port", "user"))
+            self._endpoint = Endpoint(
+                urlsplit(connection.url).hostname or "" if host is None else host,
+                self._advertised() if port is None else port,
+                connection.username if user is None else user,
+            )
+        return self._endpoint
+
+    def _advertised(self) -> int:
+        """The port that the server names on its login page, which anyone can read."""
+        what = "looking for the SSH port"
+        answer = server_of(self._task).read(what, "login")
+        port = answer.headers.get("X-SSH-Endpoint", "").rpartition(":")[2].strip()
+        if not port.isdecimal():
+            raise answer.error(
+                "not_found",
+                "the server names no SSH port: its SSH server is switched off, or give ssh_port",
+            )
+        return int(port)
+
+    def _client(self, endpoint: Endpoint) -> list[str]:
+        """The call of the client: it never asks, and it checks the host's key."""
+        options = {
+            "BatchMode": "yes",
+            "StrictHostKeyChecking": "yes",
+            "ConnectTimeout": str(math.ceil(self._timeout)),
+            "LogLevel": "ERROR",
+        }
+        known, key = self._params["ssh_known_hosts"], self._params["ssh_key"]
+        if known is not None:
+            options["UserKnownHostsFile"] = f'"{_literal(known)}"'
+        if key is not None:
+            options["IdentityFile"] = f'"{_literal(key)}"'
+            options["IdentitiesOnly"] = "yes"
+        call = ["ssh", "-T", "-p", str(endpoint.port)]
+        call += [part for name, value in options.items() for part in ("-o", f"{name}={value}")]
+        if endpoint.user is not None:
+            call += ["-l", endpoint.user]
+        return [*call, "--", endpoint.host]
+
+    def _exchange(
+        self, what: str, call: list[str], reads: bool, given: str
+    ) -> tuple[int, str, str]:
+        """Run the client: exit code, output and the words on standard error."""
+        try:
+            # the run_command of modules knows no timeout
+            # pylint: disable-next=ansible-bad-function
+            done = subprocess.run(  # noqa: S603 - the program is ours, and no shell reads the rest
+                call,
+                input=given.encode("utf-8"),
+                capture_output=True,
+                timeout=self._timeout,
+                check=False,
+            )
+        except FileNotFoundError:
+            raise invalid("transport=ssh needs the program ssh: install OpenSSH's client") from None
+        except subprocess.TimeoutExpired:
+            lost = "" if reads else f"; {NOT_KNOWN}"
+            url = self._found().url
+            raise ToolchainError(
+                "timeout",
+                f"{what}: no end within {self._timeout:g} s{lost} ({url})",
+                url=url,
+                unanswered=not reads,
+            ) from None
+        said = done.stderr.decode("utf-8", "replace")
+        return done.returncode, done.stdout.decode("utf-8", "replace"), shorten(said)
+
+    def _refusal(self, done: Command, said: str, reads: bool) -> ToolchainError:
+        """The error for a connection that was not made, or was lost on the way."""
+        words = said.lower()
+        for sign, kind, advice in _REFUSALS:
+            if sign in words:
+                return done.error(kind, f"{said} ({advice})", said)
+        lost = "" if reads else f"; {NOT_KNOWN}"
+        error = done.error("network", f"the connection broke ({said}){lost}", said)
+        error.unanswered = not reads
+        return error
+
+
+def _literal(path: str) -> str:
+    """A path as the client takes it literally: it replaces tokens that begin with C(%)."""
+    return path.replace("%", "%%")

@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The connection options, once, for modules and lookups (interface contract, 1.2)."""
+
+from __future__ import annotations
+
+import math
+import netrc
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from ansible.module_utils.errors import AnsibleFallbackNotFound
+
+from ..address import require_address
+from ..errors import invalid
+from ..secret import Secret, clean_url
+from .token_file import login_of_token_file
+
+SERVICES = ("repo", "tracker", "wiki", "ci", "analysis")
+
+_OAUTH = (
+    "oauth_consumer_key",
+    "oauth_private_key",
+    "oauth_access_token",
+    "oauth_access_token_secret",
+    "oauth_signature_method",
+)
+_CREDENTIALS: dict[str, tuple[str, ...]] = {
+    "repo": ("username", "password", "token", "api_key", "credentials_file"),
+    "tracker": ("username", "password", "token", "credentials_file", *_OAUTH),
+    "wiki": ("username", "password", "token", "credentials_file", *_OAUTH),
+    "ci": ("username", "password", "credentials_file"),
+    "analysis": ("username", "ltoken", "ltoken_file"),
+}
+_SECRET_OPTIONS = (
+    "password",
+    "token",
+    "api_key",
+    "ltoken",
+    "oauth_private_key",
+    "oauth_access_token",
+    "oauth_access_token_secret",
+)
+_PATH_OPTIONS = ("credentials_file", "ltoken_file", "ca_path", "client_cert", "client_key")
+_SETTINGS: dict[str, dict[str, Any]] = {
+    "url": {"type": "str", "empty": True},
+    "validate_certs": {"type": "bool", "default": True},
+    "ca_path": {"type": "path"},
+    "client_cert": {"type": "path"},
+    "client_key": {"type": "path", "no_log": False},
+    "timeout": {"type": "float", "default": 30},
+    "retries": {"type": "int", "default": 3},
+    "retry_max_wait": {"type": "float", "default": 60},
+}
+_SERVICE_SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
+    "repo": {
+        "dialect": {"type": "str", "choices": ["generic", "jfrog"], "default": "generic"},
+        "vendor": {"type": "str", "default": "Vendor"},
+    },
+    "tracker": {
+        "dialect": {"type": "str", "choices": ["auto", "server", "cloud"], "default": "auto"},
+        "accept_language": {"type": "str"},
+    },
+}
+
+
+@dataclass(frozen=True)
+class OAuth:
+    """An OAuth 1.0a access token that was granted before; C(signature_method) is C(RSA-SHA1) by
+    default.
+    """
+
+    consumer_key: str
+    private_key: Secret
+    access_token: Secret
+    access_token_secret: Secret
+    signature_method: str
+
+
+@dataclass(frozen=True)
+class Connection:
+    """Where a service is and how to log in; of the credentials at most one kind is set."""
+
+    service: str
+    url: str
+    username: str | None = None
+    password: Secret | None = None
+    token: Secret | None = None
+    api_key: Secret | None = None
+    ltoken: Secret | None = None
+    oauth: OAuth | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def secrets(self) -> tuple[Secret, ...]:
+        oauth = self.oauth
+        keys = (oauth.private_key, oauth.access_token, oauth.access_token_secret) if oauth else ()
+        return tuple(s for s in (self.password, self.token, self.api_key, self.ltoken, *keys) if s)
+
+    @property
+    def has_credentials(self) -> bool:
+        return bool(self.secrets)
+
+
+def environment_name(service: str, option: str) -> str:
+    """The environment variable of a connection option, as C(TOOLCHAIN_REPO_URL)."""
+    return f"TOOLCHAIN_{service.upper()}_{option.upper()}"
+
+
+def credential_options(service: str) -> tuple[str, ...]:
+    """The options by which one logs in; their environment is asked only when the task names none of
+    them.
+    """
+    return _CREDENTIALS[service]
+
+
+def settings_options(service: str) -> dict[str, dict[str, Any]]:
+    """The options that are no credentials, as an argument spec without fallbacks."""
+    return {**_SETTINGS, **_SERVICE_SETTINGS.get(service, {})}
+
+
+def _variable(name: str) -> str:
+    """A variable for Ansible to fall back to; an empty one is none, as a credential of AWX leaves
+    it where its optional fields are not filled in.
+    """
+    value = os.environ.get(name)
+    if not value:
+        raise AnsibleFallbackNotFound
+    return value
+
+
+def argument_spec(service: str) -> dict[str, dict[str, Any]]:
+    """The connection options of a service as an argument spec."""
+    spec: dict[str, dict[str, Any]] = {}
+    for name, option in settings_options(service).items():
+        spec[name] = {**option, "fallback": (_variable, [environment_name(service, name)])}
+    for name in credential_options(service):
+        spec[name] = {"type": "path" if name in _PATH_OPTIONS else "str"}
+        if name in _SECRET_OPTIONS:
+            spec[name]["no_log"] = True
+        elif name in ("ltoken_file", "oauth_consumer_key", "oauth_signature_method"):
+            spec[name]["no_log"] = False
+    spec["username"]["aliases"] = ["user"]
+    if "oauth_signature_method" in spec:
+        spec["oauth_signature_method"]["choices"] = ["RSA-SHA1", "RSA-SHA256", "RSA-SHA512"]
+    return spec
+
+
+def resolve(
+    service: str, get: Callable[[str], Any], environ: Mapping[str, str] | None = None
+) -> Connection:
+    """Build the connection from options (C(get)) and environment.
+
+    Raises C(invalid): no address, an address that is none, two kinds of credentials, half a
+    credential,
+    a credentials file that is missing or has no entry for the host.
+    """
+    env = os.environ if environ is None else environ
+    address, user, secret = _address(service, get("url"))
+    url_is_named = bool(get("url")) and get("url") != env.get(environment_name(service, "url"))
+    named = {name: get(name) for name in _CREDENTIALS[service] if get(name) is not None}
+    if user is not None and (url_is_named or not named):
+        _add_user_info(service, named, user, secret)
+    if not _is_credential(service, named):
+        from_env = {
+            name: env[environment_name(service, name)]
+            for name in _CREDENTIALS[service]
+            if env.get(environment_name(service, name))
+        }
+        named = {**from_env, **named}
+    settings = {name: get(name) for name in settings_options(service) if name != "url"}
+    _check_files(service, settings)
+    _check_numbers(service, settings)
+    return Connection(
+        service=service, url=address, settings=settings, **_login(service, address, named)
+    )
+
+
+def _check_files(service: str, settings: Mapping[str, Any]) -> None:
+    for name in ("ca_path", "client_cert", "client_key"):
+        file = settings.get(name)
+        if file is not None and not os.access(file, os.R_OK):
+            raise invalid(f"{name} of the {service} service: {file} cannot be read")
+
+
+def _check_numbers(service: str, settings: Mapping[str, Any]) -> None:
+    timeout = settings.get("timeout")
+    if timeout is not None and not (timeout > 0 and math.isfinite(timeout)):
+        raise invalid(f"timeout of the {service} service is {timeout:g}: give more than 0 seconds")
+    for name in ("retries", "retry_max_wait"):
+        value = settings.get(name)
+        if value is not None and not value >= 0:
+            raise invalid(f"{name} of the {service} service is {value:g}: give 0 or more")
+
+
+def _is_credential(service: str, named: Mapping[str, Any]) -> bool:
+    """Whether the task names a credential; on the analysis server a user alone only picks a line of
+    the token file.
+    """
+    return bool(
+        set(named) - ({"username"} if service == "analysis" else set()) - {"oauth_signature_method"}
+    )
+
+
+def _address(service: str, url: Any) -> tuple[str, str | None, str | None]:
+    """Base address without user info and trailing slash, and the decoded user info."""
+    if not url:
+        raise invalid(
+            f"no address of the {service} service: set the option url"
+            f" or {environment_name(service, 'url')}"
+        )
+    given = str(url).strip()
+    require_address(given, f"of the {service} service")
+    parts = urlsplit(given)
+    host, port = parts.hostname or "", parts.port
+    if parts.query or parts.fragment:
+        raise invalid(
+            f"the address {clean_url(str(url))} of the {service} service must not have a query"
+            " or a fragment"
+        )
+    netloc = f"[{host}]" if ":" in host else host
+    netloc = netloc if port is None else f"{netloc}:{port}"
+    clean = urlunsplit((parts.scheme, netloc, parts.path.rstrip("/"), "", ""))
+    username = unquote(parts.username) if parts.username else None
+    return clean, username, unquote(parts.password) if parts.password is not None else None
+
+
+def _add_user_info(service: str, named: dict[str, Any], user: str, secret: str | None) -> None:
+    secret_option = "ltoken" if service == "analysis" else "password"
+    for name, value in (("username", user), (secret_option, secret)):
+        if value is not None and named.setdefault(name, value) != value:
+            raise invalid(
+                f"the address of the {service} service carries another {name}"
+                f" than the option {name}: give one of them"
+            )
+
+
+def _login(service: str, url: str, named: Mapping[str, Any]) -> dict[str, Any]:
+    """The login fields of a connection, after a check that they are one kind and whole."""
+    kinds = _kinds(named)
+    if len(kinds) > 1:
+        raise invalid(
+            f"two ways to log in to the {service} service are given"
+            f" ({', '.join(sorted(kinds))}): give one"
+        )
+    if service == "analysis":
+        return _analysis_login(url, named)
+    if "oauth" in kinds:
+        return {"oauth": _oauth(service, named)}
+    if "token" in kinds or "api_key" in kinds:
+        kind = "token" if "token" in kinds else "api_key"
+        if "username" in named:
+            raise invalid(f"username goes with password, not with {kind}: leave one of them out")
+        return {kind: _header_secret(service, kind, str(named[kind]))}
+    if "username" in named or "password" in named:
+        return _basic(service, named)
+    if "credentials_file" in named:
+        return _netrc(service, url, str(named["credentials_file"]))
+    return {}
+
+
+def _header_secret(service: str, kind: str, text: str) -> Secret:
+    """A secret that goes into a header as it is: the HTTP library would show what it refuses."""
+    if re.fullmatch(r"[!-~]+", text) is None:
+        raise invalid(
+            f"the {kind} for the {service} service is empty or has a blank, a line break or a"
+            " letter beyond ASCII in it"
+        )
+    return Secret(text)
+
+
+def _kinds(named: Mapping[str, Any]) -> set[str]:
+    kinds = {
+        name for name in ("password", "token", "api_key", "ltoken", "ltoken_file") if name in named
+    }
+    return kinds | ({"oauth"} if any(name in named for name in _OAUTH[:4]) else set())
+
+
+def _basic(service: str, named: Mapping[str, Any]) -> dict[str, Any]:
+    for missing, given in (("username", "password"), ("password", "username")):
+        if named.get(missing) is None:
+            raise invalid(
+                f"{given} without {missing} for the {service} service: give both in the same place"
+                " (the environment is asked only when the task names no credential)"
+            )
+    return {"username": str(named["username"]), "password": Secret(str(named["password"]))}
+
+
+def _oauth(service: str, named: Mapping[str, Any]) -> OAuth:
+    missing = [name for name in _OAUTH[:4] if not named.get(name)]
+    if missing:
+        raise invalid(f"OAuth for the {service} service needs {', '.join(missing)} too")
+    key = str(named["oauth_private_key"])
+    if "-----BEGIN" not in key:
+        try:
+            with open(os.path.expanduser(key), encoding="ascii") as file:
+                key = file.read()
+        except (OSError, ValueError):
+            raise invalid(
+                "oauth_private_key is neither a PEM text nor a readable PEM file"
+            ) from None
+    return OAuth(
+        str(named["oauth_consumer_key"]),
+        Secret(key),
+        Secret(str(named["oauth_access_token"])),
+        Secret(str(named["oauth_access_token_secret"])),
+        str(named.get("oauth_signature_method") or "RSA-SHA1"),
+    )
+
+
+def _netrc(service: str, url: str, path: str) -> dict[str, Any]:
+    host = urlsplit(url).hostname or ""
+    try:
+        entry = netrc.netrc(os.path.expanduser(path)).authenticators(host)
+    except OSError as error:
+        raise invalid(f"the credentials file {path} cannot be read: {error.strerror}") from None
+    except netrc.NetrcParseError as error:
+        raise invalid(
+            f"the credentials file {path} is not in netrc format (line {error.lineno})"
+        ) from None
+    except UnicodeDecodeError:
+        raise invalid(f"the credentials file {path} is not text in UTF-8") from None
+    if entry is None or not entry[0] or not entry[2]:
+        raise invalid(
+            f"the credentials file {path} has no login and password for the machine {host}"
+            f" of the {service} service"
+        )
+    return {"username": entry[0], "password": Secret(entry[2])}
+
+
+def _analysis_login(url: str, named: Mapping[str, Any]) -> dict[str, Any]:
+    user = named.get("username")
+    if named.get("ltoken") is not None:
+        if not user:
+            raise invalid("ltoken without username: the analysis server needs both")
+        return {"username": str(user), "ltoken": Secret(str(named["ltoken"]))}
+    login = login_of_token_file(url, user, named.get("ltoken_file"))
+    return {"username": login[0], "ltoken": Secret(login[1]) if login[1] is not None else None}

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The token file of the code analysis server: C(host;port;user;token) lines that its C(kwauth)
+command writes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from ..errors import invalid
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_HELP = "log in with kwauth, or give username and ltoken"
+
+
+def login_of_token_file(url: str, user: str | None, path: str | None) -> tuple[str, str | None]:
+    """User and token for the server at C(url).
+
+    A file that was named must have a line for it. The default file (C(KLOCWORK_LTOKEN), else
+    C(~/.klocwork/ltoken)) may lack it when C(user) is given: a server without access control takes
+    any user without a token.
+    """
+    file = Path(
+        os.path.expanduser(path or os.environ.get("KLOCWORK_LTOKEN") or "~/.klocwork/ltoken")
+    )
+    found, problem = _logins(file, url, user)
+    if len(found) == 1:
+        return found.pop()
+    if not found and path is None and user is not None:
+        return user, None
+    raise invalid(f"the token file {file} {problem}")
+
+
+def _logins(file: Path, url: str, user: str | None) -> tuple[set[tuple[str, str]], str]:
+    """The logins of a file for a server, and what is wrong with them unless there is one."""
+    parts = urlsplit(url)
+    host, port = parts.hostname or "", str(parts.port or _DEFAULT_PORTS.get(parts.scheme, 80))
+    try:
+        lines = list(_lines(file.read_text(encoding="utf-8")))
+    except UnicodeDecodeError:
+        return set(), f"is not text: {_HELP}"
+    except OSError as error:
+        return set(), f"cannot be read ({error.strerror}): {_HELP}"
+    found = {
+        (line[2], line[3])
+        for line in lines
+        if (line[0].lower(), line[1]) == (host, port) and user in (None, line[2])
+    }
+    if found:
+        return found, f"has {len(found)} lines for {host}, port {port}: give username to choose one"
+    whose = f" and user {user}" if user is not None else ""
+    return found, f"has no line for {host}, port {port}{whose}: {_HELP}"
+
+
+def _lines(text: str) -> Iterator[tuple[str, str, str, str]]:
+    for line in text.splitlines():
+        parts = [part.strip() for part in line.split(";")]
+        if len(parts) == 4 and all(parts):
+            yield parts[0], parts[1], parts[2], parts[3]

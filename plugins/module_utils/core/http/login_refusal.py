@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What issue tracker and wiki say about a login: a success status does not mean that they took it.
+
+Server facts: with wrong credentials both may answer 200 as if nobody had logged in, or 200 with an
+empty body; only headers tell. After too many wrong logins every login is refused with 403 until a
+CAPTCHA has been solved in a browser.
+"""
+
+from __future__ import annotations
+
+from ..address import origin
+from ..connection.options import Connection
+from ..errors import ToolchainError, shorten
+from .messages import Answer
+
+_REASON = "X-Seraph-LoginReason"
+_DENIED = "X-Authentication-Denied-Reason"
+_REFUSED = frozenset({"AUTHENTICATED_FAILED", "AUTHENTICATION_DENIED"})
+_USERS = ("X-AUSERNAME", "X-AACCOUNTID")
+
+
+def require_login(answer: Answer, connection: Connection) -> None:
+    """Raise C(auth) where the server did not take the credentials that were sent.
+
+    An answer from elsewhere, as after a redirect to where the files are, was asked for without any.
+    """
+    at_home = origin(answer.url) == origin(connection.url)
+    denied = answer.headers.get(_DENIED)
+    if answer.status in (401, 403) and denied is not None:
+        raise _refused(
+            answer,
+            f"the server answered {answer.status} and refuses every login of this account"
+            f" ({shorten(denied)}): log in once with a browser, then try again",
+            denied,
+        )
+    sent = connection.has_credentials and at_home
+    seen = _seen(answer) if sent and answer.status != 401 else None
+    if seen is not None:
+        raise _refused(
+            answer,
+            f"the server answered {answer.status}, but did not accept the credentials ({seen})",
+            seen,
+        )
+
+
+def _seen(answer: Answer) -> str | None:
+    """The header that shows that nobody is logged in."""
+    reasons = {word.strip().upper() for word in answer.headers.get(_REASON, "").split(",")}
+    if "OK" not in reasons and reasons & _REFUSED:
+        return shorten(f"{_REASON}: {answer.headers[_REASON]}")
+    for name in _USERS:
+        if answer.headers.get(name, "").strip().lower() == "anonymous":
+            return f"{name}: {answer.headers[name]}"
+    return None
+
+
+def _refused(answer: Answer, message: str, detail: str) -> ToolchainError:
+    return answer.error("auth", message, detail)

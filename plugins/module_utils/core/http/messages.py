@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Requests and answers as values, and the small rules of addresses, queries and headers."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
+from typing import IO, Any
+
+from .. import errors
+from ..errors import ToolchainError
+from ..secret import clean_url
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_FIRST_WAIT = 0.5  # seconds
+# A half, or a pair, of the escapes with which JSON may write what is beyond U+FFFF.
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+#: Kinds of an answer after which the server may have acted, or act still.
+_TROUBLE = frozenset({"server", "rate_limited"})
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request; C(what) names operation and object for the error message, as C(reading the role
+    'x').
+    """
+
+    what: str
+    method: str
+    url: str
+    reads: bool
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+    #: Opens the body anew for each attempt, for what is too large to be held; C(size) is its length
+    #: in bytes.
+    open_body: Callable[[], IO[bytes]] | None = None
+    size: int = 0
+    #: The body of the answer is taken piece by piece.
+    streamed: bool = False
+    #: Redirects and addresses on other hosts are followed, without credentials.
+    foreign_hosts: bool = False
+    #: Not sent again, whatever the answer: for a server that is watched while it is down.
+    once: bool = False
+    #: Until when, by the monotonic clock, it may take with all its repetitions; C(None): as long
+    #: as the settings allow.
+    deadline: float | None = None
+
+    def left(self) -> float:
+        """Seconds until the deadline; without one there is no end of them."""
+        return float("inf") if self.deadline is None else self.deadline - time.monotonic()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A whole answer. C(url) is the address that gave it, after redirects."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    request: Request
+    url: str
+
+    @property
+    def text(self) -> str:
+        return self.body.decode("utf-8", errors="replace")
+
+    @property
+    def date(self) -> datetime | None:
+        """The server's clock when it answered; C(None) where it does not tell."""
+        return http_date(self.headers.get("Date"))
+
+    def json(self) -> Any:
+        """The decoded body; C(protocol) where it is not JSON, C(auth) where it is a login form.
+
+        A character of which the server has cut off one half (an emoji at the end of a title) is
+        U+FFFD: Ansible refuses a result with a half.
+        """
+        try:
+            found = json.loads(self.body)
+            if _HALF.search(self.body) is not None:
+                text = json.dumps(found, ensure_ascii=False).encode("utf-16", "surrogatepass")
+                found = json.loads(text.decode("utf-16", "replace"))
+            return found
+        except (ValueError, RecursionError):
+            raise unreadable(self, "JSON") from None
+
+    def error(self, kind: errors.Kind, message: str, detail: str | None = None) -> ToolchainError:
+        """An error of C(kind) that this answer stands for; trouble of the server does not tell what
+        became of a write.
+        """
+        error = ToolchainError(
+            kind,
+            f"{self.request.what}: {message}",
+            status=self.status,
+            method=self.request.method,
+            url=clean_url(self.url),
+            detail=detail or None,
+            unanswered=not self.request.reads and kind in _TROUBLE and self.status != 501,
+        )
+        asked = retry_after(self.headers.get("Retry-After"))
+        if self.status == 429 or (self.status == 503 and asked is not None):
+            error.retry_after = asked or 0.0
+        return error
+
+
+def unreadable(answer: Answer, wanted: str) -> ToolchainError:
+    """The error for an answer of another kind than C(wanted). It does not tell what became of a
+    write.
+    """
+    error = _unreadable(answer, wanted)
+    error.unanswered = not answer.request.reads
+    return error
+
+
+def _unreadable(answer: Answer, wanted: str) -> ToolchainError:
+    text = answer.text
+    detail = errors.words(text)
+    if not text.strip():
+        return answer.error(
+            "protocol",
+            f"the server answered {answer.status} with an empty body where {wanted} was expected",
+        )
+    if errors.looks_like_html(text) and 'type="password"' in text.lower():
+        return answer.error(
+            "auth",
+            f"the server answered {answer.status} with a login page: check the credentials",
+            detail,
+        )
+    seen = "HTML" if errors.looks_like_html(text) else "other text"
+    return answer.error(
+        "protocol",
+        f"the server answered {answer.status} with {seen} where {wanted} was expected: check url",
+        detail,
+    )
+
+
+def json_or_none(body: str | bytes) -> Any:
+    """What a body stands for; C(None) where it is not JSON, or nested deeper than can be read."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def retry_after(value: str | None) -> float | None:
+    """Seconds of a C(Retry-After) header: a number or an HTTP date; C(None) where it is neither."""
+    if value is None:
+        return None
+    if value.strip().isdecimal():
+        return float(value)
+    until = http_date(value)
+    return None if until is None else max(0.0, until.timestamp() - time.time())
+
+
+def http_date(value: str | None) -> datetime | None:
+    """The time of a header such as C(Date), in UTC; C(None) where it is none."""
+    try:
+        found = parsedate_to_datetime(value or "")
+    except (TypeError, ValueError):
+        return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=timezone.utc)
+
+
+def back_off(attempt: int, longest: float) -> float:
+    """Seconds to wait after an attempt (numbered from 0): exponential with jitter, so that many
+    clients do not come back at the same moment.
+    """
+    wait: float = min(longest, _FIRST_WAIT * 2.0**attempt)
+    return wait * (0.5 + random.random() / 2)

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a broken exchange means: in words, and for the question whether the request may be sent
+again.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..errors import Kind, ToolchainError, shorten
+from ..secret import clean_url
+from .messages import Request
+from .sessions import REQUESTS_MISSING
+
+if REQUESTS_MISSING is None:
+    import requests
+    import urllib3
+    from urllib3.util.ssl_match_hostname import CertificateError
+
+# Codes of OpenSSL (X509_V_ERR_...): expired, another host name, another IP address.
+_CERTIFICATE_ADVICE = {
+    10: "it has to be renewed",
+    62: "check the host of url",
+    64: "check the host of url",
+}
+# How the standard library begins when a proxy answers CONNECT with an error.
+_NO_TUNNEL = "Tunnel connection failed"
+_CHECK_PROXY = "check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"
+# Most characters of what a library says: it may repeat what a server or a proxy has sent.
+_OWN_WORDS_LIMIT = 300
+# The connection went away: no trouble with TLS itself.
+_CUT_TLS = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """C(may_repeat): a read, or a write that surely did not reach the server."""
+
+    error: ToolchainError
+    may_repeat: bool
+
+
+def failure_of(error: Exception, request: Request, timeout: float) -> Failure:
+    """Classify what the HTTP library raised."""
+    causes = list(_causes(error))
+    unsent = _never_sent(error, causes) or _is_our_mistake(error)
+    kind, reason, final = _reason(error, causes, timeout)
+    unanswered = not unsent and not request.reads
+    url = clean_url(request.url)
+    found = ToolchainError(
+        kind,
+        f"{request.what}: {reason} ({url.partition('?')[0]})",  # a query is longer than the rest
+        method=request.method,
+        url=url,
+        detail=reason,
+        unanswered=unanswered,
+    )
+    return Failure(found, not final and (request.reads or unsent))
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The chain of errors below what the library raised, however each layer hands it on."""
+    seen: set[int] = set()
+    todo: list[BaseException] = [error]
+    while todo:
+        cause = todo.pop()
+        if id(cause) in seen:
+            continue
+        seen.add(id(cause))
+        yield cause
+        below = [cause.__cause__, cause.__context__, getattr(cause, "reason", None), *cause.args]
+        todo.extend(other for other in below if isinstance(other, BaseException))
+
+
+def _never_sent(error: Exception, causes: list[BaseException]) -> bool:
+    connecting = (
+        urllib3.exceptions.NewConnectionError,
+        ssl.SSLCertVerificationError,
+        CertificateError,
+    )
+    return isinstance(error, requests.ConnectTimeout) or any(
+        isinstance(cause, connecting) or _tunnel_refusal(cause) for cause in causes
+    )
+
+
+def _tunnel_refusal(cause: BaseException) -> str | None:
+    """What a proxy says that does not lead to the server; C(None) for any other trouble."""
+    text = str(cause) if isinstance(cause, OSError) else ""
+    return shorten(text, _OWN_WORDS_LIMIT) if text.startswith(_NO_TUNNEL) else None
+
+
+def _reason(
+    error: Exception, causes: list[BaseException], timeout: float
+) -> tuple[Kind, str, bool]:
+    """Kind, words, and whether trying again is no use."""
+    reason = _tls_reason(causes)
+    if reason is not None:
+        return "network", reason, True
+    reason = _connection_reason(causes)
+    if reason is not None and isinstance(error, requests.exceptions.ProxyError):
+        return "network", f"the proxy cannot be reached: {_CHECK_PROXY}", False
+    if reason is not None:
+        return "network", reason, False
+    refusal = next(filter(None, map(_tunnel_refusal, causes)), None)
+    if refusal is not None:
+        # a password that was refused is not tried again
+        return "network", f"the proxy refused ({refusal}): {_CHECK_PROXY}", " 407 " in refusal
+    timeouts = (requests.Timeout, urllib3.exceptions.TimeoutError, TimeoutError)
+    if any(isinstance(cause, timeouts) for cause in causes):
+        return "timeout", f"no answer within {timeout:g} s", False
+    if any(isinstance(cause, urllib3.exceptions.DecodeError) for cause in causes):
+        return "protocol", "the body of the answer cannot be unpacked", True
+    if _is_our_mistake(error):
+        return "invalid", _own_words(error), True
+    return "network", f"the connection broke ({_own_words(causes[-1])})", False
+
+
+def _connection_reason(causes: list[BaseException]) -> str | None:
+    """Why there is no connection at all."""
+    for cause in causes:
+        if isinstance(cause, socket.gaierror):
+            return "the name of the host cannot be resolved: check url"
+        if isinstance(cause, ConnectionRefusedError):
+            return "nothing accepts connections there: check host and port of url"
+    return None
+
+
+def _tls_reason(causes: list[BaseException]) -> str | None:
+    """What is wrong with certificate or protocol, in the words of the cause, not its wrappers."""
+    for cause in causes:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            advice = _CERTIFICATE_ADVICE.get(cause.verify_code, "set ca_path")
+            return f"the server's certificate is not trusted ({cause.verify_message}): {advice}"
+        if isinstance(cause, CertificateError):  # urllib3 before 2 compares the host itself
+            said = _own_words(cause)
+            return f"the server's certificate is not trusted ({said}): check the host of url"
+    if any(isinstance(cause, _CUT_TLS) for cause in causes):
+        return None
+    for kind in (ssl.SSLError, requests.exceptions.SSLError):
+        for cause in causes:
+            if isinstance(cause, kind):
+                return f"TLS failed ({_own_words(cause)}): check scheme and port of url"
+    return None
+
+
+def _is_our_mistake(error: Exception) -> bool:
+    """Whether the request could not even be made: an address, a header or a file name."""
+    wrong = (
+        requests.exceptions.InvalidURL,
+        requests.exceptions.InvalidHeader,
+        requests.exceptions.InvalidSchema,
+    )
+    return isinstance(error, wrong)
+
+
+def _own_words(error: BaseException) -> str:
+    text = str(error.strerror) if isinstance(error, OSError) and error.strerror else str(error)
+    return shorten(text, _OWN_WORDS_LIMIT) or type(error).__name__

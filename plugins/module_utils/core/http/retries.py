@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How often a request is sent again, and how long the pauses are (interface contract, 1.4)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..accounting import Accounting
+from ..errors import ToolchainError
+from .messages import Answer, Request, back_off
+
+RETRIED_READS = frozenset({429, 502, 503, 504})
+
+
+@dataclass(frozen=True)
+class Retries:
+    """The options C(retries) and C(retry_max_wait): C(most) repetitions, C(longest) seconds each.
+
+    :param sleep: makes the pauses; tests replace it
+    """
+
+    most: int
+    longest: float
+    accounting: Accounting
+    sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
+
+    @classmethod
+    def of(
+        cls, settings: Mapping[str, Any], accounting: Accounting, sleep: Callable[[float], None]
+    ) -> Retries:
+        """Those of a connection."""
+        longest = float(settings["retry_max_wait"])
+        return cls(int(settings["retries"]), longest, accounting, sleep)
+
+    def pause(self, request: Request, attempt: int, asked: float | None = None) -> float | None:
+        """Seconds before the next attempt, C(None) where there is none.
+
+        :param attempt: the number of the one that is over, from 0
+        :param asked: how long the server wants to be left alone
+        """
+        if request.once or attempt >= self.most or (asked or 0.0) > self.longest:
+            return None
+        pause = max(asked or 0.0, back_off(attempt, self.longest))
+        return pause if pause < request.left() else None
+
+    def rest(self, seconds: float, *, counted: bool) -> None:
+        """Make a pause; C(counted): the request itself is sent again after it."""
+        self.accounting.add(retries=int(counted))
+        self.sleep(seconds)
+
+    def is_too_long(self, status: int, asked: float) -> bool:
+        """Whether an answer puts off for longer than anybody wants to wait."""
+        return status in RETRIED_READS and asked > self.longest
+
+    def refusal(self, answer: Answer, asked: float, detail: str) -> ToolchainError:
+        """The error for such a server; C(detail): its own words."""
+        message = (
+            f"the server answered {answer.status} and asks to wait {asked:.0f} s before the next"
+            f" request, longer than retry_max_wait ({self.longest:g} s)"
+        )
+        return answer.error("rate_limited", f"{message}: {detail}" if detail else message, detail)

@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One way to the server: login, TLS, redirects, retries, the gate of check mode, accounting
+(contract, 1.3 and 1.4).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from .. import errors
+from ..accounting import Accounting
+from ..address import NOWHERE, Query, encode, is_login_page, leads_elsewhere, origin, target
+from ..connection.auth import Anonymous, Crumb, Login, hide
+from ..connection.options import Connection
+from ..errors import ToolchainError, invalid
+from ..secret import clean_url
+from .messages import REDIRECTS, Answer, Request, retry_after
+from .network_errors import Failure, failure_of
+from .retries import RETRIED_READS, Retries
+from .sessions import REQUEST_ERRORS, Proxies, Upload, count_body, kept_session
+from .writes import Look, Write
+
+if TYPE_CHECKING:
+    import requests
+
+_KEEPING_METHOD = frozenset({307, 308})
+_MOST_REDIRECTS = 5
+#: Seconds that a request gets at least: with none left it could not be sent at all.
+_SHORTEST_TIMEOUT = 0.1
+#: The words of a 403 that is about the anti-forgery token; every page has a trail of breadcrumbs.
+_CRUMB = re.compile(r"\bcrumb\b", re.IGNORECASE)
+
+
+class Transport:
+    """All requests of one task to one service.
+
+    :param read_only: check mode: a request that is not marked as a read raises instead of leaving
+    :param describe: turns an error answer into the server's words (one decoder per service)
+    :param connections: most connections at once
+    :param crumbs: keep the session cookie and send the anti-forgery token of the CI server with
+        every POST
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        login: Login,
+        *,
+        read_only: bool,
+        accounting: Accounting | None = None,
+        proxies: Proxies | None = None,
+        describe: Callable[[Answer], str] | None = None,
+        connections: int = 10,
+        crumbs: bool = False,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        hide(connection)
+        self.connection, self._home = connection, origin(connection.url)
+        self.accounting = Accounting() if accounting is None else accounting
+        self._login, self._read_only = login, read_only
+        self._describe = describe or (lambda answer: errors.words(answer.text))
+        self._kept = kept_session(connection, connections=connections, cookies=crumbs)
+        self._proxies = Proxies() if proxies is None else proxies
+        self._timeout = float(connection.settings["timeout"])
+        self._retries = Retries.of(connection.settings, self.accounting, sleep)
+        self._crumb = Crumb(self._fetch_crumb, self._kept.memory) if crumbs else None
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """What is known of this server as long as its kept-alive session lives; empty at first."""
+        return self._kept.memory
+
+    def forget_login(self) -> None:
+        """Drop cookies and crumb, as after a restart of the server."""
+        self._kept.session.cookies.clear()
+        if self._crumb is not None:
+            self._crumb.forget()
+
+    def url(self, path: str, query: Query | None = None) -> str:
+        """The address of an encoded path below the base address; an absolute one stays as it is."""
+        address = (
+            path
+            if path[:8].lower().startswith(("http://", "https://"))
+            else f"{self.connection.url}/{path.lstrip('/')}"
+        )
+        encoded = encode(query) if query is not None else ""
+        return f"{address}{'&' if '?' in address else '?'}{encoded}" if encoded else address
+
+    def read(
+        self,
+        what: str,
+        path: str,
+        *,
+        method: str = "GET",
+        expect: Collection[int] = (200,),
+        **parts: Any,
+    ) -> Answer:
+        """Send a request that changes nothing; see :meth:`send`."""
+        return self.send(what, method, path, reads=True, expect=expect, **parts)
+
+    def write(
+        self,
+        what: str,
+        method: str,
+        path: str,
+        *,
+        expect: Collection[int] = (200, 201, 202, 204),
+        **parts: Any,
+    ) -> Answer:
+        """Send a request that changes the server, once; see :meth:`send`, with C(look) and
+        C(repeatable) as :class:`Write` has them. Where the look alone tells that it is done, the
+        answer is one without a body.
+        """
+        return self.send(what, method, path, reads=False, expect=expect, **parts)
+
+    def send(
+        self,
+        what: str,
+        method: str,
+        path: str,
+        *,
+        reads: bool,
+        expect: Collection[int],
+        judge: Callable[[Answer], None] | None = None,
+        look: Look | None = None,
+        repeatable: bool = False,
+        **parts: Any,
+    ) -> Answer:
+        """Send a request and give its whole answer.
+
+        :param what: operation and object for messages, as C(updating the role 'x')
+        :param path: encoded, relative to the base address
+        :param parts: C(query), C(json) (any), C(form) (a query), C(body) (bytes), C(open_body) with
+            C(size), C(headers), C(patience) (most seconds, all repetitions included), C(once) (no
+            repetitions)
+        :param expect: statuses that are an answer; every other one raises with the kind it stands
+            for
+        :param judge: is shown the answer before its status counts, and raises for what a status
+            does not tell
+        """
+        request = self._request(what, method, path, reads, **parts)
+        exchange = partial(self._judged, request, expect, judge)
+        if reads:
+            return exchange()
+        answer = Write(request, exchange, look, repeatable, self._retries).carried_out()
+        self.accounting.add(acknowledged=int(answer.status < 400))
+        return answer
+
+    def _judged(
+        self, request: Request, expect: Collection[int], judge: Callable[[Answer], None] | None
+    ) -> Answer:
+        with self._answer_to(request) as response:
+            answer = _whole(request, response)
+        if judge is not None:
+            judge(answer)
+        if answer.status not in expect:
+            raise self.failure(answer)
+        return answer
+
+    @contextmanager
+    def stream(
+        self,
+        what: str,
+        path: str,
+        *,
+        method: str = "GET",
+        judge: Callable[[Answer], None] | None = None,
+        **parts: Any,
+    ) -> Iterator[requests.Response]:
+        """A read whose body is taken piece by piece (C(iter_content), C(iter_lines)); a status
+        other than 200 raises, C(judge) first.
+        """
+        request = self._request(what, method, path, True, streamed=True, **parts)
+        with self._answer_to(request) as response:
+            try:
+                if response.status_code != 200:
+                    answer = _whole(request, response)
+                    if judge is not None:
+                        judge(answer)
+                    raise self.failure(answer)
+                yield response
+            except REQUEST_ERRORS as error:
+                raise failure_of(error, request, self._timeout).error from None
+
+    def failure(self, answer: Answer) -> ToolchainError:
+        """The error that an answer stands for."""
+        location = answer.headers.get("Location")
+        if location is not None and answer.status in REDIRECTS:
+            return self._redirect_error(answer.request, answer.status, target(answer.url, location))
+        detail = errors.shorten(self._describe(answer))
+        asked = retry_after(answer.headers.get("Retry-After"))
+        if asked is not None and self._retries.is_too_long(answer.status, asked):
+            return self._retries.refusal(answer, asked, detail)
+        said = f": {detail}" if detail else " without a word"
+        return answer.error(
+            errors.kind_of_status(answer.status),
+            f"the server answered {answer.status}{said}",
+            detail,
+        )
+
+    def _request(
+        self,
+        what: str,
+        method: str,
+        path: str,
+        reads: bool,
+        *,
+        query: Query | None = None,
+        patience: float | None = None,
+        **parts: Any,
+    ) -> Request:
+        if self._read_only and not reads:
+            raise invalid(
+                f"{what}: stopped, because a request that writes must not be sent in check mode"
+            )
+        headers = {"Accept": "*/*", "User-Agent": "delivery.toolchain"}
+        if "json" in parts:
+            headers["Content-Type"] = "application/json"
+            parts["body"] = json.dumps(parts.pop("json"), ensure_ascii=False).encode()
+        elif "form" in parts:
+            headers["Content-Type"] = "application/x-www-form-urlencoded;charset=UTF-8"
+            parts["body"] = encode(parts.pop("form")).encode("ascii")
+        headers.update(parts.pop("headers", {}))
+        if patience is not None:
+            parts["deadline"] = time.monotonic() + patience
+        return Request(what, method, self.url(path, query), reads, headers, **parts)
+
+    @contextmanager
+    def _answer_to(self, request: Request) -> Iterator[requests.Response]:
+        """Send, wait and send again as the rules have it; the response is closed and counted
+        afterwards.
+        """
+        attempt, crumb_renewed = 0, False
+        while True:
+            outcome = self._attempt(request)
+            if not crumb_renewed and self._crumb_refused(request, outcome):
+                self.forget_login()
+                crumb_renewed = True
+                continue
+            asked = self._invitation(request, outcome)
+            wait = None if asked is None else self._retries.pause(request, attempt, asked)
+            if wait is None:
+                break
+            if not isinstance(outcome, Failure):
+                outcome.close()  # an answer that nobody reads would keep its connection
+            self._retries.rest(wait, counted=True)
+            attempt += 1
+        if isinstance(outcome, Failure):
+            raise outcome.error
+        if request.streamed:
+            count_body(outcome, self.accounting)
+        try:
+            yield outcome
+        finally:
+            if request.streamed:
+                outcome.close()
+
+    def _attempt(self, request: Request) -> requests.Response | Failure:
+        started = time.monotonic()
+        timeout = max(_SHORTEST_TIMEOUT, min(self._timeout, request.left()))
+        try:
+            return self._follow(request, timeout)
+        except REQUEST_ERRORS as error:
+            return failure_of(error, request, timeout)
+        finally:
+            self.accounting.add(seconds=time.monotonic() - started)
+
+    def _follow(self, request: Request, timeout: float) -> requests.Response:
+        """Send the request; follow the redirects of a read within its origin (beyond it where that
+        was asked for).
+        """
+        url = request.url
+        for _hop in range(_MOST_REDIRECTS):
+            response = self._exchange(request, url, timeout)
+            location = response.headers.get("Location")
+            if not request.reads or response.status_code not in REDIRECTS or location is None:
+                return response
+            response.close()
+            there = target(url, location)
+            keeps_body = request.body is None or response.status_code in _KEEPING_METHOD
+            far = leads_elsewhere(url, there, foreign_hosts=request.foreign_hosts)
+            if is_login_page(there) or not keeps_body or far:
+                raise self._redirect_error(request, response.status_code, there)
+            url = there
+        raise ToolchainError(
+            "protocol",
+            f"{request.what}: the server answered {response.status_code} and redirects in circles",
+            status=response.status_code,
+            method=request.method,
+            url=clean_url(url),
+        )
+
+    def _exchange(self, request: Request, url: str, timeout: float) -> requests.Response:
+        there = origin(url)
+        at_home = there == self._home
+        if there == NOWHERE or not (at_home or request.foreign_hosts):
+            wrong = f"is not an address on the server at {self.connection.url}"
+            raise ToolchainError("protocol", f"{request.what}: {clean_url(url)} {wrong}")
+        headers = dict(request.headers)
+        if self._crumb is not None and request.method == "POST":
+            headers.update(self._crumb.headers())
+        self.accounting.add(requests=1, writes=int(not request.reads))
+        upload = (
+            None
+            if request.open_body is None or request.size == 0
+            else Upload(request.what, request.open_body, request.size, self.accounting)
+        )
+        login = self._login if at_home else Anonymous()
+        sent: bytes | str | None = request.body
+        try:
+            body = request.body if upload is None else upload
+            response = self._kept.send(
+                request.method,
+                url,
+                headers,
+                body=body,
+                login=login,
+                timeout=timeout,
+                proxies=self._proxies.of(there, url),
+            )
+            if upload is None:
+                sent = response.request.body  # with a login that goes into the form
+        finally:
+            if upload is not None:
+                upload.close()
+            self.accounting.add(bytes_sent=len(sent or b""))
+        if not request.streamed:
+            self.accounting.add(bytes_received=len(response.content))
+        return response
+
+    def _invitation(self, request: Request, outcome: requests.Response | Failure) -> float | None:
+        """Seconds after which the request may be sent again, C(None) where it must not be. What a
+        write did that was answered is not known here.
+        """
+        if isinstance(outcome, Failure):
+            return 0.0 if outcome.may_repeat else None
+        if not request.reads or outcome.status_code not in RETRIED_READS:
+            return None
+        return retry_after(outcome.headers.get("Retry-After")) or 0.0
+
+    def _redirect_error(self, request: Request, status: int, target: str) -> ToolchainError:
+        login, where = is_login_page(target), clean_url(target)
+        if login:
+            reason = f"redirects to its login page {where}: check the credentials"
+        else:
+            reason = f"redirects to {where}, which is not followed: correct url"
+        message = f"{request.what}: the server answered {status} and {reason}"
+        url = clean_url(request.url)
+        return ToolchainError(
+            "auth" if login else "protocol", message, status=status, method=request.method, url=url
+        )
+
+    def _crumb_refused(self, request: Request, outcome: requests.Response | Failure) -> bool:
+        if self._crumb is None or isinstance(outcome, Failure) or request.method != "POST":
+            return False
+        if outcome.status_code != 403 or "X-Required-Permission" in outcome.headers:
+            return False
+        return _CRUMB.search(errors.words(outcome.text)) is not None
+
+    def _fetch_crumb(self, path: str, query: Mapping[str, str]) -> tuple[int, Any]:
+        answer = self.read(
+            "asking for a crumb",
+            path,
+            query=query,
+            expect=(200, 403, 404) if "xml" in path else (200, 400, 404, 405, 406),
+        )
+        text = answer.text  # a login form is as wrong here as where JSON is expected
+        decode = text.lstrip().startswith("{") or 'type="password"' in text.lower()
+        return answer.status, answer.json() if answer.status == 200 and decode else text
+
+
+def _whole(request: Request, response: requests.Response) -> Answer:
+    """The answer with all of its body."""
+    return Answer(response.status_code, response.headers, response.content, request, response.url)

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What of the options must not be shown, found before anything can fail (interface contract, 1.6).
+
+A secret is masked wherever its text shows. One that is too short for that, a value that has another
+shape than its option and the value of an option that nobody knows are hidden where they stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ..secret import clean_url, is_secret_name, secrets_of_url
+from .input_check import Options, canonical_names
+
+#: As Ansible shows an option that is a secret.
+HIDDEN = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
+# As Ansible does not mask them in a text either, or as they would be masked in every other text.
+_SHORTEST_TEXT, _SHORTEST_NUMBER = 4, 6
+_WORDS = frozenset({"true", "false", "none", "null"})
+
+
+class OptionSecrets:
+    """Goes through options as they were given, of whatever shape they are.
+
+    :param failed: hides all of what is C(private), too: which of these values are secrets is known
+        to the server alone, and it may not have been asked
+    """
+
+    def __init__(self, options: Options, *, failed: bool = False) -> None:
+        self._options, self._failed = options, failed
+        #: What is to be masked wherever it shows.
+        self.found: set[str] = set()
+
+    def shown(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The options as they may be shown; adds to what is C(found)."""
+        return self._members(self._options, given)
+
+    def _mask(self, texts: Iterable[str]) -> None:
+        self.found.update(filter(_can_be_masked, texts))
+
+    def _members(self, options: Options, given: Mapping[str, Any]) -> dict[str, Any]:
+        names = canonical_names(options)
+        return {
+            name: self._option(options.get(names.get(name, "")), names.get(name, name), value)
+            for name, value in given.items()
+        }
+
+    def _option(self, option: Mapping[str, Any] | None, name: str, value: Any) -> Any:
+        if value is None or isinstance(value, bool):
+            return value
+        if option is None:
+            return HIDDEN
+        if option.get("no_log"):
+            self._mask(_texts_in(value))
+            return HIDDEN
+        if option.get("private"):
+            return self._private(value)
+        if option.get("options"):
+            return self._nested(option["options"], value)
+        if name.endswith("url") and isinstance(value, str):
+            self._mask(secrets_of_url(value))
+            return clean_url(value, whole=True)
+        return value
+
+    def _nested(self, options: Options, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return self._members(options, value)
+        if isinstance(value, list):
+            return [self._nested(options, each) for each in value]
+        return HIDDEN
+
+    def _private(self, value: Any) -> Any:
+        """A mapping whose names tell of secrets; what is no mapping yet is hidden as a whole."""
+        if not isinstance(value, Mapping):
+            return HIDDEN
+        self._mask(_secrets_by_name(value))
+        return dict(self._hidden(value, named_so=False))
+
+    def _hidden(self, value: Any, named_so: bool) -> Any:
+        if isinstance(value, Mapping):
+            return {
+                name: self._hidden(one, is_secret_name(str(name))) for name, one in value.items()
+            }
+        if isinstance(value, list):
+            return [self._hidden(one, named_so) for one in value]
+        single = value is not None and not isinstance(value, bool)
+        return HIDDEN if single and (named_so or self._failed) else value
+
+
+def _secrets_by_name(values: Any, named_so: bool = False) -> Iterator[str]:
+    if isinstance(values, Mapping):
+        for name, value in values.items():
+            yield from _secrets_by_name(value, is_secret_name(str(name)))
+    elif isinstance(values, list):
+        for value in values:
+            yield from _secrets_by_name(value, named_so)
+    elif named_so:
+        yield from _texts_in(values)
+
+
+def _can_be_masked(text: str) -> bool:
+    shortest = _SHORTEST_NUMBER if text.isdigit() else _SHORTEST_TEXT
+    return len(text) >= shortest and text.lower() not in _WORDS
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for one in value.values():
+            yield from _texts_in(one)
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _texts_in(one)
+    elif value is not None and not isinstance(value, bool) and str(value):
+        yield str(value)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""AnsibleModule in, result out: the only place where a module exits or fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+
+from ..accounting import Accounting
+from ..connection.options import argument_spec, resolve
+from ..errors import ToolchainError, invalid, printable
+from ..http.sessions import REQUESTS_MISSING
+from ..plan import Operation
+from ..secret import hidden, secrets_in_addresses
+from .input_check import Options, checked, for_ansible
+from .option_secrets import OptionSecrets
+from .task import Task
+
+
+class _Module(AnsibleModule):
+    """An AnsibleModule that refuses slips before Ansible converts them, and that knows what is
+    secret before anything can fail. It tells the system's log how it was called only at its end:
+    which parameters of a build are passwords is known to the server alone.
+    """
+
+    params: dict[str, Any]
+    _to_be_logged = False
+
+    def __init__(self, argument_spec: Options, **constraints: Any) -> None:
+        self._options = argument_spec
+        super().__init__(
+            argument_spec=for_ansible(argument_spec), supports_check_mode=True, **constraints
+        )
+
+    def _load_params(self) -> None:
+        """An option that is C(null) is one that is not given, in what goes together with what, too:
+        Ansible counts it as given there.
+        """
+        hidden.clear()  # of the task before in the same process
+        super()._load_params()
+        internal = {name: self.params[name] for name in self.params if name.startswith("_ansible_")}
+        self.params = {name: self.params[name] for name in self.params if name not in internal}
+        self._hide_secrets()
+        try:
+            self.params = {**internal, **checked(self._options, self.params)}
+        except ToolchainError as error:
+            self.fail_json(**_refusal(error))
+
+    def _log_invocation(self) -> None:
+        self._to_be_logged = True
+
+    def exit_json(self, **values: Any) -> NoReturn:
+        self.params = self._hide_secrets()
+        self._log_now()
+        super().exit_json(**values)
+        raise AssertionError("exit_json does not come back")
+
+    def fail_json(self, msg: str, **values: Any) -> NoReturn:
+        self.params = self._hide_secrets(failed=True)
+        self._log_now()
+        super().fail_json(msg, **values)
+        raise AssertionError("fail_json does not come back")
+
+    def _hide_secrets(self, *, failed: bool = False) -> dict[str, Any]:
+        """The options as result and system's log may show them."""
+        secrets = OptionSecrets(self._options, failed=failed)
+        shown = secrets.shown(self.params)
+        hidden.add(*secrets.found, *secrets_in_addresses("", self.params))
+        self.no_log_values.update(hidden.forms)
+        return shown
+
+    def _log_now(self) -> None:
+        if self._to_be_logged:
+            super()._log_invocation()
+
+
+def run(
+    service: str,
+    options: Options,
+    operation: Callable[[Task], Operation],
+    **constraints: Any,
+) -> None:
+    """Run a module: read its options, plan, apply what the plan says (not in check mode), exit.
+
+    :param options: argument spec of the module without the connection options
+    :param operation: makes the operation from the task; raises C(invalid) for options that
+        contradict each other
+    :param constraints: C(mutually_exclusive), C(required_one_of) and their like, as AnsibleModule
+        takes them
+    """
+    spec = {**argument_spec(service), **options}
+    module = _Module(spec, **constraints)
+    if REQUESTS_MISSING is not None:
+        error = invalid(missing_required_lib("requests"))
+        module.fail_json(**_refusal(error), exception=REQUESTS_MISSING)
+    hidden.add(*module.no_log_values)
+    try:
+        connection = resolve(service, module.params.get)
+    except ToolchainError as error:
+        module.fail_json(**_refusal(error))
+    warn: Callable[[str], None] = lambda text: module.warn(printable(text))  # noqa: E731
+    task = Task(module.params, connection, warn, module.check_mode)
+    try:
+        values = _values(operation(task), module.check_mode, module._diff)
+    except ToolchainError as error:
+        failure = task.failure(error)
+        module.fail_json(failure.pop("msg"), **failure)
+    module.exit_json(**values, http=task.accounting.as_dict())
+
+
+def run_locally(
+    options: Options,
+    operation: Callable[[Mapping[str, Any]], Operation],
+    **constraints: Any,
+) -> None:
+    """Run a module that speaks to no server, in the same way as :func:`run`."""
+    module = _Module(options, **constraints)
+    try:
+        values = _values(operation(module.params), module.check_mode, module._diff)
+    except ToolchainError as error:
+        module.fail_json(**_refusal(error))
+    module.exit_json(**values, http=Accounting().as_dict())
+
+
+def _refusal(error: ToolchainError) -> dict[str, Any]:
+    """The return values of a task that failed before there was a connection."""
+    return {"msg": error.message, "error": error.as_dict(), "http": Accounting().as_dict()}
+
+
+def _values(operation: Operation, predict: bool, with_diff: bool) -> dict[str, Any]:
+    """Carry out an operation, or in check mode say what it would do; the return values."""
+    plan = operation.plan()
+    values = dict(plan.result)
+    if plan.changed and not predict:
+        values.update(operation.apply(plan))
+    elif plan.failure is not None:
+        raise plan.failure
+    values["changed"] = values.get("changed", plan.changed)
+    if with_diff and "diff" not in values:  # a reading may return one of what it compares
+        before, after = plan.diff()
+        values["diff"] = {"before": before, "after": after if values["changed"] else before}
+    return values

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an operation may know of the task that it runs for: the same for modules and for lookups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..accounting import Accounting
+from ..connection.auth import hide, login_of
+from ..connection.options import Connection
+from ..errors import ToolchainError, printable
+from ..http.messages import Answer
+from ..http.sessions import Proxies
+from ..http.transport import Transport
+from ..progress import progress
+from ..secret import hidden
+
+
+@dataclass(frozen=True)
+class Task:
+    """Options, connection and the ways to speak to the user.
+
+    C(read_only) is for the transport alone: no operation asks whether it runs in check mode.
+    """
+
+    params: Mapping[str, Any]
+    connection: Connection
+    warn: Callable[[str], None]
+    read_only: bool
+    accounting: Accounting = field(default_factory=Accounting)
+    proxies: Proxies = field(default_factory=Proxies)
+    #: Keeps a secret that only the server tells (a password parameter) out of all output.
+    hide: Callable[[str], None] = hidden.add
+
+    def __post_init__(self) -> None:
+        hide(self.connection)
+
+    def transport(
+        self,
+        *,
+        describe: Callable[[Answer], str] | None = None,
+        api_key_header: str = "X-Api-Key",
+        connections: int = 10,
+        crumbs: bool = False,
+    ) -> Transport:
+        """The way to the service of this task; see :class:`Transport`."""
+        return Transport(
+            self.connection,
+            login_of(self.connection, api_key_header),
+            read_only=self.read_only,
+            accounting=self.accounting,
+            proxies=self.proxies,
+            describe=describe,
+            connections=connections,
+            crumbs=crumbs,
+        )
+
+    def progress(self, line: str) -> None:
+        """Tell a waiting user what goes on."""
+        progress(printable(line))
+
+    def failure(self, error: ToolchainError) -> dict[str, Any]:
+        """The return values of a failed task (interface contract, 1.3)."""
+        described = {
+            name: printable(value) if isinstance(value, str) else value
+            for name, value in error.as_dict().items()
+        }
+        values = {
+            "changed": self.accounting.acknowledged > 0,
+            "http": self.accounting.as_dict(),
+            **error.result,
+        }
+        return {**values, "msg": printable(str(error)), "error": described}

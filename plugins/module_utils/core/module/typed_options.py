@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The options of a module as one frozen dataclass: its argument spec and its typed values.
+
+A field is an option. Its type is the type of the option, and its default is the default. A field
+without a default is a required option. `None` stands for an option that is not given.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+Options = TypeVar("Options")
+Spec = dict[str, Any]
+
+_TYPES: dict[Any, str] = {
+    str: "str",
+    int: "int",
+    float: "float",
+    bool: "bool",
+    dict: "dict",
+    list: "list",
+    Any: "raw",
+}
+
+
+@dataclass(frozen=True)
+class Option:
+    """What the type of a field does not tell about its option, as `Annotated[str, Option(...)]`.
+
+    :param name: the name of the option where it differs from that of the field (`from`)
+    :param type: the type by which Ansible reads it (`path`)
+    :param aliases: other names of the option
+    :param secret: `True` hides the value everywhere; `False` says that a name such as `key_file`
+        means no secret; `None` leaves it to the name
+    """
+
+    name: str | None = None
+    type: str | None = None
+    aliases: tuple[str, ...] = ()
+    secret: bool | None = None
+
+
+#: An option that Ansible reads as a path: `~` and variables of the environment are expanded.
+PathText = Annotated[str, Option(type="path")]
+
+
+@dataclass(frozen=True)
+class _Declaration:
+    """One option: the field, its element types and what its annotation says."""
+
+    field: Field[Any]
+    kind: Any
+    option: Option
+
+    @property
+    def name(self) -> str:
+        return self.option.name or self.field.name
+
+    @property
+    def nested(self) -> type | None:
+        """The dataclass of a mapping, or of the mappings of a list."""
+        kind = _element(self.kind) if get_origin(self.kind) is list else self.kind
+        return kind if isinstance(kind, type) and is_dataclass(kind) else None
+
+    def default(self) -> Any:
+        """The default, `MISSING` for a required option."""
+        if self.field.default_factory is not MISSING:
+            return self.field.default_factory()
+        return self.field.default
+
+    def spec(self) -> Spec:
+        """The option as an argument spec has it."""
+        kind = self.kind
+        spec: Spec = {"type": self.option.type or _type_name(kind)}
+        if get_origin(kind) is list:
+            spec["elements"] = self._element_type()
+        if get_origin(_element(kind)) is Literal:
+            spec["choices"] = list(get_args(_element(kind)))
+        if self.nested is not None:
+            spec["options"] = argument_spec(self.nested)
+            spec.update(constraints(self.nested))
+        default = self.default()
+        if default is MISSING:
+            spec["required"] = True
+        elif default is not None:
+            spec["default"] = default
+        if self.option.aliases:
+            spec["aliases"] = list(self.option.aliases)
+        if self.option.secret is not None:
+            spec["no_log"] = self.option.secret
+        return spec
+
+    def _element_type(self) -> str:
+        (annotated,) = get_args(self.kind)
+        kind, option = _without_annotation(annotated)
+        return option.type or _type_name(kind)
+
+    def value(self, params: Mapping[str, Any]) -> Any:
+        """The typed value of the option."""
+        given = params.get(self.name)
+        if given is None:
+            default = self.default()
+            return None if default is MISSING else default
+        nested = self.nested
+        if nested is None:
+            return given
+        if isinstance(given, list):
+            return [read(nested, entry) for entry in given]
+        return read(nested, given)
+
+
+def argument_spec(options: type) -> dict[str, Spec]:
+    """The argument spec that the fields of a dataclass stand for."""
+    return {each.name: each.spec() for each in _declarations(options)}
+
+
+def constraints(options: type) -> dict[str, Any]:
+    """The rules between options (`mutually_exclusive`, ...), which stand beside the fields."""
+    return dict(getattr(options, "constraints", {}))
+
+
+def read(options: type[Options], params: Mapping[str, Any]) -> Options:
+    """The options of a task, after Ansible has checked them."""
+    kind: type = options
+    return options(**{each.field.name: each.value(params) for each in _declarations(kind)})
+
+
+@functools.cache
+def _declarations(options: type) -> tuple[_Declaration, ...]:
+    hints = get_type_hints(options, vars(sys.modules[options.__module__]), include_extras=True)
+    return tuple(_declaration(field, hints[field.name]) for field in fields(options))
+
+
+def _declaration(field: Field[Any], hint: Any) -> _Declaration:
+    kind, outer = _without_annotation(hint)
+    kind, inner = _without_annotation(_without_none(kind))
+    return _Declaration(field, _without_none(kind), inner if outer == Option() else outer)
+
+
+def _without_annotation(hint: Any) -> tuple[Any, Option]:
+    if get_origin(hint) is not Annotated:
+        return hint, Option()
+    kind, *notes = get_args(hint)
+    return kind, next((note for note in notes if isinstance(note, Option)), Option())
+
+
+def _without_none(hint: Any) -> Any:
+    """`X | None` as `X`."""
+    if get_origin(hint) not in (Union, types.UnionType):
+        return hint
+    (kind,) = (each for each in get_args(hint) if each is not type(None))
+    return kind
+
+
+def _element(kind: Any) -> Any:
+    return _without_annotation(get_args(kind)[0])[0] if get_origin(kind) is list else kind
+
+
+def _type_name(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return "str"
+    if isinstance(kind, type) and is_dataclass(kind):
+        return "dict"
+    return _TYPES[get_origin(kind) or kind]

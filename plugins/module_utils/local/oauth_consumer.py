@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Key and certificate of an OAuth consumer (written interface, 5): the module C(oauth_consumer).
+
+The server is told the public key; the certificate, which carries it, runs out and is made anew with
+the same key, so that what was registered stays good.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any
+
+from ansible.module_utils.basic import missing_required_lib
+
+from ..core.errors import ToolchainError, invalid
+from ..core.files import replacing
+from ..core.plan import Plan, plan
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
+
+try:
+    from cryptography import x509
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
+    _LIBRARY_MISSING = False
+except ImportError:
+    _LIBRARY_MISSING = True
+
+_KEY_MODE, _CERTIFICATE_MODE = 0o600, 0o644
+_LONGEST_NAME = 64  # characters of a common name (X.520)
+_EXPONENT = 65537
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What the two files hold; C(None) where one is missing, or forced to give way unread."""
+
+    key: RSAPrivateKey | None = None
+    mode: int = _KEY_MODE
+    certificate: x509.Certificate | None = None
+
+
+class Consumer:
+    """Key and certificate as they shall be; C(invalid) for options that do not fit.
+
+    :param now: the clock, in UTC
+    """
+
+    def __init__(
+        self,
+        params: Mapping[str, Any],
+        now: Callable[[], datetime] = lambda: datetime.now(timezone.utc),
+    ) -> None:
+        if _LIBRARY_MISSING:
+            raise invalid(missing_required_lib("cryptography"))
+        self._params, self._now = params, now
+        self._name: str = params["common_name"]
+        # of a link, as a mounted secret is one, the file behind it is meant
+        self._key_path = os.path.realpath(params["private_key"])
+        self._certificate_path = os.path.realpath(params["certificate"])
+        self._found = Pair()
+        self._check_options()
+
+    def _check_options(self) -> None:
+        valid, renew = self._params["valid_days"], self._params["renew_before"]
+        if not 1 <= len(self._name) <= _LONGEST_NAME:
+            raise invalid(f"common_name must have 1 to {_LONGEST_NAME} characters")
+        if not 0 <= renew < valid:
+            raise invalid(
+                f"renew_before is {renew}, but must be 0 or more and less than valid_days ({valid})"
+            )
+        if valid > (datetime.max.replace(tzinfo=timezone.utc) - self._now()).days:
+            raise invalid(f"valid_days is {valid}: no certificate lasts beyond the year 9999")
+        if self._key_path == self._certificate_path:
+            raise invalid("private_key and certificate must be two files")
+        for path in (self._key_path, self._certificate_path):
+            folder = os.path.dirname(path)
+            if not os.path.isdir(folder):
+                raise invalid(f"{path} cannot be made: the folder {folder} is missing")
+            if os.path.isdir(path):
+                raise invalid(f"{path} cannot be a file: it is a folder")
+
+    # -- what is there, what shall be ------------------------------------------------------------
+
+    def plan(self) -> Plan:
+        found = self._found = Pair(*self._read_key(), self._read_certificate())
+        kept_key = self._kept_key()
+        kept = found.certificate if self._is_good(kept_key) else None
+        new_key = {"bits": self._params["key_size"], "mode": _octal(_KEY_MODE), "sha256": "new"}
+        lasting = f"in {self._params['valid_days']} days"
+        new = {"common_name": self._name, "expires": lasting, "sha256": "new"}
+        current = {
+            "private_key": _of_key(found.key, found.mode),
+            "certificate": _of_certificate(found.certificate),
+        }
+        desired = {
+            "private_key": _of_key(kept_key, found.mode & _KEY_MODE) or new_key,
+            "certificate": _of_certificate(kept) or new,
+        }
+        return plan(current, desired).returning(consumer=self._described(kept_key, kept))
+
+    def _kept_key(self) -> RSAPrivateKey | None:
+        """The key that is there, unless a new one is to take its place."""
+        key, size = self._found.key, self._params["key_size"]
+        if key is None or self._params["force"]:
+            return None
+        if key.key_size < size:
+            raise invalid(
+                f"the key in {self._key_path} has {key.key_size} bits, which is less than key_size"
+                f" ({size}): force makes a new one, which then has to be registered"
+            )
+        return key
+
+    def _read_key(self) -> tuple[RSAPrivateKey | None, int]:
+        """The key and the permissions of its file."""
+        if not os.path.exists(self._key_path):
+            return None, _KEY_MODE
+        key: object = None
+        with suppress(ValueError, TypeError, UnsupportedAlgorithm):
+            key = serialization.load_pem_private_key(_content(self._key_path), password=None)
+        if not isinstance(key, rsa.RSAPrivateKey):
+            self._require_force(self._key_path, "a private key of RSA in PEM without a password")
+            return None, _KEY_MODE
+        return key, stat.S_IMODE(os.stat(self._key_path).st_mode)
+
+    def _read_certificate(self) -> x509.Certificate | None:
+        if not os.path.exists(self._certificate_path):
+            return None
+        with suppress(ValueError):
+            return x509.load_pem_x509_certificate(_content(self._certificate_path))
+        self._require_force(self._certificate_path, "a certificate in PEM")
+        return None
+
+    def _require_force(self, path: str, wanted: str) -> None:
+        if not self._params["force"]:
+            raise invalid(f"{path} is there, but is not {wanted}: force replaces it")
+
+    def _is_good(self, key: RSAPrivateKey | None) -> bool:
+        """Whether the certificate is that of the key and the name, and lasts long enough."""
+        certificate, moment = self._found.certificate, self._now()
+        if key is None or certificate is None:
+            return False
+        left = _moment(certificate, "not_valid_after") - moment
+        return (
+            _spki(certificate.public_key()) == _spki(key.public_key())
+            and _common_name(certificate) == self._name
+            and _moment(certificate, "not_valid_before") <= moment
+            and left > timedelta(days=self._params["renew_before"])
+        )
+
+    # -- making it so ------------------------------------------------------------------------------
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        """The key first: a certificate without its key would be of no use."""
+        differing = {change.field for change in plan.changes}
+        key, certificate = self._kept_key(), self._found.certificate
+        if key is None:
+            key = rsa.generate_private_key(_EXPONENT, self._params["key_size"])
+            with replacing(self._key_path, _KEY_MODE) as file:
+                file.write(_private_pem(key))
+        elif "private_key" in differing:
+            _narrow(self._key_path, self._found.mode & _KEY_MODE)
+        if certificate is None or "certificate" in differing:
+            certificate = self._signed(key)
+            with replacing(self._certificate_path, _CERTIFICATE_MODE) as file:
+                file.write(certificate.public_bytes(serialization.Encoding.PEM))
+        return {"consumer": self._described(key, certificate)}
+
+    def _signed(self, key: RSAPrivateKey) -> x509.Certificate:
+        name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, self._name)])
+        begin = self._now().replace(microsecond=0)
+        return (
+            x509.CertificateBuilder()
+            .subject_name(name)
+            .issuer_name(name)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(begin)
+            .not_valid_after(begin + timedelta(days=self._params["valid_days"]))
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .sign(key, hashes.SHA256())
+        )
+
+    def _described(
+        self, key: RSAPrivateKey | None, certificate: x509.Certificate | None
+    ) -> dict[str, Any]:
+        """The return value; C(None) what check mode cannot know."""
+        known: dict[str, str] = {}
+        if key is not None:
+            known["public_key"] = _public_pem(key.public_key())
+        if certificate is not None:
+            end = _moment(certificate, "not_valid_after")
+            known["certificate"] = certificate.public_bytes(serialization.Encoding.PEM).decode()
+            known["not_after"] = f"{end:%Y-%m-%dT%H:%M:%SZ}"
+        names = ("public_key", "certificate", "not_after")
+        return {"consumer_key": self._name, **{name: known.get(name) for name in names}}
+
+
+def _content(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise invalid(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _narrow(path: str, mode: int) -> None:
+    try:
+        os.chmod(path, mode)
+    except OSError as error:
+        message = f"changing the permissions of {path}: {error.strerror}"
+        raise ToolchainError("failed", message) from None
+
+
+def _octal(mode: int) -> str:
+    return f"{mode:04o}"
+
+
+def _of_key(key: RSAPrivateKey | None, mode: int) -> dict[str, Any] | None:
+    """A key in a diff, by what its public half shows."""
+    if key is None:
+        return None
+    shown = hashlib.sha256(_spki(key.public_key())).hexdigest()
+    return {"bits": key.key_size, "mode": _octal(mode), "sha256": shown}
+
+
+def _of_certificate(certificate: x509.Certificate | None) -> dict[str, Any] | None:
+    """A certificate in a diff."""
+    if certificate is None:
+        return None
+    end = _moment(certificate, "not_valid_after")
+    return {
+        "common_name": _common_name(certificate),
+        "expires": f"{end:%Y-%m-%d}",
+        "sha256": certificate.fingerprint(hashes.SHA256()).hex(),
+    }
+
+
+def _common_name(certificate: x509.Certificate) -> str | None:
+    found = certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
+    return str(found[0].value) if found else None
+
+
+def _moment(certificate: x509.Certificate, name: str) -> datetime:
+    """C(not_valid_before) or C(not_valid_after); before release 42 the library leaves out the
+    zone.
+    """
+    found: datetime | None = getattr(certificate, f"{name}_utc", None)
+    if found is None:
+        found = getattr(certificate, name).replace(tzinfo=timezone.utc)
+    return found
+
+
+def _private_pem(key: RSAPrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+
+
+def _public_pem(key: RSAPublicKey) -> str:
+    return key.public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    ).decode("ascii")
+
+
+def _spki(key: Any) -> bytes:
+    """A public key of any kind, for comparison."""
+    data: bytes = key.public_bytes(
+        serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    return data

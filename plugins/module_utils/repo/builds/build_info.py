@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The builds of a name, and what a task shows of them (written interface 2.1; contract, 2:
+build_info).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+from urllib.parse import unquote
+
+from ...core import address
+from ...core.errors import ToolchainError, invalid, words
+from ...core.module.task import Task
+from ...core.plan import Reading
+from .. import repositories
+from ..client import Client, objects_of
+from . import records
+
+#: Words of a 404 that only a repository manager has (server fact, repo 1.3).
+_NO_BUILDS = "no build was found"
+_OLDEST = datetime.min.replace(tzinfo=timezone.utc)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One build: C(moment) is C(None) where C(started) is no time; a number may have several."""
+
+    number: str
+    started: str
+    moment: datetime | None
+
+    def as_dict(self) -> dict[str, str]:
+        """The start in UTC (ISO-8601, milliseconds), else as the server writes it."""
+        return {"number": self.number, "started": iso(self.moment) or self.started}
+
+
+@dataclass(frozen=True)
+class BuildList:
+    """The builds of a name, the newest first, and the time on the server's clock; C(None) where it
+    does not tell.
+    """
+
+    runs: tuple[Run, ...]
+    now: datetime | None
+
+    @property
+    def numbers(self) -> list[str]:
+        """Each number once, the newest first."""
+        return list(dict.fromkeys(run.number for run in self.runs))
+
+
+def read_list(client: Client, name: str, *, missing: bool = False) -> BuildList:
+    """All builds of a name; C(missing): a name without builds is an empty list, not C(not_found).
+
+    Server fact: C(uri) is percent-encoded, the order means nothing.
+    """
+    expect = (200, 404) if missing else (200,)
+    answer = client.transport.read(
+        f"reading the builds of '{name}'", f"api/build/{address.path(name)}", expect=expect
+    )
+    if answer.status == 404:
+        if _NO_BUILDS not in words(answer.text).lower():
+            # no builds of this name, if there is a repository manager at all
+            repositories.listed(client)
+        return BuildList((), answer.date)
+    runs = map(_run, objects_of(answer, "buildsNumbers", "a list of builds"))
+    ordered = sorted(runs, key=lambda run: run.moment or _OLDEST, reverse=True)
+    return BuildList(tuple(ordered), answer.date)
+
+
+def _run(entry: Mapping[str, Any]) -> Run:
+    started = str(entry.get("started") or "")
+    number = unquote(str(entry.get("uri") or "").removeprefix("/"))
+    return Run(number, started, records.moment_of(started))
+
+
+def iso(moment: datetime | None) -> str | None:
+    """C(2026-01-02T03:04:05.678Z)."""
+    if moment is None:
+        return None
+    utc = moment.astimezone(timezone.utc)
+    return f"{utc:%Y-%m-%dT%H:%M:%S}.{utc.microsecond // 1000:03d}Z"
+
+
+def build_name(params: Mapping[str, Any]) -> str:
+    """The option C(build_name); C(invalid) where it is empty."""
+    name: str = params["build_name"]
+    if name.strip() == "":
+        raise invalid("build_name must not be empty")
+    return name
+
+
+def build_info(task: Task) -> Reading:
+    """The builds of a name, and the record of one of them."""
+    name, number = build_name(task.params), task.params["build_number"]
+    if number is not None and number.strip() == "":
+        raise invalid("build_number must not be empty")
+    client = Client(task)
+
+    def values() -> dict[str, Any]:
+        listed = read_list(client, name)
+        found: dict[str, Any] = {"builds": [run.as_dict() for run in listed.runs]}
+        if number is not None:
+            found["build"] = _record(client, name, number, listed)
+        return found
+
+    return Reading(values)
+
+
+def _record(client: Client, name: str, number: str, listed: BuildList) -> dict[str, Any]:
+    try:
+        record = records.read_record(client, name, number)
+    except ToolchainError as error:
+        if error.kind == "not_found":
+            error.with_words(f"the newest builds are {', '.join(listed.numbers[:5])}")
+        raise
+    properties = record.get("properties")
+    return {**record, "properties": properties if isinstance(properties, Mapping) else {}}

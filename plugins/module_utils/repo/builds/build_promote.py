@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Promoting a build: giving it a status, and copying or moving its files (interface contract, 2:
+build_promote).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...core import address
+from ...core.errors import ToolchainError, invalid, shorten
+from ...core.http.messages import Answer
+from ...core.module.task import Task
+from ...core.plan import Plan, without_none
+from ..client import Client, refuse_page, repository_key
+from ..error_text import errors_in, messages_of, text_of
+from ..properties import texts_of
+from ..repositories import deployment_target
+from . import records
+from .records import Promotion
+
+#: Field of the request (written interface 2.1) to option.
+_FIELDS = {
+    "status": "status",
+    "comment": "comment",
+    "ciUser": "ci_user",
+    "sourceRepo": "source_repo",
+    "targetRepo": "target_repo",
+    "copy": "copy",
+    "artifacts": "artifacts",
+    "dependencies": "dependencies",
+    "scopes": "scopes",
+    "failFast": "fail_fast",
+}
+
+
+class PromoteBuild:
+    """A build whose newest promotion shall have a status and a target.
+
+    Server fact: every promotion adds an entry to the record, whether or not it is the same as
+    the one before.
+    """
+
+    def __init__(self, task: Task) -> None:
+        params = task.params
+        self._task, self._params = task, params
+        self._name, self._number = params["build_name"], params["build_number"]
+        self._label = f"the build '{self._name}' #{self._number}"
+        for option in ("build_name", "build_number", "status"):
+            if params[option] is not None and params[option].strip() == "":
+                raise invalid(f"{option} must not be empty")
+        for option in ("source_repo", "target_repo"):
+            if params[option] is not None:
+                repository_key(option, params[option])
+        self._properties = {
+            str(name): texts_of(str(name), value)
+            for name, value in without_none(params["properties"] or {}).items()
+        }
+        self._client = Client(task)
+        self._record: Mapping[str, Any] = {}
+        self._target: str | None = params["target_repo"]
+
+    def plan(self) -> Plan:
+        self._read()
+        newest = self._newest()
+        if self._target is not None and not (newest and newest.repository == self._target):
+            self._target = self._behind(self._target)
+        if not self._params["force"] and self._is_done():
+            promotion = (newest or Promotion(None, self._target)).as_dict()
+            return Plan({}, {}, result={"messages": [], "promotion": promotion})
+        if self._params["gate"]:
+            self._judge(self._rehearse())
+        before = {} if newest is None else self._shown(newest)
+        wanted = Promotion(self._params["status"], self._target)
+        result = {"messages": [], "promotion": wanted.as_dict()}
+        after = {**before, **without_none(self._shown(wanted))}
+        return Plan(before, after, "update" if before else "create", result=result)
+
+    def _behind(self, target: str) -> str:
+        """The repository that the target stands for. One that is not shown may be there all the
+        same: the server decides.
+        """
+        try:
+            return deployment_target(self._client, target)
+        except ToolchainError as error:
+            if error.kind != "not_found":
+                raise
+            self._task.warn(f"what the repository '{target}' is cannot be read: {error}")
+            return target
+
+    def _shown(self, promotion: Promotion) -> dict[str, Any]:
+        return {"status": promotion.status, "repository": promotion.repository}
+
+    def _read(self) -> None:
+        self._record = records.read_record(self._client, self._name, self._number)
+
+    def _newest(self) -> Promotion | None:
+        found = records.promotions(self._record)
+        return found[-1] if found else None
+
+    def _is_done(self) -> bool:
+        """Whether the record, or for a promotion without a status the place of the files, shows
+        what is wanted.
+        """
+        newest, status = self._newest(), self._params["status"]
+        if newest is not None and status in (None, newest.status):
+            # server fact: a virtual target is recorded as its deployment repository
+            if self._target is None:
+                return True
+            if newest.repository in (self._target, self._params["target_repo"]):
+                return True
+        return status is None and self._is_relocated()
+
+    def _is_relocated(self) -> bool:
+        params = self._params
+        if self._target is None or not params["artifacts"] or params["dependencies"]:
+            return False
+        found = records.relocated(
+            self._client,
+            self._name,
+            self._number,
+            self._record,
+            self._target,
+            copied=params["copy"],
+        )
+        return found is True
+
+    def _body(self) -> dict[str, Any]:
+        given = {field: self._params[option] for field, option in _FIELDS.items()}
+        if given["failFast"] and not self._client.dialect.fail_fast_told:
+            del given["failFast"]
+        body = without_none(given)
+        return {**body, "properties": self._properties} if self._properties else body
+
+    @property
+    def _path(self) -> str:
+        return f"api/build/promote/{address.path(self._name, self._number)}"
+
+    def _rehearse(self) -> Answer:
+        """Have the server try it without doing it (C(dryRun), written interface 2.1): a read."""
+        return self._client.transport.read(
+            f"rehearsing the promotion of {self._label}",
+            self._path,
+            method="POST",
+            json={**self._body(), "dryRun": True},
+            expect=(200, 201, 202, 204, 400),
+            judge=refuse_page,
+        )
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        known = len(records.promotions(self._record))
+        answer = self._client.transport.write(
+            f"promoting {self._label}",
+            "POST",
+            self._path,
+            json=self._body(),
+            expect=(200, 201, 202, 204, 400),
+            judge=refuse_page,
+            look=lambda: self._went_through(known),
+        )
+        messages = self._judge(answer)
+        self._read()
+        self._check(answer, messages)
+        return {"messages": messages, "promotion": self._recorded(plan)}
+
+    def _went_through(self, known: int) -> bool | None:
+        """Whether a promotion is in the record, or for one without a status, the files in their
+        place; C(None): cannot tell, as where another one is in the record.
+        """
+        self._read()
+        added = len(records.promotions(self._record)) > known
+        if added or self._params["status"] is None:
+            done = self._is_done()
+            return None if added and not done else done
+        return False if known or self._client.dialect.record_shows_promotions else None
+
+    def _judge(self, answer: Answer) -> list[dict[str, str]]:
+        """The server's messages. Raises C(rejected) for an ERROR among them; a WARNING goes to
+        the user.
+
+        Server fact: 200 although files stayed where they were, or 400 with the same messages.
+        """
+        messages = _messages(answer)
+        wrong = [one["message"] for one in messages if one["level"] == "ERROR"]
+        if answer.status == 400 and not messages:
+            raise self._client.transport.failure(answer)
+        if wrong or answer.status == 400:
+            said = shorten(errors_in(answer.text) or "; ".join(one["message"] for one in messages))
+            error = answer.error("rejected", f"the server reports: {said}", said)
+            error.result["messages"] = messages
+            raise error
+        for one in messages:
+            if one["level"].startswith("WARN"):
+                self._task.warn(f"{answer.request.what}: {one['message']}")
+        return messages
+
+    def _check(self, answer: Answer, messages: list[dict[str, str]]) -> None:
+        """See that a record that shows promotions shows this one."""
+        newest = self._newest()
+        if self._params["status"] is None or self._is_done():
+            return
+        if newest is not None:
+            shown = f"has the status '{newest.status}' and the repository '{newest.repository}'"
+        elif self._client.dialect.record_shows_promotions:
+            shown = "is missing"
+        else:
+            return
+        error = answer.error(
+            "failed",
+            f"the server answered well, but the newest promotion in the record {shown}",
+        )
+        error.result["messages"] = messages
+        raise error
+
+    def _recorded(self, plan: Plan) -> dict[str, Any]:
+        """The promotion as the record has it, else as it was asked for."""
+        newest, planned = self._newest(), dict(plan.result["promotion"])
+        if newest is None or self._params["status"] is None:
+            return planned
+        return newest.as_dict()
+
+
+def _messages(answer: Answer) -> list[dict[str, str]]:
+    """Messages of an answer, whose body the written interface does not show: JSON, else its
+    text. Raises C(protocol) for an object that ends too early: it may have held an ERROR.
+    """
+    found = messages_of(answer.text)
+    text = text_of(answer.text)
+    if answer.status < 300 and text.startswith("{"):
+        answer.json()
+    if answer.status < 300 and not found and errors_in(answer.text):
+        return [{"level": "ERROR", "message": errors_in(answer.text)}]
+    if found or answer.status == 400 or not text or text.startswith(("{", "[")):
+        return found
+    return [{"level": "INFO", "message": shorten(text)}]

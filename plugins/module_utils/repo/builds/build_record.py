@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Deleting single build records (interface contract, 2: build_record)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ...core import address
+from ...core.errors import ToolchainError, invalid
+from ...core.module.task import Task
+from ...core.plan import Change, Plan
+from ..client import Client
+from .build_info import build_name, read_list
+
+
+class RemoveBuilds:
+    """Builds of a name that shall not be there. All runs of a number go."""
+
+    def __init__(self, task: Task) -> None:
+        params = task.params
+        self._name = build_name(params)
+        self._wanted = list(dict.fromkeys(params["build_numbers"]))
+        if not self._wanted or any(number.strip() == "" for number in self._wanted):
+            raise invalid("build_numbers must name at least one build, and no empty one")
+        self._artifacts: bool = params["delete_artifacts"]
+        self._client, self._warn = Client(task), task.warn
+
+    def plan(self) -> Plan:
+        present = self._present()
+        self._refuse_globs(present)
+        if not present:
+            self._warn(f"there are no builds of '{self._name}'")
+        leaving = [number for number in self._wanted if number in present]
+        self._refuse_misread(leaving, present)
+        kept = [number for number in present if number not in leaving]
+        before, after = {"builds": present}, {"builds": kept}
+        if not leaving:
+            return Plan(before, before, result={"deleted": []})
+        changes = (Change("builds", present, kept),)
+        return Plan(before, after, "delete", changes, {"deleted": leaving})
+
+    def _present(self) -> list[str]:
+        return read_list(self._client, self._name, missing=True).numbers
+
+    def _refuse_globs(self, present: Sequence[str]) -> None:
+        for number in self._wanted:
+            if "*" in number and number not in present:
+                raise invalid(
+                    f"build_numbers: '{number}' is a pattern, but builds are named one by one;"
+                    " build_retention discards old ones"
+                )
+
+    def _refuse_misread(self, leaving: Sequence[str], present: Sequence[str]) -> None:
+        """Server fact: commas separate numbers. A number that has one and is sent in the query
+        must not name other builds by its parts.
+        """
+        if self._client.dialect.builds_deleted_by_body:
+            return
+        for number in leaving:
+            parts = [part.strip() for part in number.split(",")] if "," in number else []
+            others = [part for part in parts if part in present and part not in leaving]
+            if others:
+                raise invalid(
+                    f"the server may read '{number}' as the builds {' and '.join(parts)}, of which "
+                    f"'{others[0]}' is not to be deleted: dialect=jfrog sends such a number safely"
+                )
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        wanted: list[str] = plan.result["deleted"]
+        single = [number for number in wanted if "," in number]
+        together = [number for number in wanted if "," not in number]
+        if together:
+            self._send_together(together)
+        if single and self._client.dialect.builds_deleted_by_body:
+            self._send(self._by_body, single)
+        else:
+            for number in single:
+                self._send(self._by_query, [number])
+        left = self._left(wanted)
+        if len(together) > 1 and left:
+            for number in left:
+                if number in together:
+                    self._send(self._by_query, [number])
+            left = self._left(wanted)
+        deleted = [number for number in wanted if number not in left]
+        if left:
+            raise ToolchainError(
+                "failed",
+                f"{self._label(left)}: the server answered well, but they are still there",
+                result={"deleted": deleted, "changed": bool(deleted)},
+            )
+        return {"deleted": deleted}
+
+    def _left(self, wanted: Sequence[str]) -> list[str]:
+        present = self._present()
+        return [number for number in wanted if number in present]
+
+    def _send_together(self, numbers: Sequence[str]) -> None:
+        """One request for all. The written interface (4.1) calls C(buildNumbers) "build number": a
+        server that takes the list for one number does not know it, or does nothing.
+        """
+        try:
+            self._send(self._by_query, numbers)
+        except ToolchainError as error:
+            if error.status not in (400, 404) or len(numbers) == 1:
+                raise
+
+    def _send(self, send: Callable[[Sequence[str]], None], numbers: Sequence[str]) -> None:
+        """Send one request; what was gone before is deleted."""
+        try:
+            send(numbers)
+        except ToolchainError as error:
+            if error.status != 404 or len(numbers) > 1 or set(numbers) & set(self._present()):
+                raise
+
+    def _are_gone(self, numbers: Sequence[str]) -> bool | None:
+        """Whether none of the builds is there; C(None) where some of them are."""
+        left = set(numbers) & set(self._present())
+        return None if 0 < len(left) < len(numbers) else not left
+
+    def _by_query(self, numbers: Sequence[str]) -> None:
+        query = {"buildNumbers": ",".join(numbers), "artifacts": 1 if self._artifacts else None}
+        path = f"api/build/{address.path(self._name)}"
+        self._write(numbers, "DELETE", path, query=query)
+
+    def _by_body(self, numbers: Sequence[str]) -> None:
+        """Server fact: numbers with a comma need a body."""
+        body = {
+            "buildName": self._name,
+            "buildNumbers": list(numbers),
+            "deleteArtifacts": self._artifacts,
+            "deleteAll": False,
+        }
+        self._write(numbers, "POST", "api/build/delete", json=body)
+
+    def _write(self, numbers: Sequence[str], method: str, path: str, **parts: Any) -> None:
+        self._client.write(
+            self._label(numbers),
+            method,
+            path,
+            look=lambda: self._are_gone(numbers),
+            repeatable=True,
+            **parts,
+        )
+
+    def _label(self, numbers: Sequence[str]) -> str:
+        return f"deleting {', '.join(f'#{number}' for number in numbers)} of '{self._name}'"

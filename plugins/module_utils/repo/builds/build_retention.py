@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Discarding old builds by count and age (interface contract, 2: build_retention)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+from ...core import address
+from ...core.concurrency import bounded
+from ...core.errors import ToolchainError, invalid
+from ...core.module.task import Task
+from ...core.plan import Change, Plan
+from ..client import Client
+from ..durations import age_of
+from . import records
+from .build_info import BuildList, Run, build_name, read_list
+
+#: Seconds before each further look at the list: a server may be set to work asynchronously.
+_LOOKS = (0.5, 1.0, 2.0, 4.0)
+_PARALLEL = 4
+
+
+class RetainBuilds:
+    """The newest builds of a name that shall stay.
+
+    Server fact: the server keeps the newest C(count), those that are not older than the date,
+    those that are named, and every promoted one; it answers 204 whatever became of the rest.
+    """
+
+    def __init__(self, task: Task) -> None:
+        params = task.params
+        self._params, self._warn = params, task.warn
+        self._name = build_name(params)
+        self._count: int | None = params["count"]
+        if self._count is not None and self._count < 1:
+            raise invalid(
+                f"count must be 1 or more, not {self._count}: without it builds are kept by age"
+            )
+        self._keep = {str(number) for number in params["keep"] or []}
+        self._age = None if params["max_age"] is None else age_of("max_age", params["max_age"])
+        self._date = _date(params["minimum_build_date"])
+        self._client = Client(task, connections=_PARALLEL)
+        self._cut: datetime | None = None
+        self._present: list[Run] = []
+        self._leaving: list[Run] = []
+
+    def plan(self) -> Plan:
+        listed = read_list(self._client, self._name, missing=True)
+        if not listed.runs:
+            self._warn(f"there are no builds of '{self._name}'")
+        self._cut = self._oldest(listed.now)
+        expired = self._expired(listed)
+        promoted = self._promoted(list(dict.fromkeys(run.number for run in expired)))
+        self._leaving = [run for run in expired if run.number not in promoted]
+        if self._leaving:
+            self._require_kept(listed.numbers)
+        self._present = list(listed.runs)
+        before = _numbers(listed.runs)
+        kept = _numbers(run for run in listed.runs if run not in self._leaving)
+        result = {"discarded": _numbers(self._leaving), "kept": kept, "promoted": promoted}
+        if not self._leaving:
+            state = {"builds": before}
+            return Plan(state, state, result={**result, "verified": True})
+        return Plan(
+            {"builds": before},
+            {"builds": kept},
+            "delete",
+            (Change("builds", before, kept),),
+            {**result, "verified": bool(self._params["wait"])},
+        )
+
+    def _require_kept(self, numbers: Sequence[str]) -> None:
+        """C(not_found) for a build that is to stay, but is not there: a slip, which would cost the
+        one that was meant.
+        """
+        missing = sorted(self._keep - set(numbers))
+        if missing:
+            raise ToolchainError(
+                "not_found",
+                f"keep: '{self._name}' has no build {', '.join(f'#{each}' for each in missing)}, so"
+                f" that nothing is discarded; its newest builds are {', '.join(numbers[:5])}",
+            )
+
+    def _oldest(self, now: datetime | None) -> datetime | None:
+        """From when on builds stay, whatever their number."""
+        if self._age is None:
+            return self._date
+        if now is None:
+            self._warn("the server does not tell its time: max_age counts from the clock here")
+        return (now or datetime.now(timezone.utc)) - self._age
+
+    def _expired(self, listed: BuildList) -> list[Run]:
+        """Builds beyond the count or older than the date, without those that are named to stay."""
+        unknown = [run for run in listed.runs if run.moment is None]
+        if unknown:
+            raise ToolchainError(
+                "protocol",
+                f"the age of the build '{self._name}' #{unknown[0].number} cannot be told: "
+                f"it started '{unknown[0].started}'",
+            )
+        return [
+            run
+            for position, run in enumerate(listed.runs)
+            if run.number not in self._keep
+            and (
+                (self._count is not None and position >= self._count)
+                or (self._cut is not None and run.moment is not None and run.moment < self._cut)
+            )
+        ]
+
+    def _promoted(self, numbers: Sequence[str]) -> list[str]:
+        """Those that the server never discards, as far as their records show it."""
+
+        def is_promoted(number: str) -> bool:
+            try:
+                record = records.read_record(self._client, self._name, number)
+            except ToolchainError as error:
+                if error.kind != "not_found":
+                    raise
+                return False  # gone meanwhile, or not to be seen
+            return bool(records.promotions(record))
+
+        answers = bounded(_PARALLEL, is_promoted, numbers)
+        return [number for number, answer in zip(numbers, answers, strict=True) if answer]
+
+    def _body(self) -> dict[str, Any]:
+        """Written interface 2.1; what is not given is left out: the server takes it as no limit."""
+        body: dict[str, Any] = {"deleteBuildArtifacts": self._params["delete_artifacts"]}
+        if self._count is not None:
+            body["count"] = self._count
+        if self._cut is not None:
+            body["minimumBuildDate"] = int(self._cut.timestamp() * 1000)
+        return {**body, "buildNumbersNotToBeDiscarded": sorted(self._keep)}
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        try:
+            self._client.write(
+                f"discarding builds of '{self._name}'",
+                "POST",
+                f"api/build/retention/{address.path(self._name)}",
+                query={"async": not self._params["wait"]},
+                json=self._body(),
+                look=self._have_gone,
+            )
+        except ToolchainError as error:
+            if error.kind == "rejected" or error.unanswered:
+                self._note_what_went(error)
+            raise
+        return self._what_went() if self._params["wait"] else {}
+
+    def _have_gone(self) -> bool:
+        """Whether a build that leaves is gone: the server has begun, and goes on."""
+        present = self._now_present()
+        return any(run not in present for run in self._leaving)
+
+    def _note_what_went(self, failed: ToolchainError) -> None:
+        """Server fact: a synchronous run that could not do all of it is refused in the end."""
+        try:
+            failed.result.update(self._outcome(self._now_present()))
+        except ToolchainError:
+            return  # the list tells nothing more, and what happened first counts
+
+    def _what_went(self) -> dict[str, Any]:
+        """The builds that are gone, by the list; C(failed) where none is and no promotion that
+        does not show can be the reason.
+        """
+        present = self._wait_until_gone()
+        left = _numbers(run for run in self._leaving if run in present)
+        result = self._outcome(present)
+        if not left:
+            return result
+        said = f"the builds {', '.join(left)} of '{self._name}' are still there"
+        if not result["changed"] and self._client.dialect.record_shows_promotions:
+            raise ToolchainError(
+                "failed",
+                f"discarding builds of '{self._name}': the server answered well, but {said}: "
+                "the login may lack the permission to delete builds",
+                result=result,
+            )
+        self._warn(f"{said}: the server keeps those that were promoted or may not be deleted")
+        return result
+
+    def _outcome(self, present: Sequence[Run]) -> dict[str, Any]:
+        gone = [run for run in self._present if run not in present]
+        return {
+            "changed": bool(gone),
+            "discarded": _numbers(gone),
+            "kept": _numbers(present),
+            "verified": True,
+        }
+
+    def _now_present(self) -> list[Run]:
+        return list(read_list(self._client, self._name, missing=True).runs)
+
+    def _wait_until_gone(self) -> list[Run]:
+        """The builds in the list, as soon as none of those that leave is among them, or after some
+        looks.
+        """
+        for seconds in (*_LOOKS, None):
+            present = self._now_present()
+            if seconds is None or not any(run in present for run in self._leaving):
+                break
+            time.sleep(seconds)
+        return present
+
+
+def _numbers(runs: Iterable[Run]) -> list[str]:
+    return [run.number for run in runs]
+
+
+def _date(text: str | None) -> datetime | None:
+    """ISO-8601, in UTC where it names no zone, or epoch milliseconds."""
+    if text is None:
+        return None
+    moment = records.moment_of(text) or records.moment_of(f"{text}T00:00:00")
+    if moment is None:
+        raise invalid(
+            f"minimum_build_date: '{text}' is neither a date, as 2026-01-31 or "
+            "2026-01-31T12:00:00Z, nor a number of milliseconds"
+        )
+    return moment.astimezone(timezone.utc)

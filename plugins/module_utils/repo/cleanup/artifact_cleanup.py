@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Deleting what is old (interface contract, 2: artifact_cleanup): one query a rule, one request an
+item.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.concurrency import spread
+from ...core.errors import ToolchainError, invalid
+from ...core.module.task import Task
+from ...core.plan import Plan
+from .. import aql, repositories
+from ..client import Client, item_path
+from ..items import listing
+from .rules import Rule, rules_of
+from .selection import Item, Verdict, folders_above, paths_in, verdicts
+
+#: What says which item a row is about; it is always asked for.
+_PLACE = ("repo", "path", "name")
+#: How many paths a message names.
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of an item: C(deleted), C(gone) (another one was faster) or C(failed)."""
+
+    verdict: Verdict
+    action: str
+    error: ToolchainError | None = None
+
+
+class CleanUp:
+    """Items that match a rule and shall not be there, each of them once."""
+
+    def __init__(self, task: Task) -> None:
+        params = task.params
+        for name, least in (("max_deletions", 0), ("parallel", 1)):
+            if params[name] < least:
+                raise invalid(f"{name} is {params[name]}, but must be at least {least}")
+        self._rules = rules_of(params["rules"], force=params["force"])
+        self._most = int(params["max_deletions"])
+        self._client = Client(task, connections=params["parallel"])
+        self._stopped = threading.Event()
+        self._going: list[Verdict] = []
+        self._empty: list[str] = []
+        self._warn = task.warn
+
+    def plan(self) -> Plan:
+        if not self._rules:
+            self._warn("rules is empty, so that nothing is looked for")
+        found = [verdict for rule in self._rules for verdict in self._select(rule)]
+        if self._empty:
+            # a query tells nothing of a repository that is not there
+            repositories.require(self._client, list(dict.fromkeys(self._empty)))
+        self._going, kept = _together(found)
+        if len(self._going) > self._most:
+            raise self._too_many()
+        before = {
+            f"{each.item.repo}/{each.item.path}": {
+                "size": each.item.all_bytes,
+                "created": each.item.created,
+            }
+            for each in self._going
+        }
+        outcomes = [Outcome(verdict, "deleted") for verdict in self._going]
+        result = {**_result(outcomes), "kept": [_shown(each) for each in kept]}
+        return Plan(before, {}, "delete" if before else "none", result=result)
+
+    def _select(self, rule: Rule) -> list[Verdict]:
+        what = f"looking for what rule {rule.number} names in '{rule.repo}'"
+        found = aql.ask(self._client, what, rule.query())
+        if found.trimmed:
+            raise ToolchainError(
+                "protocol",
+                f"{what}: the server does not give all of it ({found.trimmed}), so that nothing is"
+                " deleted: name narrower paths, in more rules",
+                detail=found.trimmed,
+            )
+        if not all(isinstance(row.get(name), str) for row in found.rows for name in _PLACE):
+            raise ToolchainError(
+                "protocol",
+                f"{what}: the server does not tell {', '.join(_PLACE)} of each item, so that"
+                " nothing is deleted",
+            )
+        if not found.rows:
+            self._empty.append(rule.repo)
+        try:
+            return self._judge(rule, found)
+        except ValueError:
+            raise ToolchainError(
+                "protocol",
+                f"{what}: the server does not tell its time (the header Date), from which"
+                " created_before counts",
+            ) from None
+
+    def _judge(self, rule: Rule, found: aql.Found) -> list[Verdict]:
+        judged = verdicts(rule, found.rows, found.moment)
+        if rule.exclude and any(each.goes for each in judged):
+            for glob in rule.idle(paths_in(found.rows)):
+                self._warn(
+                    f"rule {rule.number}: exclude: '{glob}' fits nothing of what the rule finds in"
+                    f" '{rule.repo}'"
+                )
+        return judged
+
+    def _too_many(self) -> ToolchainError:
+        named = ", ".join(f"'{each.item.repo}/{each.item.path}'" for each in self._going[:_NAMED])
+        return invalid(
+            f"the rules would delete {len(self._going)} items, more than max_deletions"
+            f" ({self._most}), so that nothing is deleted; the first are {named}"
+        )
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        outcomes = spread(self._client.connections, self._delete, self._going)
+        result = _result(outcomes)
+        failures = [each.error for each in outcomes if each.error is not None]
+        if failures:
+            raise _failure(failures, len(outcomes), {**plan.result, **result})
+        return result
+
+    def _delete(self, verdict: Verdict) -> Outcome:
+        item = verdict.item
+        what = f"deleting '{item.repo}/{item.path}'"
+        if self._stopped.is_set():
+            error = ToolchainError("failed", f"{what}: not tried after what happened to another")
+            return Outcome(verdict, "failed", error)
+        try:
+            self._client.write(
+                what,
+                "DELETE",
+                item_path(item.repo, item.path),
+                look=lambda: listing.is_gone(self._client, item.repo, item.path),
+                repeatable=True,
+            )
+        except ToolchainError as error:
+            return self._after(verdict, error)
+        return Outcome(verdict, "deleted")
+
+    def _after(self, verdict: Verdict, error: ToolchainError) -> Outcome:
+        """What a failed deletion means, after another look where that tells more."""
+        item = verdict.item
+        try:
+            if error.status == 404 and self._is_gone(item):
+                return Outcome(verdict, "gone")
+        except ToolchainError:
+            pass  # then what happened first is what counts
+        if error.status == 404:
+            error.with_words("it is there, but hidden from those who may not delete it")
+        elif item.folder and error.status == 403:
+            # server fact: a folder is deleted file by file
+            error.with_words("a part of the folder may be deleted")
+        if _will_not_get_better(error):
+            self._stopped.set()
+        return Outcome(verdict, "failed", error)
+
+    def _is_gone(self, item: Item) -> bool:
+        """Whether an item is not there, as far as the server tells."""
+        return listing.is_gone(self._client, item.repo, item.path) is not False
+
+
+def _together(found: Iterable[Verdict]) -> tuple[list[Verdict], list[Verdict]]:
+    """What goes and what stays by all rules: an item that one of them deletes goes, once, and what
+    is in a folder goes with it. In the order of repository and path.
+    """
+    going: dict[tuple[str, str], Verdict] = {}
+    staying: dict[tuple[str, str], Verdict] = {}
+    for each in found:
+        (going if each.goes else staying).setdefault((each.item.repo, each.item.path), each)
+    folders = {key for key, each in going.items() if each.item.folder}
+
+    def alone(verdicts: Mapping[tuple[str, str], Verdict]) -> Iterator[Verdict]:
+        for (repo, path), each in sorted(verdicts.items()):
+            if not any((repo, folder) in folders for folder in folders_above(path)):
+                yield each
+
+    return list(alone(going)), [each for each in alone(staying) if _key(each) not in going]
+
+
+def _key(verdict: Verdict) -> tuple[str, str]:
+    return verdict.item.repo, verdict.item.path
+
+
+def _will_not_get_better(error: ToolchainError) -> bool:
+    """Whether what went wrong hits every other item as well, so that trying on does harm."""
+    unreachable = error.kind in ("network", "timeout") and not error.unanswered
+    return unreachable or error.kind in ("auth", "rate_limited")
+
+
+def _result(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    deleted = [each.verdict for each in outcomes if each.action == "deleted"]
+    return {
+        "changed": bool(deleted),
+        "deleted": [
+            {**_shown(each), "size": each.item.all_bytes, "created": each.item.created}
+            for each in deleted
+        ],
+        "gone": [_shown(each.verdict) for each in outcomes if each.action == "gone"],
+        "failed_deletions": [
+            {**_shown(each.verdict), "reason": each.error.message}
+            for each in outcomes
+            if each.error is not None
+        ],
+        "reclaimed_bytes": sum(each.item.all_bytes for each in deleted),
+    }
+
+
+def _shown(verdict: Verdict) -> dict[str, Any]:
+    return {"repo": verdict.item.repo, "path": verdict.item.path, "reason": verdict.reason}
+
+
+def _failure(
+    failures: Sequence[ToolchainError], count: int, result: Mapping[str, Any]
+) -> ToolchainError:
+    first = failures[0]
+    if count > 1:
+        first.message = f"{len(failures)} of {count} deletions failed, the first: {first.message}"
+    first.result.update(result)
+    return first

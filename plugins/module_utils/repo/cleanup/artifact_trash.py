@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The trash (interface contract, 2: artifact_trash): listing, cleaning and emptying it.
+
+Written interface 2.1 and 4.1: the trash shows the keys of repositories. Server facts (repo 1.3): an
+empty trash is a 404; a deleted item is at C(auto-trashcan/{repository}/{path}); cleaning what is
+not there is a 400.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...core import address
+from ...core.errors import ToolchainError, invalid
+from ...core.module.task import Task
+from ...core.plan import Operation, Plan, Reading, unchanged
+from .. import repositories
+from ..client import Client, join, objects_of, refuse_glob, repository_key, segments
+
+_TRASH = "api/storage/auto-trashcan"
+#: How a server says that an item is not in the trash: the status stands for much else, too.
+_NOT_THERE = "could not locate"
+
+
+def operation(task: Task) -> Operation:
+    """What the option C(state) names."""
+    params, client = task.params, Client(task)
+    if params["state"] == "clean":
+        return CleanTrash(client, *_item(params))
+    for name in ("repo", "path"):
+        if params[name]:
+            raise invalid(f"{name} goes with state=clean")
+    if params["state"] == "builds_clean":
+        return CleanTrash(client, client.dialect.builds_trash, "", of_builds=True)
+    if params["state"] == "empty":
+        return EmptyTrash(client, task.warn)
+    return Reading(lambda: {"children": children(client)})
+
+
+def _item(params: Mapping[str, Any]) -> tuple[str, str]:
+    repo, path = repository_key("repo", params["repo"]), "/".join(segments(params["path"]))
+    if path == "" and not params["force"]:
+        raise invalid(
+            f"path is empty, which means all that the trash has of '{repo}': force allows it"
+        )
+    refuse_glob(path)
+    return repo, path
+
+
+def children(client: Client) -> list[str]:
+    """The keys of the repositories that have something in the trash."""
+    found = _listed(client)
+    if found is None:
+        # an empty trash, if there is a repository manager at all
+        repositories.listed(client)
+    return found or []
+
+
+def _listed(client: Client) -> list[str] | None:
+    """The keys in the trash; C(None) for a 404: an empty one, or no repository manager."""
+    answer = client.transport.read("listing the trash", _TRASH, expect=(200, 404))
+    if answer.status == 404:
+        return None
+    entries = objects_of(answer, "children", "a listing of the trash")
+    found = {join(str(each.get("uri") or "")).partition("/")[0] for each in entries}
+    return sorted(found - {""})
+
+
+class EmptyTrash:
+    """Nothing shall be in the trash."""
+
+    def __init__(self, client: Client, warn: Callable[[str], None]) -> None:
+        self._client, self._warn = client, warn
+
+    def plan(self) -> Plan:
+        found = children(self._client)
+        if not found:
+            return unchanged({"children": []}, {"children": []})
+        return Plan({"children": found}, {"children": []}, "delete", result={"children": []})
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        found = plan.before["children"]
+        what = "emptying the trash"
+        self._client.write(what, "POST", "api/trash/empty", look=lambda: self._is_empty(found))
+        left = children(self._client)
+        if left:
+            # server fact: 202; what is deleted meanwhile is there, too
+            self._warn(f"emptying the trash: it still has something of {', '.join(left)}")
+        return {"children": left}
+
+    def _is_empty(self, found: list[str]) -> bool | None:
+        """Whether nothing is left; C(None) where something of what was C(found) is."""
+        left = children(self._client)
+        return None if left and left != found else not left
+
+
+class CleanTrash:
+    """An item, or all items of a repository, shall not be in the trash."""
+
+    def __init__(self, client: Client, repo: str, path: str, *, of_builds: bool = False) -> None:
+        self._client, self._repo, self._path = client, repo, path
+        self._of_builds = of_builds
+
+    def plan(self) -> Plan:
+        if self._of_builds:
+            found = children(self._client)
+        else:
+            found = _listed(self._client) or []
+            if self._repo not in found:
+                repositories.require(self._client, [self._repo])
+        if self._is_there(found) is False:
+            return unchanged({"children": found})
+        name = join(self._repo, self._path)
+        return Plan({name: "in the trash"}, {}, "delete", result={"children": found})
+
+    def _is_there(self, found: list[str]) -> bool | None:
+        """Whether the item is in the trash; C(None): cannot tell."""
+        if self._repo not in found or self._path == "":
+            return self._repo in found
+        if not self._client.dialect.trash_shows_items:
+            return None
+        answer = self._client.transport.read(
+            f"looking for '{self._repo}/{self._path}' in the trash",
+            f"{_TRASH}/{self._address}",
+            expect=(200, 400, 403, 404),
+        )
+        return {200: True, 404: False}.get(answer.status)
+
+    def _is_gone(self) -> bool | None:
+        there = self._is_there(children(self._client))
+        return None if there is None else not there
+
+    @property
+    def _address(self) -> str:
+        return address.path(self._repo, *segments(self._path))
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        what, changed = f"cleaning '{self._repo}/{self._path}' out of the trash", True
+        try:
+            self._client.write(
+                what,
+                "DELETE",
+                f"api/trash/clean/{self._address}",
+                look=self._is_gone,
+                repeatable=True,
+            )
+        except ToolchainError as error:
+            if error.status != 404 and _NOT_THERE not in (error.detail or "").lower():
+                raise
+            changed = error.repeated
+        left = children(self._client)
+        # of a repository, what is deleted meanwhile is there, too
+        if changed and self._path != "" and self._is_there(left):
+            said = "the server answered well, but it is still there"
+            raise ToolchainError("failed", f"{what}: {said}", result={"changed": False})
+        return {"changed": changed, "children": left}

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rules of a cleanup: what a user may say, and what the server is asked for it.
+
+A glob has C(*) for any text, slashes included, and C(?) for one character: so the query language
+has them (server fact, repo 1.7), and so everything is compared here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import lru_cache
+from typing import Any
+
+from ...core.errors import ToolchainError, invalid
+from .. import aql
+from ..client import repository_key
+from ..durations import age_of
+from ..properties import Properties, texts_of
+
+#: How the query language calls the root of a repository.
+ROOT = "."
+#: Files that make a folder the tag of an image.
+MANIFESTS = ("manifest.json", "list.manifest.json")
+_WILD = re.compile(r"[*?]")
+
+
+@lru_cache(maxsize=1024)
+def _expression(glob: str) -> re.Pattern[str]:
+    marks = {"*": ".*", "?": "."}
+    return re.compile("".join(marks.get(each, re.escape(each)) for each in glob), re.DOTALL)
+
+
+def matches(glob: str | None, text: str) -> bool:
+    """Whether a text is what a glob says; C(None) is any."""
+    return glob is None or _expression(glob).fullmatch(text) is not None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule; C(None) is no restriction.
+
+    :param number: its place in the list, for messages
+    :param kind: C(file), C(folder), C(any), or C(image): folders that hold a manifest
+    :param path: glob on the folder of an item, C(.) for the root
+    :param age_text: the age as the user has written it
+    :param depth: number of the segments of an item's path
+    """
+
+    number: int
+    repo: str
+    kind: str
+    path: str | None = None
+    name: str | None = None
+    depth: int | None = None
+    age: timedelta | None = None
+    age_text: str = ""
+    properties: Properties | None = None
+    keep_last: int | None = None
+    exclude: tuple[str, ...] = ()
+
+    @property
+    def takes_folders(self) -> bool:
+        return self.kind != "file"
+
+    @property
+    def counts_ages(self) -> bool:
+        """Whether ages are counted here: the newest of a folder are found among all that it has,
+        and an image is more than one item.
+        """
+        return self.age is not None and (self.keep_last is not None or self.kind == "image")
+
+    def query(self) -> str:
+        """The text of the rule's only query. Of folders it also asks for the files in them."""
+        fields = ["type", "size", "created", "modified"]
+        if self.properties:
+            fields.append("property")
+        criteria: dict[str, Any] = {"repo": self.repo}
+        below = self._below()
+        if self.kind == "image":
+            criteria.update(type="file", **below)
+        elif self.takes_folders:
+            alternatives = [self._items(), {"type": "file", **below}]
+            criteria.update({"type": "any", "$or": alternatives})
+        else:
+            criteria.update(self._items())
+        return aql.items(criteria, fields)
+
+    def _items(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"type": self.kind}
+        for name in ("path", "name"):
+            glob = getattr(self, name)
+            if glob is not None:
+                found[name] = _wanted(glob)
+        if self.depth is not None:
+            found["depth"] = self.depth
+        if self.age is not None and not self.counts_ages:
+            found["created"] = {"$before": aql.age(self.age)}
+        values = [
+            {f"@{name}": _wanted(value)}
+            for name, wanted in (self.properties or {}).items()
+            for value in wanted
+        ]
+        return {**found, "$and": values} if values else found
+
+    def _below(self) -> dict[str, Any]:
+        """At least all that is in the folders that the rule is about."""
+        start = _WILD.split(self.path or "", maxsplit=1)[0]
+        return {"path": {"$match": f"{start}*"}} if start not in ("", ROOT) else {}
+
+    def has_values(self, properties: Mapping[str, Sequence[str]]) -> bool:
+        return all(
+            any(matches(value, one) for one in properties.get(name, ()))
+            for name, wanted in (self.properties or {}).items()
+            for value in wanted
+        )
+
+    def idle(self, paths: Collection[str]) -> list[str]:
+        """The globs of C(exclude) that fit none of these paths."""
+        full = [*paths, *(f"{self.repo}/{path}" for path in paths)]
+        return [glob for glob in self.exclude if not any(matches(glob, each) for each in full)]
+
+    def excluding(self, path: str) -> str | None:
+        """The glob by which an item is excluded; its path may begin with the repository."""
+        full = f"{self.repo}/{path}"
+        return next((g for g in self.exclude if matches(g, path) or matches(g, full)), None)
+
+
+def _wanted(glob: str) -> Any:
+    return {"$match": glob} if _WILD.search(glob) else glob
+
+
+def rules_of(option: Iterable[Mapping[str, Any]], *, force: bool) -> list[Rule]:
+    """The rules of the option C(rules); C(invalid) for what cannot be meant, or, without
+    C(force), for what would empty a repository.
+    """
+    return [_rule(number, each, force) for number, each in enumerate(option, 1)]
+
+
+def _rule(number: int, option: Mapping[str, Any], force: bool) -> Rule:
+    def wrong(what: str) -> ToolchainError:
+        return invalid(f"rule {number}: {what}")
+
+    for name in ("path", "name"):
+        if option[name] == "" and not force:
+            raise wrong(f"{name} is empty, which would mean all of them: force allows it")
+    if _WILD.search(option["repo"]):
+        raise wrong("repo is the key of one repository, without wildcards")
+    for name in ("keep_last", "depth"):
+        if option[name] is not None and option[name] < 1:
+            raise wrong(f"{name} is {option[name]}: give at least 1, or leave it out")
+    image = option["keep_last_by"] == "image"
+    if image and option["type"] not in (None, "folder"):
+        raise wrong(f"type {option['type']} does not go with keep_last_by=image")
+    age = option["created_before"]
+    rule = Rule(
+        number=number,
+        repo=repository_key(f"rule {number}: repo", option["repo"]),
+        kind="image" if image else option["type"] or "file",
+        path=_glob(option["path"]),
+        name=_glob(option["name"]),
+        depth=option["depth"],
+        age=None if age is None else age_of(f"rule {number}: created_before", age),
+        age_text=age or "",
+        properties=_properties(f"rule {number}: properties", option["properties"]),
+        keep_last=option["keep_last"],
+        exclude=tuple(each.strip("/") for each in option["exclude"] or ()),
+    )
+    if "" in rule.exclude:
+        raise wrong("exclude has an empty entry, which excludes nothing")
+    if not (force or _is_restricted(rule)):
+        raise wrong(f"it would delete everything in the repository '{rule.repo}': force allows it")
+    return rule
+
+
+def _glob(option: str | None) -> str | None:
+    return option.strip("/") or None if option is not None else None
+
+
+def _properties(place: str, option: Mapping[str, Any] | None) -> Properties | None:
+    """Named values, each of which an item must have; a value may be a glob. C(invalid) for a name
+    without a value: it would restrict nothing.
+    """
+    found = {
+        str(name): [] if value is None else texts_of(str(name), value)
+        for name, value in (option or {}).items()
+    }
+    for name, values in found.items():
+        if not values:
+            raise invalid(
+                f"{place}.{name} has no value, which would mean any item: give one, as '*', or"
+                " leave the property out"
+            )
+    return found or None
+
+
+def _is_restricted(rule: Rule) -> bool:
+    """Whether a rule leaves something: what is in the root, folders included, is everything."""
+    globs = [each for each in (rule.path, rule.name) if each is not None and each.strip("*?/")]
+    depth = rule.depth
+    if rule.kind in ("folder", "any"):
+        globs = [each for each in globs if each != ROOT]
+        depth = None if depth == 1 else depth
+    return bool(globs) or any(
+        each is not None for each in (depth, rule.age, rule.properties, rule.keep_last)
+    )

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a rule of a cleanup selects among the rows of its query. Pure: it sends nothing.
+
+A row counts only where everything that the rule says can be seen in it: a server that ignores a
+part of a query must not make us delete more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+from typing import Any
+
+from .. import aql
+from ..builds.records import moment_of
+from .rules import MANIFESTS, ROOT, Rule, matches
+
+_NO_TIME = datetime.min.replace(tzinfo=timezone.utc)
+#: Folders in which the server keeps the manifests that an index names: they are no tags.
+_PARTS_OF_IMAGES = ("sha256:", "sha256__")
+
+
+@dataclass
+class Item:
+    """A file or a folder. C(created) is as the server writes it, C(moment) what ages count from."""
+
+    repo: str
+    path: str
+    folder: bool
+    size: int
+    created: str | None
+    moment: datetime | None
+    modified: datetime | None
+    properties: dict[str, list[str]] = field(default_factory=dict)
+    #: The files in a folder, as deep as it goes.
+    files: list[Item] = field(default_factory=list)
+
+    @property
+    def parent(self) -> str:
+        return self.path.rpartition("/")[0]
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+    @property
+    def all_bytes(self) -> int:
+        return self.size + sum(each.size for each in self.files)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether an item goes, and why."""
+
+    item: Item
+    goes: bool
+    reason: str
+
+
+def verdicts(rule: Rule, rows: Iterable[Mapping[str, Any]], now: datetime | None) -> list[Verdict]:
+    """What a rule says of everything that it selects but for its ages; too young items are left
+    out.
+
+    :param now: the clock of the server, without which a rule that needs it raises C(ValueError)
+    """
+    if now is None and rule.age is not None and (rule.counts_ages or rule.takes_folders):
+        raise ValueError("no clock")
+    selected = [item for item in _items(rule, rows) if _is_meant(rule, item)]
+    excluded = {item.path: glob for item in selected if (glob := rule.excluding(item.path))}
+    newest = _newest(rule, [item for item in selected if item.path not in excluded])
+    found = []
+    for item in selected:
+        if _is_young(rule, item, now):
+            continue
+        why = _why_kept(rule, item, now, excluded.get(item.path))
+        if why is None and item.path in newest:
+            why = f"among the newest {rule.keep_last} of {_shown(item.parent)}"
+        found.append(Verdict(item, why is None, f"rule {rule.number}: {why or _why(rule, item)}"))
+    return _keep_what_holds_kept(found)
+
+
+def paths_in(rows: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The paths of the items of the rows, and those of the folders that they are in."""
+    files = {item.path for item in map(_item, rows) if item is not None}
+    return files | {folder for path in files for folder in folders_above(path)}
+
+
+def _items(rule: Rule, rows: Iterable[Mapping[str, Any]]) -> list[Item]:
+    """The items of the rows, folders with their files; the root of a repository is none."""
+    known: dict[str, Item] = {}
+    for row in rows:
+        item = _item(row)
+        if item is None or item.repo != rule.repo:
+            continue
+        first = known.setdefault(item.path, item)
+        if first is not item:
+            # a server may give a row for each property
+            for name, values in item.properties.items():
+                first.properties.setdefault(name, []).extend(values)
+    if rule.kind == "file":
+        return list(known.values())
+    files = [each for each in known.values() if not each.folder]
+    found = _images(files) if rule.kind == "image" else known
+    for file in files:
+        for folder in folders_above(file.path):
+            if folder in found:
+                found[folder].files.append(file)
+    return list(found.values())
+
+
+def _item(row: Mapping[str, Any]) -> Item | None:
+    name, folder = str(row.get("name") or ""), str(row.get("path") or "")
+    if name in ("", ROOT):
+        return None
+    is_folder, size = row.get("type") == "folder", str(row.get("size") or "")
+    return Item(
+        repo=str(row.get("repo")),
+        path=name if folder in ("", ROOT) else f"{folder}/{name}",
+        folder=is_folder,
+        # server fact: folders have a size, too, which is 0 or -1
+        size=int(size) if size.isdigit() and not is_folder else 0,
+        created=None if row.get("created") is None else str(row["created"]),
+        moment=moment_of(row.get("created")),
+        modified=moment_of(row.get("modified")),
+        properties=aql.properties_in(row),
+    )
+
+
+def _images(files: Sequence[Item]) -> dict[str, Item]:
+    """The tags of images by their paths: folders with a manifest, which is what tells their age.
+
+    A tag that is pushed anew gets another manifest, so that the last change counts.
+    """
+    found: dict[str, Item] = {}
+    for file in files:
+        tag = file.parent
+        if file.name not in MANIFESTS or "/" not in tag:
+            continue
+        if tag.rpartition("/")[2].startswith(_PARTS_OF_IMAGES):
+            continue
+        pushed = max(file.moment or _NO_TIME, file.modified or _NO_TIME)
+        known = found.get(tag)
+        if known is None or (known.moment or _NO_TIME) < pushed:
+            moment = None if file.moment is None else pushed
+            found[tag] = replace(file, path=tag, folder=True, size=0, moment=moment, files=[])
+    return found
+
+
+def folders_above(path: str) -> Iterator[str]:
+    """The folders above a path, the nearest first."""
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        yield path
+
+
+def _is_meant(rule: Rule, item: Item) -> bool:
+    kinds = {"file": not item.folder, "folder": item.folder, "image": item.folder, "any": True}
+    return (
+        kinds[rule.kind]
+        and matches(rule.path, item.parent or ROOT)
+        and matches(rule.name, item.name)
+        and rule.depth in (None, item.path.count("/") + 1)
+        and rule.has_values(item.properties)
+    )
+
+
+def _is_young(rule: Rule, item: Item, now: datetime | None) -> bool:
+    if rule.age is None or now is None:
+        return False
+    if item.moment is None:
+        # a server that was asked for old ones only has decided itself
+        return rule.counts_ages
+    return item.moment > now - rule.age
+
+
+def _why_kept(rule: Rule, item: Item, now: datetime | None, glob: str | None) -> str | None:
+    if glob is not None:
+        return f"excluded by '{glob}'"
+    for file in item.files:
+        for path in (file.path, *folders_above(file.path)):
+            inner = rule.excluding(path) if len(path) > len(item.path) else None
+            if inner is not None:
+                return f"holds '{path}', excluded by '{inner}'"
+        if rule.kind != "image" and _is_young(rule, file, now):
+            return f"holds '{file.path}', younger than {rule.age_text}"
+    return None
+
+
+def _newest(rule: Rule, items: Sequence[Item]) -> set[str]:
+    """Paths of the newest items of each folder (of each image, where they are its tags)."""
+    if rule.keep_last is None:
+        return set()
+    groups: dict[str, list[Item]] = {}
+    for item in sorted(items, key=lambda each: (each.moment or _NO_TIME, each.path), reverse=True):
+        groups.setdefault(item.parent, []).append(item)
+    return {item.path for group in groups.values() for item in group[: rule.keep_last]}
+
+
+def _why(rule: Rule, item: Item) -> str:
+    reasons = [] if rule.age is None else [f"older than {rule.age_text}"]
+    if rule.keep_last is not None:
+        reasons.append(f"not among the newest {rule.keep_last} of {_shown(item.parent)}")
+    return ", ".join(reasons) or "all that it names"
+
+
+def _shown(folder: str) -> str:
+    return f"'{folder}'" if folder else "the root"
+
+
+def _keep_what_holds_kept(found: Sequence[Verdict]) -> list[Verdict]:
+    """A folder with something in it that stays stays, too."""
+    holding = {
+        folder: each.item.path
+        for each in found
+        if not each.goes
+        for folder in folders_above(each.item.path)
+    }
+    return [
+        Verdict(each.item, False, f"{each.reason}; but holds '{kept}', which is kept")
+        if each.goes and (kept := holding.get(each.item.path)) is not None
+        else each
+        for each in found
+    ]

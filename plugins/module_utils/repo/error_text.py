@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The words of the repository manager in an error answer, whatever shape they come in."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ..core import errors
+from ..core.http.messages import Answer, json_or_none
+
+# server fact: a server without a licence refuses half of the interface with 400 and this text
+_EDITION = re.compile(r"available only in ", re.IGNORECASE)
+_EDITION_NAME = re.compile(r"\bpro\b", re.IGNORECASE)
+
+
+def describe(answer: Answer) -> str:
+    """The server's words: C(errors[]), C(messages[]) with their levels, registry errors, text,
+    HTML.
+    """
+    said = "; ".join(
+        f"{message['level']}: {message['message']}" for message in messages_of(answer.text)
+    )
+    said = said or errors.words(answer.text)
+    edition = _EDITION.search(said)
+    if edition is not None and _EDITION_NAME.search(said, edition.end()) is not None:
+        said = f"this edition of the server does not offer it: {said}"
+    request_id = answer.headers.get("X-Request-Id")
+    return f"{said} (request {request_id})" if said and request_id else said
+
+
+def messages_of(body: str) -> list[dict[str, str]]:
+    """The C(messages) of a JSON body as C(level) (upper case) and C(message); none where it has
+    none.
+    """
+    entries = _member(body, "messages")
+    return [_message(entry) for entry in entries] if isinstance(entries, list) else []
+
+
+def errors_in(body: str) -> str:
+    """What a body reports as errors, whatever its status; empty where it reports none.
+
+    Server fact: C(errors[]), and C(messages[]) of the level ERROR.
+    """
+    found = [one["message"] for one in messages_of(body) if one["level"] == "ERROR"]
+    if found:
+        return "; ".join(filter(None, found)) or "an error without a message"
+    return errors.words(body) if _member(body, "errors") else ""
+
+
+def text_of(body: str) -> str:
+    """A body that is a plain text, or a text as JSON."""
+    try:
+        decoded = json.loads(body)
+    except (ValueError, RecursionError):
+        return body.strip()
+    if decoded is None:
+        return ""
+    return decoded if isinstance(decoded, str) else body.strip()
+
+
+def _member(body: str, name: str) -> Any:
+    decoded = json_or_none(body)
+    return decoded.get(name) if isinstance(decoded, Mapping) else None
+
+
+def _message(entry: Any) -> dict[str, str]:
+    if not isinstance(entry, Mapping):
+        return {"level": "INFO", "message": str(entry)}
+    level = str(entry.get("level") or "INFO").upper()
+    return {"level": level, "message": str(entry.get("message") or "")}

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Promoting a container image: copying or moving tags (interface contract, 2: docker_promote)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...core.concurrency import spread
+from ...core.errors import ToolchainError, invalid
+from ...core.module.task import Task
+from ...core.plan import Action, Plan, without_none
+from ..client import Client, join, repository_key, segments
+from . import registry
+from .tag_states import Image, State, states_of
+
+_WHAT_IS_MISSING = "the tag, the image or one of the repositories is missing, or is not a local one"
+_WAYS = ("tag", "tags", "all_tags")
+
+
+@dataclass(frozen=True)
+class Order:
+    """One request to the server: a tag, or (C(None)) the image with all its tags."""
+
+    tag: str | None
+    states: Sequence[State]
+
+
+class PromoteImage:
+    """Tags of an image that shall be in another repository: as copies, or moved there.
+
+    Server fact: what the target holds under a tag is overwritten; without a tag all of them go.
+    """
+
+    def __init__(self, task: Task) -> None:
+        params = task.params
+        self._task, self._params, self._copy = task, params, params["copy"]
+        self._source = _image(params, "repo", "image", "image")
+        self._target = _image(params, "target_repo", "target_image", "image")
+        self._names = _names(params)
+        if self._source == self._target and all(
+            tag == target_tag for tag, target_tag in (self._names or {"": ""}).items()
+        ):
+            raise invalid(f"'{self._source}' would be promoted to where it is")
+        self._client = Client(task)
+        self._states: list[State] = []
+        self._orders: list[Order] = []
+
+    def plan(self) -> Plan:
+        self._states = self._read(self._names)
+        self._refuse_missing()
+        pending = [state for state in self._states if self._is_pending(state)]
+        if self._names is None:
+            # the server is asked for the image, and takes all of its tags
+            pending = self._states if pending else []
+            self._orders = [Order(None, pending)] if pending else []
+        else:
+            self._orders = [Order(state.tag, [state]) for state in pending]
+        if not pending:
+            return Plan({}, {}, result=self._result({}))
+        for state in pending:
+            self._warn_of_overwriting(state)
+        before = _shown(self._target, {one.target_tag: one.target for one in pending})
+        if not self._copy:
+            before = {**_shown(self._source, {one.tag: one.source for one in pending}), **before}
+        after = _shown(self._target, {one.target_tag: one.source for one in pending})
+        action: Action = "update" if before else "create"
+        result = self._result({one.tag: one.promoted for one in pending})
+        return Plan(before, after, action, result=result)
+
+    def _read(self, names: Mapping[str, str] | None) -> list[State]:
+        """What both sides hold of the tags; without names, of all tags of the source, or where it
+        has none, of those that a move can have left in the target.
+        """
+        if names is None:
+            source, target = self._all_tags(self._source), self._all_tags(self._target)
+            moved = {} if self._copy else target
+            return states_of({tag: tag for tag in source or moved}, source, target)
+        source = self._some_tags(self._source, list(names))
+        return states_of(names, source, self._some_tags(self._target, list(names.values())))
+
+    def _all_tags(self, image: Image) -> dict[str, str]:
+        return registry.manifests(self._client, image.repo, image.name)
+
+    def _some_tags(self, image: Image, tags: Sequence[str]) -> dict[str, str]:
+        return registry.manifests_of(self._client, image.repo, image.name, tags)
+
+    def _is_pending(self, state: State) -> bool:
+        if state.source is None:
+            return False
+        return self._params["force"] or not state.is_done(copy=self._copy)
+
+    def _refuse_missing(self) -> None:
+        """Nothing is promoted where one of the tags is neither here nor done."""
+        if self._names is None and not self._states:
+            said = f"promoting '{self._source}': it does not exist, or has no tags"
+            raise ToolchainError("not_found", said, status=404)
+        missing = [
+            state
+            for state in self._states
+            if state.source is None and not state.is_done(copy=self._copy)
+        ]
+        if not missing:
+            return
+        tags = dict.fromkeys(one.tag for one in missing)
+        what = ", ".join(f"'{self._source}:{tag}'" for tag in tags)
+        targets = ", ".join(f"'{self._target}:{one.target_tag}'" for one in missing)
+        seen = any(one.target is not None for one in missing)
+        how = "is there, but cannot be compared" if seen else "is not there either"
+        raise ToolchainError(
+            "not_found",
+            f"promoting {what}: the server answered 404, it does not exist, and its target"
+            f" {targets} {how}",
+            status=404,
+            result={"tags": [self._shown(one, {}, tags) for one in self._states]},
+        )
+
+    def _warn_of_overwriting(self, state: State) -> None:
+        if state.overwritten is not None:
+            held = "" if state.is_named_only else f", which holds {state.overwritten}"
+            name = f"{self._target}:{state.target_tag}"
+            self._task.warn(f"the promotion overwrites '{name}'{held}")
+
+    def _result(self, promoted: Mapping[str, State], message: str = "") -> dict[str, Any]:
+        tags = [self._shown(state, promoted, {}) for state in self._states]
+        one = tags[0] if self._params["tag"] is not None else {}
+        return {
+            "source_digest": one.get("source_digest"),
+            "target_digest": one.get("target_digest"),
+            "tags": tags,
+            "message": message,
+        }
+
+    def _shown(
+        self, state: State, promoted: Mapping[str, State], failed: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        if state.tag in failed:
+            return state.shown("failed")
+        if state.tag in promoted:
+            return promoted[state.tag].shown("promoted")
+        return state.shown("unchanged")
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        done: dict[str, State] = {}
+        words: dict[str, None] = {}
+        failed: dict[str, ToolchainError] = {}
+
+        def work(order: Order) -> None:
+            try:
+                message, after = self._promote(order)
+            except ToolchainError as error:
+                failed.update((state.tag, error) for state in order.states)
+            else:
+                words[message] = None
+                done.update((state.tag, state) for state in after)
+
+        spread(self._client.connections, work, self._orders)
+        if failed:
+            raise self._failure(failed, done)
+        return self._result(done, "; ".join(words))
+
+    def _failure(
+        self, failed: Mapping[str, ToolchainError], done: Mapping[str, State]
+    ) -> ToolchainError:
+        """The first error, naming the other tags that failed; their own errors are in C(tags)."""
+        tags = [self._shown(state, done, failed) for state in self._states]
+        for shown in tags:
+            if shown["tag"] in failed:
+                shown["error"] = failed[shown["tag"]].message
+        names = [shown["tag"] for shown in tags if shown["tag"] in failed]
+        error = failed[names[0]]
+        if len(self._orders) > 1:
+            error.with_words(
+                f"{len(names)} of {len(self._orders)} tags were not promoted: {', '.join(names)}"
+            )
+        error.result.setdefault("tags", tags)
+        return error
+
+    def _promote(self, order: Order) -> tuple[str, list[State]]:
+        """Send one request and look at what it did; the server's words, and the tags after it."""
+        body = self._body(order)
+        try:
+            message = registry.promote(
+                self._client, self._source.repo, body, lambda: self._is_done(order)
+            )
+        except ToolchainError as error:
+            if error.status == 404:
+                error.with_words(_WHAT_IS_MISSING)
+            raise
+        after, left = self._read_after(order)
+        self._check(after, left, message)
+        return message, after
+
+    def _body(self, order: Order) -> dict[str, object]:
+        """The request (written interface 2.1). Server fact: what is left out must not be sent
+        empty.
+        """
+        body = {
+            "targetRepo": self._target.repo,
+            "dockerRepository": self._source.name,
+            "targetDockerRepository": self._params["target_image"] and self._target.name,
+            "tag": order.tag,
+            "targetTag": self._params["target_tag"],
+            "copy": self._copy,
+        }
+        return without_none(body)
+
+    def _read_after(self, order: Order) -> tuple[list[State], list[str]]:
+        """The tags of an order with the target as it is now, and those that a move has left."""
+        names = {state.tag: state.target_tag for state in order.states}
+        target = self._some_tags(self._target, list(names.values()))
+        after = [replace(state, target=target.get(state.target_tag)) for state in order.states]
+        return after, [] if self._copy else list(self._some_tags(self._source, list(names)))
+
+    def _is_done(self, order: Order) -> bool | None:
+        """Whether a promotion has been done, as far as a look at both sides shows it.
+
+        A copy over a tag that holds the same already, or of which only the name can be read,
+        leaves nothing to see; some of the tags are neither done nor not done.
+        """
+        after, left = self._read_after(order)
+        if not self._copy and len(left) < len(order.states):
+            return True if all(state.is_same for state in after) and not left else None
+        told = [
+            new.is_same
+            for old, new in zip(order.states, after, strict=True)
+            if not (self._copy and old.is_same)
+        ]
+        if not self._copy:
+            return None if told != [state.is_same for state in order.states] else False
+        if len(set(told)) != 1:
+            return None
+        return told[0]
+
+    def _check(self, after: Sequence[State], left: Sequence[str], message: str) -> None:
+        """Compare what the promotion did with what it was to do."""
+        missing = [f"{self._target}:{one.target_tag}" for one in after if not one.is_same]
+        if missing:
+            reason = f"{', '.join(missing)} does not hold the manifest of the source"
+        elif left:
+            names = ", ".join(f"{self._source}:{tag}" for tag in left)
+            reason = f"{names} is still there: it has not been moved"
+        else:
+            return
+        said = f" (the server said: {message})" if message else ""
+        raise ToolchainError(
+            "failed",
+            f"promoting '{self._source}': the server answered well, but {reason}{said}",
+            detail=message or None,
+        )
+
+
+def _names(params: Mapping[str, Any]) -> dict[str, str] | None:
+    """The tags to promote, with their names in the target; C(None) for all that there are.
+
+    Raises C(invalid) where not just one of C(tag), C(tags) and C(all_tags) is given.
+    """
+    tag, tags, target_tag = params["tag"], params["tags"], params["target_tag"]
+    given = [tag is not None, tags is not None, params["all_tags"]]
+    if not any(given):
+        raise invalid("without tag the whole image would be promoted: all_tags allows it")
+    if given.count(True) > 1:
+        raise invalid(f"only one of {', '.join(_WAYS)} can be given")
+    if target_tag is not None and tag is None:
+        raise invalid("target_tag goes with tag")
+    for name, values in (("tag", [tag]), ("tags", tags or []), ("target_tag", [target_tag])):
+        if any(value is not None and not value.strip() for value in values):
+            raise invalid(f"{name} must not be empty")
+    if params["all_tags"]:
+        return None
+    return {tag: target_tag or tag} if tags is None else {one: one for one in tags}
+
+
+def _image(params: Mapping[str, Any], repo: str, option: str, default: str) -> Image:
+    name = params[default] if params[option] is None else params[option]
+    if not segments(name):
+        raise invalid(f"{option} must not be empty")
+    return Image(repository_key(repo, params[repo]), join(name))
+
+
+def _shown(image: Image, tags: Mapping[str, str | None]) -> dict[str, str]:
+    """Tags that are there, for a diff: full reference to digest."""
+    return {f"{image}:{tag}": digest for tag, digest in without_none(tags).items()}

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Lists of a container registry, which come in pages of many flavours (written interface 4.1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, urlsplit
+
+from ...core.address import is_fit
+from ...core.errors import ToolchainError
+from ...core.http.messages import Answer, unreadable
+from ..client import Client, object_of
+
+#: Names asked for in one request.
+PAGE = 1000
+#: More pages than any registry has: a list without an end is left.
+_MOST_PAGES = 10_000
+#: Empty pages in a row that are followed: one may hold what the login must not see, but there are
+#: servers that link on for ever.
+_MOST_EMPTY = 10
+_LINK = re.compile(r"<([^<>]*)>([^<]*)")
+#: The relation may be quoted or not, and one of several.
+_LONGEST_PARAMETERS = 1000
+_NEXT = re.compile(r"""\brel\s*=\s*["']?(?:[^"';,]*\s)?next\b""", re.IGNORECASE)
+_Pairs = list[tuple[str, str]]
+
+
+@dataclass
+class NameList:
+    """A list of names at a path.
+
+    :param key: what the names are called in an answer: C(tags), C(repositories)
+    :param page: names to ask for in one request
+    :param until: the list is only read as far as this name
+
+    Server facts: a C(Link) may have lost part of its path, name another host, or repeat itself: its
+    query is taken, never its path, and a page that adds nothing new is the last of its kind. A
+    registry may ignore the size of a page, give names unsorted, and C(null) for none.
+    """
+
+    client: Client
+    what: str
+    path: str
+    key: str
+    page: int = PAGE
+    until: str | None = None
+    _found: dict[str, None] = field(default_factory=dict)
+    _pages: int = 0
+
+    def read(self) -> list[str] | None:
+        """All names, each once, as the server orders them; C(None) where it answers 404 at once."""
+        # only the first page proves that there is no such list
+        answer = self._ask([("n", str(self.page))], 404)
+        if answer.status == 404:
+            return None
+        count = len(self._names(answer) or [])
+        self._add(answer)
+        following = _next_query(answer)
+        if following is not None:
+            self._follow(following)
+        elif count == self.page or not self.client.dialect.tag_links:
+            self._read_on(must_answer=count >= self.page)
+        return list(self._found)
+
+    def _ask(self, query: _Pairs, *expect: int) -> Answer:
+        self._pages += 1
+        if self._pages > _MOST_PAGES:
+            said = f"{self.what}: the list did not end after {_MOST_PAGES} pages"
+            raise ToolchainError("protocol", said)
+        return self.client.transport.read(self.what, self.path, query=query, expect=(200, *expect))
+
+    def _names(self, answer: Answer) -> list[str] | None:
+        """The names of a page, C(None) where it is refused."""
+        if answer.status != 200:
+            return None
+        wanted = f"a list of {self.key}"
+        decoded = object_of(answer, wanted)
+        found = decoded.get(self.key)
+        if found is None and (self._found or decoded.keys() & {self.key, "name"}):
+            # server fact: an answer has the name of the image, too
+            return []
+        if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+            raise unreadable(answer, wanted)
+        return found
+
+    def _add(self, answer: Answer) -> bool:
+        """Whether a page adds new names."""
+        known = len(self._found)
+        self._found.update(dict.fromkeys(self._names(answer) or []))
+        return len(self._found) > known
+
+    @property
+    def _is_enough(self) -> bool:
+        return self.until is not None and self.until in self._found
+
+    def _follow(self, following: _Pairs | None) -> None:
+        """Add the pages that links lead to. Where a link leads nowhere, the rest is asked for
+        without them.
+        """
+        empty = 0
+        while following is not None and not self._is_enough and empty < _MOST_EMPTY:
+            answer = self._ask(following, 400, 404)
+            following = _next_query(answer)
+            if self._add(answer):
+                empty = 0
+            elif self._names(answer) == []:
+                empty += 1
+            else:
+                self._leave_links(answer)
+                return
+
+    def _leave_links(self, answer: Answer) -> None:
+        """Read on without links after the answer to one that led nowhere."""
+        known = len(self._found)
+        end_seen = self._read_on()
+        if answer.status != 200 and not end_seen and len(self._found) == known:
+            said = f"the server answered {answer.status} to the next page that it had named"
+            raise answer.error("protocol", said)
+
+    def _read_on(self, *, must_answer: bool = False) -> bool:
+        """Add the next pages of a server that does not say whether there are any; whether the end
+        has been seen.
+
+        The written interface (4.1) names no greatest page size, so that even a short page may be
+        followed by others, and calls C(last) a position: that is a name for some servers, for
+        others a count. After a short page this is a guess, which may fail; after a full one it
+        C(must_answer).
+        """
+        spellings: tuple[Callable[[], str], ...] = (self._last_name, self._count)
+        for spell in spellings:
+            while self._found and not self._is_enough:
+                try:
+                    answer = self._ask([("n", str(self.page)), ("last", spell())], 400, 404)
+                except ToolchainError:
+                    if must_answer:
+                        raise
+                    break
+                if self._names(answer) == []:
+                    return True
+                if not self._add(answer):
+                    break
+        return self._is_enough
+
+    def _last_name(self) -> str:
+        return next(reversed(self._found))
+
+    def _count(self) -> str:
+        return str(len(self._found))
+
+
+def _next_query(answer: Answer) -> _Pairs | None:
+    for target, parameters in _LINK.findall(answer.headers.get("Link") or ""):
+        if _NEXT.search(parameters[:_LONGEST_PARAMETERS]) and is_fit(target):
+            try:
+                return parse_qsl(urlsplit(target).query) or None
+            except ValueError:  # an address that is none
+                return None
+    return None

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Properties of an item that is there already (interface contract, 2: artifact_properties)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...core.errors import ToolchainError, invalid
+from ...core.module.task import Task
+from ...core.plan import Action, Plan
+from .. import properties
+from ..client import Client, join, refuse_glob, repository_key, segments
+from . import listing
+
+#: Items by their paths, with their properties.
+Items = dict[str, dict[str, list[str]]]
+
+
+class ItemProperties:
+    """Properties that an item, and with C(recursive) all that is in it, shall have, or not have."""
+
+    def __init__(self, task: Task) -> None:
+        params = task.params
+        self._repo = repository_key("repo", params["repo"])
+        self._path = join(*segments(params["path"]))
+        self._recursive, self._absent = params["recursive"], params["state"] == "absent"
+        if self._absent:
+            refuse_glob(self._path)
+        if self._path == "" and not params["force"]:
+            raise invalid(
+                f"path is empty, which means the root of the repository '{self._repo}':"
+                " force allows it"
+            )
+        self._wanted: properties.Properties = {}
+        self._names = [str(name) for name in params["properties"]]
+        for name in self._names:
+            properties.check_name(name)
+        if not self._absent:
+            self._wanted = properties.properties_of(params["properties"])
+        self._client = Client(task)
+        if self._absent and not self._client.dialect.full_properties:
+            raise invalid(
+                "state=absent: servers of this dialect can set properties, but not remove them"
+            )
+
+    def plan(self) -> Plan:
+        own = properties.read(self._client, self._repo, self._path)
+        if own is None:
+            self._require_item()
+        shown = {"before": own, "after": self._after(own or {})}
+        before, after = self._difference(own)
+        action: Action = "update" if before else "none"
+        return Plan(before, after, action, result={"properties": shown})
+
+    def _difference(
+        self, own: dict[str, list[str]] | None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The items that differ, as they are and as they shall be; what the server does not tell
+        is C(None).
+        """
+        below = self._below() if self._recursive and own is not None else {}
+        if not self._names or (not self._absent and not self._wanted):
+            return {}, {}
+        if own is None or below is None:
+            name = join(self._repo, self._path)
+            return {name: own}, {name: self._after(own or {})}
+        items = {self._path: own, **below}
+        differing = {path: has for path, has in items.items() if not self._is_done(has)}
+        return (
+            {join(self._repo, path): has for path, has in differing.items()},
+            {join(self._repo, path): self._after(has) for path, has in differing.items()},
+        )
+
+    def _below(self) -> Items | None:
+        return properties.read_below(self._client, self._repo, self._path, "any")
+
+    def _is_done(self, has: Mapping[str, list[str]]) -> bool:
+        if self._absent:
+            return not any(name in has for name in self._names)
+        return properties.are_set(has, self._wanted) is True
+
+    def _after(self, has: Mapping[str, list[str]]) -> dict[str, list[str]]:
+        if self._absent:
+            return {name: values for name, values in has.items() if name not in self._names}
+        return {**has, **self._wanted}
+
+    def _require_item(self) -> None:
+        """Raise C(not_found) where there is no such item for sure.
+
+        A server that cannot show properties tells so itself when they are set.
+        """
+        if not self._client.dialect.full_properties:
+            return
+        there = listing.head(self._client, self._repo, self._path)
+        if there is None and listing.find(self._client, self._repo, self._path) is None:
+            raise ToolchainError(
+                "not_found",
+                f"reading the properties of '{self._repo}/{self._path}': the server answered 404,"
+                " there is no such item",
+                status=404,
+            )
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        client, repo, path = self._client, self._repo, self._path
+        if self._absent:
+            properties.remove(client, repo, path, self._names, recursive=self._recursive)
+        else:
+            properties.write(client, repo, path, self._wanted, recursive=self._recursive)
+        if self._recursive:
+            self._check_below()
+        return {}
+
+    def _check_below(self) -> None:
+        """Raise C(rejected) where an item in the folder was left out."""
+        left = [path for path, has in (self._below() or {}).items() if not self._is_done(has)]
+        if left:
+            raise ToolchainError(
+                "rejected",
+                f"changing properties below '{self._repo}/{self._path}': afterwards {len(left)}"
+                f" items are not as they should be, the first is '{left[0]}'",
+            )

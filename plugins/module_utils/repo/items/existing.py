@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a repository holds of the files that a task wants there, in as few requests as the server
+allows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...core.concurrency import bounded, first_alone
+from .. import properties
+from ..client import Client
+from ..repositories import deployment_target
+from . import listing
+from .listing import Stored
+from .sources import Wanted
+
+#: From so many files on the listing of a whole repository is cheaper than a request per file.
+_WORTH_A_WHOLE_LISTING = 20
+
+
+@dataclass(frozen=True)
+class Found:
+    """A wanted file and what the server has at its place.
+
+    :param stored: C(None) where nothing is there
+    :param properties: C(None) where they were not asked for, or the server does not tell
+    """
+
+    wanted: Wanted
+    stored: Stored | None
+    properties: properties.Properties | None = None
+
+    @property
+    def has_content(self) -> bool:
+        """Whether the content is there for sure."""
+        return self.stored is not None and self.stored.holds(self.wanted.digests) is True
+
+    @property
+    def has_properties(self) -> bool:
+        """Whether the wanted properties, if any, are set for sure."""
+        wanted = self.wanted.properties
+        return not wanted or properties.are_set(self.properties, wanted) is True
+
+
+def survey(client: Client, key: str, wanted: Sequence[Wanted]) -> tuple[str, list[Found]]:
+    """The repository that C(key) stands for, and what it has of the wanted files.
+
+    A single file that is there already costs one request: which repository a virtual key stands
+    for is read only where something has to be written, or where there are more files than one.
+    """
+    if not wanted:
+        return key, []
+    if len(wanted) == 1:
+        found = [_one(client, key, wanted[0])]
+        if found[0].has_content and found[0].has_properties:
+            return key, found
+        repo = deployment_target(client, key)
+        return repo, found if repo == key else [_one(client, repo, wanted[0])]
+    repo = deployment_target(client, key)
+    return repo, _many(client, repo, wanted)
+
+
+def _one(client: Client, repo: str, wanted: Wanted) -> Found:
+    return _with_properties(client, repo, Found(wanted, listing.head(client, repo, wanted.path)))
+
+
+def _with_properties(client: Client, repo: str, found: Found) -> Found:
+    if not found.wanted.properties or not found.has_content:
+        return found
+    return Found(found.wanted, found.stored, properties.read(client, repo, found.wanted.path))
+
+
+def _many(client: Client, repo: str, wanted: Sequence[Wanted]) -> list[Found]:
+    folder = common_folder([one.path for one in wanted])
+    deep = any("/" in one.path[len(folder) :].strip("/") for one in wanted)
+    listed = None
+    if folder or not deep or len(wanted) >= _WORTH_A_WHOLE_LISTING:
+        listed = listing.listing(client, repo, folder, deep=deep)
+    if listed is None:
+        found = [Found(one, Stored()) for one in wanted]
+    else:
+        found = [Found(one, listed.get(one.path)) for one in wanted]
+    found = _looked_at(client, repo, found, listed=listed is not None)
+    return _with_all_properties(client, repo, folder, found)
+
+
+def common_folder(paths: Sequence[str]) -> str:
+    """The deepest folder that all paths are below; empty for the root of the repository."""
+    return os.path.commonpath([os.path.dirname(path) for path in paths])
+
+
+def _looked_at(client: Client, repo: str, found: Sequence[Found], *, listed: bool) -> list[Found]:
+    """Ask for what is there by name only, as long as the server tells checksums. Where an item that
+    is listed is not found, it does not.
+    """
+    unclear = [
+        one
+        for one in found
+        if one.stored is not None and one.stored.holds(one.wanted.digests) is None
+    ]
+
+    def look(one: Found) -> Found:
+        if not client.tells_checksums:
+            return one
+        stored = listing.head(client, repo, one.wanted.path)
+        if stored is None and listed:
+            client.tells_checksums = False
+            return one
+        return Found(one.wanted, stored)
+
+    looked_at = first_alone(client.connections, look, unclear)
+    clear = {one.wanted.path: one for one in looked_at}
+    return [clear.get(one.wanted.path, one) for one in found]
+
+
+def _with_all_properties(
+    client: Client, repo: str, folder: str, found: Sequence[Found]
+) -> list[Found]:
+    asked = {one.wanted.path for one in found if one.wanted.properties and one.has_content}
+    if not asked:
+        return list(found)
+    below = properties.read_below(client, repo, folder) if len(asked) > 1 else None
+    if below is not None:
+        return [
+            Found(one.wanted, one.stored, below.get(one.wanted.path, {}))
+            if one.wanted.path in asked
+            else one
+            for one in found
+        ]
+    return list(bounded(client.connections, lambda one: _with_properties(client, repo, one), found))

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a repository holds: single items and folder listings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.http.messages import Answer, json_or_none
+from ..client import Client, item_path, listed_objects, object_of
+from ..digests import Digests
+
+_LISTING = "a folder listing"
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What the server tells of an item that is there; C(None): it does not tell."""
+
+    size: int | None = None
+    sha256: str | None = None
+    sha1: str | None = None
+    folder: bool = False
+
+    def holds(self, content: Digests) -> bool | None:
+        """Whether it has this content; C(None): cannot tell."""
+        if self.folder or (self.size is not None and self.size != content.size):
+            return False
+        # server fact: old files have no SHA-256
+        if self.sha256 is not None:
+            return self.sha256 == content.sha256
+        return None if self.sha1 is None else self.sha1 == content.sha1
+
+    def as_dict(self) -> dict[str, Any]:
+        """For a diff."""
+        if self.folder:
+            return {"type": "folder"}
+        return {"size": self.size, "sha256": self.sha256}
+
+
+#: In place of an item of which cannot be told whether it is there; to be compared by identity.
+UNTOLD = Stored()
+
+
+def head(client: Client, repo: str, path: str) -> Stored | None:
+    """What HEAD tells of an item, C(None) where it is not there.
+
+    Server fact: C(X-Checksum-*). The written interface does not list this read: a server that does
+    not know it tells nothing.
+    """
+    answer = client.transport.read(
+        f"looking at '{repo}/{path}'",
+        item_path(repo, path),
+        method="HEAD",
+        expect=(200, 400, 404, 405, 501),
+        # a compressed answer would have another length
+        headers={"Accept-Encoding": "identity"},
+    )
+    if answer.status == 404:
+        return None
+    headers = answer.headers if answer.status == 200 else {}
+    found = Stored(
+        _number(headers.get("Content-Length")),
+        _digest(headers.get("X-Checksum-Sha256")),
+        _digest(headers.get("X-Checksum-Sha1")),
+    )
+    client.tells_checksums = found.sha256 is not None or found.sha1 is not None
+    return found
+
+
+def find(client: Client, repo: str, path: str) -> Stored | None:
+    """A file or a folder, as the listing of its folder has it: a read that both dialects know;
+    C(None) where it is not there, :data:`UNTOLD` where the server does not tell.
+    """
+    listed = listing(client, repo, path.rpartition("/")[0], folders=True)
+    if listed is None:
+        found = head(client, repo, path)
+        return UNTOLD if found == UNTOLD else found
+    if path == "":
+        return Stored(folder=True) if listed else None
+    # the written interface: the first segment of an entry is its name, it may have more
+    below = any(one.startswith(f"{path}/") for one in listed)
+    return listed.get(path) or (Stored(folder=True) if below else None)
+
+
+def is_gone(client: Client, repo: str, path: str) -> bool | None:
+    """Whether an item is not there; C(None): cannot tell."""
+    found = find(client, repo, path)
+    return None if found is UNTOLD else found is None
+
+
+def listing(
+    client: Client, repo: str, folder: str, *, deep: bool = False, folders: bool = False
+) -> dict[str, Stored] | None:
+    """The items below a folder by their path in the repository; empty where there is no such
+    folder.
+
+    C(None): the server cannot list it, as a root that is not found: a repository has one. Written
+    interface 2.1 and 4.1; server fact: digests C(sha1) and C(sha2), numbers and booleans that may
+    be strings; 400 without a licence, and where it is a file.
+    """
+    query = {"deep": 1 if deep else None, "listFolders": 1 if folders else None}
+    answer = _listing(client, repo, folder, query)
+    if answer.status == 404 and folder == "":
+        answer = _listing(client, repo, folder, query, slash=True)
+        if answer.status == 404:
+            return None
+    if answer.status == 404:
+        return {}
+    if answer.status != 200:
+        return None
+    found = object_of(answer, _LISTING)
+    if "files" not in found:
+        return None
+    files = listed_objects(answer, found["files"], _LISTING)
+    prefix = f"{folder}/" if folder else ""
+    return {
+        prefix + str(entry["uri"]).strip("/"): _of_entry(entry)
+        for entry in files
+        if str(entry.get("uri") or "").strip("/")
+    }
+
+
+def _listing(
+    client: Client, repo: str, folder: str, query: Mapping[str, Any], *, slash: bool = False
+) -> Answer:
+    return client.transport.read(
+        f"listing '{repo}/{folder}'",
+        f"api/storage/{item_path(repo, folder, slash=slash)}?list",
+        query=query,
+        expect=(200, 400, 404, 405),
+    )
+
+
+def _of_entry(entry: Mapping[str, Any]) -> Stored:
+    folder = str(entry.get("folder", "")).lower() == "true"
+    return Stored(
+        None if folder else _number(entry.get("size")),
+        _digest(entry.get("sha2")),
+        _digest(entry.get("sha1")),
+        folder,
+    )
+
+
+def of_checksums(answer: Answer) -> Stored | None:
+    """What the answer to a deployment tells; C(None) where it tells no checksums (server fact:
+    JSON with them).
+    """
+    decoded = json_or_none(answer.body)
+    if not isinstance(decoded, Mapping) or not isinstance(decoded.get("checksums"), Mapping):
+        return None
+    sums = decoded["checksums"]
+    found = Stored(
+        _number(decoded.get("size")), _digest(sums.get("sha256")), _digest(sums.get("sha1"))
+    )
+    return None if found.sha256 is None and found.sha1 is None else found
+
+
+def _number(value: Any) -> int | None:
+    text = str(value)
+    return int(text) if text.isdigit() else None
+
+
+def _digest(value: Any) -> str | None:
+    return str(value).lower() if value else None

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Deleting an item from a repository (interface contract, 2: artifact_deploy with state=absent)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...core.errors import ToolchainError, invalid
+from ...core.module.task import Task
+from ...core.plan import Plan, plan
+from ..client import Client, item_path, join, refuse_glob
+from ..repositories import deployment_target
+from . import listing
+from .listing import Stored
+
+_ONLY_PRESENT = ("src", "content", "artifacts", "properties", "checksum_deploy")
+
+
+class RemoveItem:
+    """An item, or with C(force) the content of a whole repository, that shall not be there."""
+
+    def __init__(self, task: Task) -> None:
+        params = task.params
+        self._path, self._repo = join(params["path"]), params["repo"]
+        if self._path == "" and not params["force"]:
+            raise invalid(
+                f"path is empty, which means all of the repository '{self._repo}': force allows it"
+            )
+        refuse_glob(self._path)
+        named = [name for name in _ONLY_PRESENT if params[name] is not None]
+        named += ["explode"] if params["explode"] else []
+        if named:
+            raise invalid(f"state=absent does not go with {', '.join(named)}")
+        self._warn = task.warn
+        self._client = Client(task)
+
+    def plan(self) -> Plan:
+        stored = self._find_behind(self._find(self._repo))
+        name = f"{self._repo}/{self._path}"
+        current = None if stored is None else {name: stored.as_dict()}
+        return plan(current, None).returning(artifacts=[self._artifact(stored)], uploaded_bytes=0)
+
+    def _artifact(self, stored: Stored | None) -> dict[str, Any]:
+        return {
+            "repo": self._repo,
+            "path": self._path,
+            "size": None if stored is None else stored.size,
+            "sha256": None if stored is None else stored.sha256,
+            "action": "absent" if stored is None else "deleted",
+        }
+
+    def _find(self, repo: str) -> Stored | None:
+        return listing.find(self._client, repo, self._path)
+
+    def _find_behind(self, seen: Stored | None) -> Stored | None:
+        """The item in the repository that a virtual one stands for: only there it can be
+        deleted.
+        """
+        asked = self._repo
+        try:
+            self._repo = deployment_target(self._client, asked, certain=seen is None)
+        except ToolchainError as error:
+            if seen is None and error.kind == "rejected":
+                return None
+            raise
+        if asked == self._repo:
+            return seen
+        found = self._find(self._repo)
+        if found is None and seen is not None:
+            self._warn(
+                f"'{self._path}' is not in '{self._repo}', to which '{asked}' deploys; "
+                f"'{asked}' still shows it from another repository"
+            )
+        return found
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        what = f"deleting '{self._repo}/{self._path}'"
+        try:
+            self._client.write(
+                what,
+                "DELETE",
+                item_path(self._repo, self._path, slash=self._path == ""),
+                look=self._is_gone,
+                repeatable=True,
+            )
+        except ToolchainError as error:
+            if error.status == 404 and self._is_gone() is not False:
+                return {"changed": False, "artifacts": [self._artifact(None)]}
+            raise
+        return {}
+
+    def _is_gone(self) -> bool | None:
+        return listing.is_gone(self._client, self._repo, self._path)

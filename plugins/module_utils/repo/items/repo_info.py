@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Repositories and storage (interface contract, 2: repo_info; written interface 2.1 and 4.1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ...core import address
+from ...core.module.task import Task
+from ...core.plan import Reading
+from ..client import Client, object_of, objects, repository_key
+from ..repositories import kind_of, listed, unknown
+from ..sizes import quantity
+
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_SUMMARIES = ("binariesSummary", "fileStoreSummary")
+_REPOSITORIES = "repositoriesSummaryList"
+
+
+def operation(task: Task) -> Reading:
+    """The operation of the module: C(repositories), and C(storage) where it is asked for."""
+    client, key, storage = Client(task), task.params["repo"], task.params["storage"]
+    if key is not None:
+        repository_key("repo", key)
+
+    def read() -> Mapping[str, Any]:
+        found = _all(client) if key is None else [_one(client, key)]
+        return {"repositories": found, "storage": _storage(client) if storage else None}
+
+    return Reading(read)
+
+
+def _all(client: Client) -> list[dict[str, Any]]:
+    return [_shown(entry) for entry in listed(client)[1]]
+
+
+def _one(client: Client, key: str) -> dict[str, Any]:
+    """One repository; where the server does not show it alone, as it is in the list.
+
+    Server fact: 400 or 404 for an unknown key, 400 without a licence.
+    """
+    answer = client.transport.read(
+        f"reading the repository '{key}'",
+        f"api/repositories/{address.path(key)}",
+        expect=(200, 400, 403, 404),
+    )
+    if answer.status == 200:
+        return _shown({"key": key, **object_of(answer, "a repository")})
+    for entry in listed(client)[1]:
+        if entry.get("key") == key:
+            return _shown(entry)
+    raise unknown(key, answer)
+
+
+def _shown(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The server's fields, with C(type) as the written interface has it.
+
+    Server fact: an empty C(defaultDeploymentRepo) is none.
+    """
+    found = {**entry, "type": kind_of(entry)}
+    if found["type"] == "VIRTUAL" and "defaultDeploymentRepo" in found:
+        found["defaultDeploymentRepo"] = found["defaultDeploymentRepo"] or None
+    return found
+
+
+def _storage(client: Client) -> dict[str, Any]:
+    answer = client.transport.read("reading the storage summary", "api/storageinfo")
+    return summary(object_of(answer, "a storage summary"))
+
+
+def summary(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """A storage summary with numbers: sizes in bytes as C(..._bytes), shares as C(..._percent).
+
+    C(raw) is the summary as the server gives it, C(repositories) a dict for each repository.
+    """
+    found: dict[str, Any] = {}
+    for part in _SUMMARIES:
+        found.update(_numbers(_mapping(raw.get(part))))
+    used, total = found.get("used_space_bytes"), found.get("total_space_bytes")
+    if used is not None and total and "used_percent" not in found:
+        found["used_percent"] = round(100 * used / total, 2)
+    found["repositories"] = [_numbers(row) for row in objects(raw.get(_REPOSITORIES))]
+    return {**found, "raw": dict(raw)}
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _numbers(part: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a part under names such as C(used_space), with the numbers that they tell.
+
+    Server fact: newer releases tell the size of a repository in bytes besides the rounded one.
+    """
+    found: dict[str, Any] = {}
+    for field, value in part.items():
+        name = _HUMP.sub("_", field).lower()
+        numbers = quantity(value) if isinstance(value, str) else None
+        found[name] = value
+        if numbers is None or _is_name(name):
+            continue
+        if numbers.count is not None:
+            found[name] = numbers.count
+        if numbers.size is not None:
+            found[f"{name}_bytes"] = numbers.size
+        if numbers.percent is not None:
+            share = name.removesuffix("_space")
+            found[share if share == "percentage" else f"{share}_percent"] = numbers.percent
+    exact = part.get("usedSpaceInBytes")
+    if isinstance(exact, int):
+        found["used_space_bytes"] = exact
+    return found
+
+
+def _is_name(field: str) -> bool:
+    """Whether a field holds a name, which stays one even if it is written like a number."""
+    return field.endswith(("_key", "_type", "_directory"))

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the user names to deploy: files, folders, globs, texts; and where each goes in the
+repository.
+"""
+
+from __future__ import annotations
+
+import glob
+import io
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from stat import S_IFREG, S_ISDIR, S_ISREG
+from typing import IO, Any, Protocol
+
+from ...core.concurrency import spread
+from ...core.errors import invalid
+from ..client import join, segments
+from ..digests import Digests, digests_of
+from ..properties import Properties, properties_of
+
+
+class Content(Protocol):
+    """Bytes that can be read more than once."""
+
+    def open(self) -> IO[bytes]: ...
+
+
+@dataclass(frozen=True)
+class LocalFile:
+    path: str
+
+    def open(self) -> IO[bytes]:
+        return open(self.path, "rb", buffering=0)  # read in large blocks only
+
+
+@dataclass(frozen=True)
+class Text:
+    text: str
+
+    def open(self) -> IO[bytes]:
+        return io.BytesIO(self.text.encode())
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A file as it shall be in the repository: its path there, its digests, its properties."""
+
+    path: str
+    content: Content
+    digests: Digests
+    properties: Properties = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file to deploy that has not been read yet."""
+
+    path: str
+    content: Content
+    properties: Properties = field(default_factory=dict)
+
+
+def sources_of(params: Mapping[str, Any]) -> list[Source]:
+    """All files that C(src), C(content) or C(artifacts) name. Raises C(invalid), as for two with
+    one target.
+    """
+    properties, path = properties_of(params["properties"]), params["path"]
+    if params["content"] is not None:
+        found = [Source(_file_path(path), Text(_text(params["content"])))]
+    elif params["artifacts"] is not None:
+        found = [source for one in params["artifacts"] for source in _of_artifact(path, one)]
+    else:
+        found = list(files_of(params["src"], path))
+    _refuse_twins(found)
+    if not properties:
+        return found
+    return [replace(source, properties={**properties, **source.properties}) for source in found]
+
+
+def _of_artifact(path: str, artifact: Mapping[str, Any]) -> Iterator[Source]:
+    below = artifact["path"]
+    target = f"{path.rstrip('/')}/{below}" if path.strip("/") else below
+    properties = properties_of(artifact["properties"])
+    for source in files_of(artifact["src"], target):
+        yield replace(source, properties=properties)
+
+
+def _text(content: Any) -> str:
+    """As C(ansible.builtin.copy) has it: a dictionary or a list is JSON."""
+    return json.dumps(content) if isinstance(content, (dict, list)) else str(content)
+
+
+def _file_path(path: str) -> str:
+    if path == "" or path.endswith("/"):
+        raise invalid("content needs a path that ends with the name of the file")
+    return join(*segments(path))
+
+
+def _refuse_twins(sources: Iterable[Source]) -> None:
+    seen: dict[str, Source] = {}
+    for source in sources:
+        if source.path in seen:
+            one, two = _name(seen[source.path]), _name(source)
+            raise invalid(f"{one} and {two} would both be deployed to '{source.path}'")
+        seen[source.path] = source
+
+
+def _name(source: Source) -> str:
+    return source.content.path if isinstance(source.content, LocalFile) else "content"
+
+
+def files_of(src: str, path: str) -> Iterator[Source]:
+    """The files of one C(src), which is a file, a folder (C(dir/): what is in it) or a glob."""
+    folder = join(*segments(path))
+    if os.path.lexists(src):
+        mode = _mode(src)
+        if S_ISDIR(mode):
+            name = "" if src.endswith("/") else os.path.basename(os.path.abspath(src))
+            yield from _below(src, join(folder, name))
+        else:
+            into = path == "" or path.endswith("/")
+            yield _file(src, mode, join(folder, os.path.basename(src)) if into else folder)
+        return
+    matches = sorted(glob.glob(src, recursive=True))
+    if not matches:
+        raise invalid(f"src: there is no file, folder or match for '{src}'")
+    for match in matches:
+        # with `**` the files of a folder match themselves
+        if not os.path.isdir(match) or "**" not in src:
+            yield from files_of(match.rstrip("/"), f"{folder}/" if folder else "")
+
+
+def _mode(path: str) -> int:
+    try:
+        return os.stat(path).st_mode
+    except OSError as error:
+        raise invalid(f"src: '{path}' cannot be read: {error.strerror}") from None
+
+
+def _file(src: str, mode: int, path: str) -> Source:
+    if not S_ISREG(mode):
+        raise invalid(f"src: '{src}' is neither a file nor a folder")
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise invalid(f"src: the name of {src!r} is not UTF-8") from None
+    return Source(path, LocalFile(src))
+
+
+def _below(folder: str, path: str) -> list[Source]:
+    found = sorted(_walk(folder, path, (os.path.realpath(folder),)), key=lambda one: one.path)
+    if not found:
+        raise invalid(f"src: the folder '{folder}' holds no files")
+    return found
+
+
+def _walk(folder: str, path: str, above: tuple[str, ...]) -> Iterator[Source]:
+    """Files below a folder; links are followed, but not back to a folder that leads here."""
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        raise invalid(f"src: '{folder}' cannot be read: {error.strerror}") from None
+    for entry in entries:
+        target = join(path, entry.name)
+        mode = S_IFREG if entry.is_file(follow_symlinks=False) else _mode(entry.path)
+        if not S_ISDIR(mode):
+            yield _file(entry.path, mode, target)
+            continue
+        real = os.path.realpath(entry.path)
+        if real in above:
+            raise invalid(f"src: '{entry.path}' links back to a folder that it is in")
+        yield from _walk(entry.path, target, (*above, real))
+
+
+def read_all(sources: Sequence[Source], parallel: int) -> list[Wanted]:
+    """Read every source once for its digests. Raises C(invalid) for one that cannot be read.
+
+    More readers than processors would only wait for each other.
+    """
+    return spread(min(parallel, os.cpu_count() or 1), _read, sources)
+
+
+def _read(source: Source) -> Wanted:
+    try:
+        with source.content.open() as stream:
+            digests = digests_of(stream)
+    except OSError as error:
+        raise invalid(f"src: '{_name(source)}' cannot be read: {error.strerror}") from None
+    return Wanted(source.path, source.content, digests, source.properties)

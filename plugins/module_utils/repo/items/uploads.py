@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Sending files and archives, and seeing that the server has what was sent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ...core.errors import ToolchainError, shorten
+from ...core.http.messages import Answer
+from ..client import Client, item_path
+from ..digests import Digests
+from . import listing
+from .existing import common_folder
+from .listing import UNTOLD, Stored
+from .sources import LocalFile, Wanted
+
+_MAY_OVERWRITE = "the server has another content there: overwriting needs the permission to delete"
+
+
+#: Below so many bytes asking for a content costs as much as sending it.
+_SMALL = 64 * 1024
+#: After so many small contents in a row that the server does not know, small ones are sent unasked.
+_TRIES = 10
+
+
+@dataclass
+class Uploader:
+    """Writes to one repository.
+
+    :param by_checksum: a content that the server knows is not sent; C(None): so where asking pays
+    """
+
+    client: Client
+    repo: str
+    by_checksum: bool | None
+    _unknown: int = 0
+
+    def deploy(self, wanted: Wanted, before: Stored | None) -> tuple[str, int]:
+        """Put one file in place; the action that it took and the bytes that were sent.
+
+        Server fact: with the checksums in the header the server refuses a body that was damaged
+        on its way, and lets a content that it has already be put in place again.
+        """
+        try:
+            if self._asks_for(wanted) and self._put(wanted, send_bytes=False):
+                self._unknown = 0
+                return "checksum_deployed", 0
+            self._put(wanted, send_bytes=True)
+        except ToolchainError as error:
+            if error.status == 403 and before is not None:
+                error.with_words(_MAY_OVERWRITE)
+            raise
+        return "uploaded", wanted.digests.size
+
+    def _asks_for(self, wanted: Wanted) -> bool:
+        """Whether to put a file in place without sending it, where the server has its content."""
+        if self.by_checksum is not None:
+            return self.by_checksum
+        if wanted.digests.size >= _SMALL:
+            return True
+        # counted before the answer, so that workers do not ask all at once
+        self._unknown += 1
+        times, rest = divmod(self._unknown, _TRIES)
+        # then at twice as many each time: at most as many are sent in vain as were before
+        return times == 0 or (rest == 0 and times & (times - 1) == 0)
+
+    def _put(self, wanted: Wanted, *, send_bytes: bool) -> bool:
+        """Whether it is in place; without bytes it is not where the server does not know the
+        content (404), or where that was asked for in vain.
+        """
+        headers = self._checksums(wanted.digests)
+        if send_bytes:
+            body = {"open_body": wanted.content.open, "size": wanted.digests.size}
+        else:
+            headers["X-Checksum-Deploy"], body = "true", {}
+        try:
+            answer = self.client.write(
+                f"deploying '{self.repo}/{wanted.path}'",
+                "PUT",
+                item_path(self.repo, wanted.path),
+                headers=headers,
+                expect=(200, 201, 202, 204) if send_bytes else (200, 201, 202, 204, 404),
+                look=lambda: self._arrived(wanted),
+                repeatable=True,
+                **body,
+            )
+        except ToolchainError as error:
+            if send_bytes or not error.undone:
+                raise
+            return False
+        if answer.status == 404:
+            return False
+        self._check(wanted, answer)
+        return True
+
+    def _checksums(self, digests: Digests) -> dict[str, str]:
+        if not self.client.dialect.checksum_headers:
+            return {}
+        return {"X-Checksum-Sha1": digests.sha1, "X-Checksum-Sha256": digests.sha256}
+
+    def _arrived(self, wanted: Wanted) -> bool | None:
+        """Whether a file is there whose deployment was not answered; C(None): cannot tell."""
+        found = listing.head(self.client, self.repo, wanted.path)
+        if found in (None, UNTOLD) and not self.client.dialect.checksum_headers:
+            # a server that does not know HEAD may say that the file is not there
+            found = listing.find(self.client, self.repo, wanted.path)
+        return False if found is None else found.holds(wanted.digests)
+
+    def _check(self, wanted: Wanted, answer: Answer) -> None:
+        """Compare what the server stored with what was sent, where the server tells."""
+        found = listing.of_checksums(answer)
+        if found is None and self.client.tells_checksums:
+            found = self._look_up(wanted, answer)
+        if found is not None and found.holds(wanted.digests) is False:
+            raise answer.error(
+                "failed",
+                f"the server stored something else ({found.size} bytes, SHA-256 {found.sha256}) "
+                f"than was sent ({wanted.digests.size} bytes, SHA-256 {wanted.digests.sha256})",
+                shorten(answer.text),
+            )
+
+    def _look_up(self, wanted: Wanted, answer: Answer) -> Stored | None:
+        """What HEAD tells of a file that was just deployed. A server that does not know HEAD says
+        that the file is not there: then the listing tells.
+        """
+        found = listing.head(self.client, self.repo, wanted.path)
+        if found is not None:
+            return found
+        if self._is_missing(wanted.path):
+            raise answer.error(
+                "failed", "the server answered well, but the item is not there afterwards"
+            )
+        self.client.tells_checksums = False
+        return None
+
+    def _is_missing(self, path: str) -> bool:
+        """Whether a listing lacks an item. Without its folder it proves that where the server lists
+        at least the root.
+        """
+        listed = listing.listing(self.client, self.repo, path.rpartition("/")[0])
+        if listed is None or path in listed:
+            return False
+        return bool(listed) or listing.listing(self.client, self.repo, "") is not None
+
+    def explode(self, archive: LocalFile, folder: str, entries: Sequence[Wanted]) -> int:
+        """Have an archive expanded below a folder, all or nothing; the bytes that were sent.
+
+        Raises C(failed) where entries are not there afterwards. Interface contract, 1.5 and
+        server fact: at a path with a slash a real server only makes a folder.
+        """
+        by_name = self.client.dialect.archive_by_name
+        name, size = os.path.basename(archive.path), os.path.getsize(archive.path)
+        path = f"{folder}/{name}" if by_name else folder
+        what = f"expanding '{name}' below '{self.repo}/{folder}'"
+        said = self.client.write(
+            what,
+            "PUT",
+            item_path(self.repo, path, slash=not by_name),
+            headers={"X-Explode-Archive-Atomic": "true"},
+            open_body=archive.open,
+            size=size,
+            look=lambda: self._are_there(entries),
+            repeatable=True,
+        ).text
+        missing = self._missing(entries)
+        if missing:
+            raise _not_expanded(what, missing, len(entries), said)
+        return size
+
+    def _missing(self, entries: Sequence[Wanted]) -> list[str]:
+        found = self._verdicts(entries)
+        return [entry.path for entry in entries if found[entry.path] is False]
+
+    def _are_there(self, entries: Sequence[Wanted]) -> bool | None:
+        """Whether all entries are there as the archive has them; C(None): cannot tell."""
+        found = self._verdicts(entries).values()
+        if False in found:
+            return False
+        return None if None in found else True
+
+    def _verdicts(self, entries: Sequence[Wanted]) -> dict[str, bool | None]:
+        """Whether each entry is there as the archive has it; C(None): cannot tell."""
+        folder = common_folder([entry.path for entry in entries])
+        found: Mapping[str, Stored | None] | None = listing.listing(
+            self.client, self.repo, folder, deep=True
+        )
+        if found is None:
+            paths = [entry.path for entry in entries]
+            found = {path: listing.head(self.client, self.repo, path) for path in paths}
+        return {entry.path: _is_there(found.get(entry.path), entry) for entry in entries}
+
+
+def _is_there(stored: Stored | None, entry: Wanted) -> bool | None:
+    return False if stored is None else stored.holds(entry.digests)
+
+
+def _not_expanded(what: str, missing: Sequence[str], total: int, said: str) -> ToolchainError:
+    named, words = shorten(", ".join(missing), 300), shorten(said)
+    heard = f"; the server said: {words}" if words else ""
+    return ToolchainError(
+        "failed",
+        f"{what}: the server answered well, but {len(missing)} of {total} entries are not there as "
+        f"the archive has them (check the option dialect): {named}{heard}",
+        detail=words or None,
+    )

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""JSON objects with one long list, read row by row as they come: the body is never held whole.
+
+Server fact (query language, listings): the answer is written while it is computed, so that one that
+fails midway is a 200 whose JSON ends too early.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import ToolchainError
+from ..core.http.messages import Answer, Request, unreadable
+from .client import Client
+
+if TYPE_CHECKING:
+    import requests
+
+_CHUNK = 64 * 1024
+#: Longest text of one value: without a limit a text that never ends would be read again and again.
+_LONGEST = 16 * 1024 * 1024
+_BLANK = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder()
+#: What breaks in the middle of an answer.
+_BROKEN = frozenset({"network", "timeout"})
+
+
+@dataclass
+class Streamed:
+    """A JSON object: the rows of its list, its other members, and the headers that came with it."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    members: dict[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Unreadable(ValueError):
+    """A text that is not JSON, or ends too early."""
+
+
+class _Text:
+    """A text that comes in pieces, of which only what is not understood yet is held."""
+
+    def __init__(self, pieces: Iterator[str]) -> None:
+        self._pieces, self._text, self._at = pieces, "", 0
+
+    def _more(self) -> bool:
+        piece = next(self._pieces, None)
+        if piece is None:
+            return False
+        self._text, self._at = self._text[self._at :] + piece, 0
+        return len(self._text) <= _LONGEST
+
+    def mark(self) -> str:
+        """The next character that is no blank; empty at the end."""
+        while True:
+            found = _BLANK.match(self._text, self._at)
+            self._at = self._at if found is None else found.end()
+            if self._at < len(self._text):
+                return self._text[self._at]
+            if not self._more():
+                return ""
+
+    def take(self, mark: str) -> bool:
+        """Whether the next character is this one, which is then behind us."""
+        if self.mark() != mark:
+            return False
+        self._at += 1
+        return True
+
+    def need(self, mark: str) -> None:
+        if not self.take(mark):
+            raise Unreadable(f"no '{mark}' where one must be")
+
+    def value(self) -> Any:
+        """The next value: whole when something follows it."""
+        self.mark()
+        while True:
+            try:
+                found, end = _DECODER.raw_decode(self._text, self._at)
+            except ValueError:
+                end = len(self._text)
+            if end < len(self._text):
+                self._at = end
+                return found
+            if not self._more():
+                raise Unreadable("it ends too early")
+
+    def entries(self, closing: str) -> Iterator[None]:
+        """Stand before each entry of a list or an object that has been opened."""
+        if self.take(closing):
+            return
+        while True:
+            yield
+            if not self.take(","):
+                self.need(closing)
+                return
+
+
+def parse(pieces: Iterable[bytes], member: str, found: Streamed) -> None:
+    """Add what is in a JSON object to C(found): the objects of its list C(member) as rows.
+
+    Raises :class:`Unreadable` for a text that is no such object.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    text = _Text(decoder.decode(piece) for piece in pieces)
+    text.need("{")
+    listed = False
+    for _entry in text.entries("}"):
+        name = text.value()
+        text.need(":")
+        if name == member and text.take("["):
+            listed = True
+            for _row in text.entries("]"):
+                row = text.value()
+                if isinstance(row, dict):
+                    # rows that are decoded one by one would have names of their own each
+                    found.rows.append({sys.intern(key): value for key, value in row.items()})
+        else:
+            found.members[name] = text.value()
+    if text.mark():
+        raise Unreadable("something follows it")
+    if not listed:
+        raise Unreadable(f"it has no list '{member}'")
+
+
+def read(client: Client, what: str, path: str, member: str, **parts: Any) -> Streamed:
+    """Send a read and take its answer row by row; see :meth:`Transport.stream`.
+
+    An answer that breaks off is asked for once more, as far as the task wants reads tried again.
+    """
+    again = client.transport.connection.settings["retries"] > 0
+    found = Streamed()
+    try:
+        return _read(client, what, path, member, found, **parts)
+    except ToolchainError as error:
+        broken = error.kind in _BROKEN or (error.kind == "protocol" and found.rows)
+        # without headers nothing came, which the transport has tried again already
+        if not (again and broken and found.headers):
+            raise
+    client.transport.accounting.add(retries=1)
+    return _read(client, what, path, member, Streamed(), **parts)
+
+
+def _read(
+    client: Client, what: str, path: str, member: str, found: Streamed, **parts: Any
+) -> Streamed:
+    head: list[bytes] = []
+    with client.transport.stream(what, path, **parts) as response:
+        found.headers = response.headers
+        try:
+            parse(_noted(response, head), member, found)
+        except Unreadable as error:
+            method = parts.get("method", "GET")
+            request = Request(what, method, client.transport.url(path), reads=True)
+            answer = Answer(
+                response.status_code, response.headers, b"".join(head), request, response.url
+            )
+            if found.rows:
+                raise answer.error(
+                    "protocol",
+                    f"the answer breaks off after {len(found.rows)} rows ({error})",
+                ) from None
+            raise unreadable(answer, f"JSON with '{member}'") from None
+    return found
+
+
+def _noted(response: requests.Response, head: list[bytes]) -> Iterator[bytes]:
+    """The pieces of a body; the first is kept in C(head), for messages."""
+    for piece in response.iter_content(_CHUNK):
+        if not head:
+            head.append(piece)
+        yield piece

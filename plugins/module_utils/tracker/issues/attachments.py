@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The attachments of an issue, as the tracker describes and sends them (written interface, 2.2 and
+4.2).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import unquote
+
+from ...core import address
+from ...core.errors import ToolchainError, looks_like_html, shorten
+from ...core.http import messages
+from ...core.http.download import head_of
+from ...core.secret import clean_url
+from ..client import Tracker
+
+if TYPE_CHECKING:
+    import requests
+
+Taken = TypeVar("Taken")
+
+_BLOCK = 64 * 1024
+_SECOND = 1_000_000_000  # nanoseconds
+_SHOWN = 100
+# Server fact: the addresses under which servers and the cloud have their own attachments.
+_OWN_PATH = re.compile(r"/((secure/attachment/[^/]+/|rest/api/[^/]+/attachment/content/)[^/]+)$")
+_HTML = re.compile(r"\.x?html?$", re.IGNORECASE)
+_ZONE = re.compile(r"([+-]\d\d)(\d\d)$")
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """C(size) in bytes and C(created) in seconds since 1970 are C(None) where the server does not
+    tell them, as in the written interface.
+    """
+
+    number: str
+    filename: str
+    content: str
+    size: int | None
+    created: float | None
+    is_html: bool
+
+    @classmethod
+    def of(cls, item: Mapping[str, Any], base: str) -> Attachment:
+        """From the server's object; C(base): the address of the server.
+
+        Where the server tells no name, the last segment of the address has it (server fact).
+        """
+        content = address.target(f"{base}/", str(item["content"]))
+        last = unquote(address.path_of(content).rpartition("/")[2])
+        filename = str(item.get("filename") or last)
+        size = str(item.get("size"))
+        return cls(
+            str(item["id"]),
+            filename,
+            content,
+            int(size) if size.isdecimal() else None,
+            _seconds(item.get("created")),
+            "html" in str(item.get("mimeType")) or _HTML.search(filename) is not None,
+        )
+
+    def file_time(self, now: int) -> int:
+        """The time that the file gets, in nanoseconds since 1970, so that the next run knows it.
+
+        Where the server does not tell when the attachment was created, it is C(now) with the mark
+        of the attachment in place of the part of a second.
+        """
+        if self.created is not None:
+            return int(self.created * 1000) * 1_000_000
+        return now // _SECOND * _SECOND + self._mark()
+
+    def has_time(self, time: int) -> bool:
+        """Whether C(time) of a file is one that C(file_time) gives. Parts of a second that the
+        server told do not count: not every file system keeps them.
+        """
+        if self.created is not None:
+            return time // _SECOND == int(self.created)
+        return time % _SECOND == self._mark()
+
+    def _mark(self) -> int:
+        told = f"{self.number} {self.size} {self.content}"
+        return int.from_bytes(hashlib.sha256(told.encode()).digest(), "big") % _SECOND
+
+
+def _seconds(created: Any) -> float | None:
+    """Seconds since 1970. Server fact: the zone has no colon."""
+    text = _ZONE.sub(r"\1:\2", str(created).replace("Z", "+00:00"))
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return None if moment.tzinfo is None else moment.timestamp()
+
+
+class Source:
+    """Where the bytes of the attachments of one issue come from."""
+
+    def __init__(self, tracker: Tracker, issue: str) -> None:
+        self._tracker, self._issue = tracker, issue
+
+    def take(
+        self, attachment: Attachment, use: Callable[[requests.Response, Iterator[bytes]], Taken]
+    ) -> Taken:
+        """What C(use) makes of the blocks of an attachment; it has to read them to the end, where
+        they are compared with what the server says of the attachment.
+        """
+        what = (
+            f"downloading '{shorten(attachment.filename, _SHOWN)}' ({attachment.number}) of the"
+            f" issue '{self._issue}'"
+        )
+
+        def checked(response: requests.Response) -> Taken:
+            return use(response, _checked(what, attachment, response))
+
+        given, own = attachment.content, self._own_address(attachment)
+        if own is not None:
+            try:
+                return self._tracker.download(what, own, checked)
+            except ToolchainError as error:
+                if error.kind != "not_found":
+                    raise
+        self._require_web_address(what, given)
+        return self._tracker.download(what, given, checked)
+
+    def _own_address(self, attachment: Attachment) -> str | None:
+        """The same attachment on the server that we speak to, where its address names another.
+
+        Server fact: addresses begin as the server is configured, behind a proxy not as we know it;
+        with the login the server gives its attachment under the address that we use, too.
+        """
+        if address.origin(attachment.content) == address.origin(self._tracker.url):
+            return None
+        found = _OWN_PATH.search(address.path_of(attachment.content))
+        return None if found is None else f"{self._tracker.url}/{found[1]}"
+
+    def _require_web_address(self, what: str, given: str) -> None:
+        there, secure = address.origin(given), self._tracker.url.startswith("https:")
+        if there == address.NOWHERE or (secure and there[0] != "https"):
+            wanted = "https" if secure else "http or https"
+            raise ToolchainError(
+                "protocol",
+                f"{what}: its address {clean_url(given)} cannot be read, or does not begin with"
+                f" {wanted}",
+            )
+
+
+def _checked(what: str, attachment: Attachment, response: requests.Response) -> Iterator[bytes]:
+    """The blocks of a body, then C(auth) or C(protocol) where they are not the attachment."""
+    head, count = b"", 0
+    for block in response.iter_content(_BLOCK):
+        if not head:
+            head = block
+            if attachment.size is None:
+                _refuse(what, attachment, response, head, 0)
+        count += len(block)
+        if attachment.size is not None and count > attachment.size:
+            break  # whatever it is, it shall not fill the disk
+        yield block
+    if attachment.size not in (None, count):
+        _refuse(what, attachment, response, head, count)
+
+
+def _refuse(
+    what: str, attachment: Attachment, response: requests.Response, head: bytes, count: int
+) -> None:
+    """Raise where the body cannot be the attachment. Server fact: instead of a refused login some
+    servers send their login page with status 200.
+    """
+    answer = head_of(what, response, head)
+    disposition = answer.headers.get("Content-Disposition", "").lower()
+    offered = attachment.size is None and disposition.startswith("attachment")
+    if looks_like_html(answer.text) and not offered:
+        refusal = messages.unreadable(answer, "the attachment")
+        if refusal.kind == "auth" or not attachment.is_html:
+            raise refusal
+    if attachment.size is not None:
+        sent = f"more than {attachment.size}" if count > attachment.size else str(count)
+        raise answer.error(
+            "protocol",
+            f"the server sent {sent} bytes, but says that the attachment has {attachment.size}",
+        )

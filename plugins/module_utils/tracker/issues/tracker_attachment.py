@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Attachments as files in a folder (contract, 4): the module C(tracker_attachment)."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from ...core.concurrency import bounded
+from ...core.errors import ToolchainError, invalid
+from ...core.files import make_folders, replacing
+from ...core.module.task import Task
+from ...core.plan import Plan, plan
+from ..client import Tracker
+from .attachments import Attachment, Source
+from .file_names import safe_names
+from .tracker_issue_info import parallel_of, read_issues
+
+if TYPE_CHECKING:
+    import requests
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An attachment, its file, and what is to be done; C(present): the file that is there."""
+
+    attachment: Attachment
+    path: str
+    present: os.stat_result | None
+    action: str = ""
+
+    @property
+    def number(self) -> str:
+        return self.attachment.number
+
+    @property
+    def file(self) -> os.stat_result | None:
+        """What is there, if it is a file with a content."""
+        found = self.present
+        return found if found is not None and stat.S_ISREG(found.st_mode) else None
+
+    def as_dict(self, sizes: Mapping[str, int]) -> dict[str, Any]:
+        """For the return value; C(sizes): of the files that were written, by id."""
+        size = sizes.get(self.number, self.attachment.size)
+        if size is None and self.action == "unchanged" and self.file is not None:
+            size = self.file.st_size
+        return {
+            "id": self.number,
+            "filename": self.attachment.filename,
+            "path": self.path,
+            "size": size,
+            "action": self.action,
+        }
+
+
+class Downloads:
+    """Brings what is missing or differs; C(invalid) for a folder that is none."""
+
+    def __init__(self, task: Task) -> None:
+        params = task.params
+        self._task, self._key, self._dest = task, params["issue"], params["dest"]
+        self._patterns: list[str] | None = params["patterns"]
+        self._most: int | None = params["max_size"]
+        self._parallel = parallel_of(params)
+        self._check_options()
+        self._tracker = Tracker(task, connections=self._parallel)
+        self._source = Source(self._tracker, self._key)
+        self._entries: list[Entry] = []
+
+    def _check_options(self) -> None:
+        if self._most is not None and self._most < 0:
+            raise invalid(f"max_size is {self._most}, but must be at least 0")
+        if self._dest == "" or (os.path.lexists(self._dest) and not os.path.isdir(self._dest)):
+            raise invalid(f"dest must be a folder, but is '{self._dest}'")
+
+    def plan(self) -> Plan:
+        found = self._found()
+        self._entries = list(bounded(self._parallel, self._decide, found))
+        coming = [entry for entry in self._entries if entry.action == "downloaded"]
+        current = {
+            entry.path: {"size": entry.present.st_size}
+            for entry in coming
+            if entry.present is not None
+        }
+        wanted = {
+            entry.path: {"size": entry.attachment.size, "id": entry.number} for entry in coming
+        }
+        listed = [entry.as_dict({}) for entry in self._entries]
+        return plan(current, wanted).returning(attachments=listed)
+
+    def _found(self) -> list[Entry]:
+        """The attachments that the patterns name; all of them count for the names of the files."""
+        (issue,) = read_issues(self._tracker, [self._key], {"fields": "attachment"}, 1)
+        items = issue.get("fields", {}).get("attachment")
+        if items is None:
+            self._task.warn(
+                f"the issue '{self._key}' has no field 'attachment': it is hidden, or attachments"
+                " are switched off"
+            )
+        attachments = self._described(items or [])
+        self._warn_of_idle_patterns([one.filename for one in attachments.values()])
+        names = safe_names({number: one.filename for number, one in attachments.items()})
+        entries = []
+        for number, attachment in attachments.items():
+            if self._is_named(attachment.filename):
+                path = os.path.join(self._dest, names[number])
+                entries.append(Entry(attachment, path, _present(path)))
+        return entries
+
+    def _warn_of_idle_patterns(self, filenames: Sequence[str]) -> None:
+        patterns = self._patterns
+        if patterns == []:
+            self._task.warn("patterns is empty, so that no attachment is named; omit means all")
+        for pattern in patterns or []:
+            if not any(fnmatchcase(filename, pattern) for filename in filenames):
+                self._task.warn(
+                    f"patterns: '{pattern}' fits no attachment of the issue '{self._key}'"
+                )
+
+    def _described(self, items: Any) -> dict[str, Attachment]:
+        usable = isinstance(items, list) and all(
+            isinstance(item, Mapping) and item.get("id") and item.get("content") for item in items
+        )
+        if not usable:
+            raise ToolchainError(
+                "protocol",
+                f"reading the attachments of the issue '{self._key}': they are not a list of"
+                " objects with id and content",
+            )
+        described = [Attachment.of(item, self._tracker.url) for item in items]
+        return {one.number: one for one in described}
+
+    def _is_named(self, filename: str) -> bool:
+        if self._patterns is None:
+            return True
+        return any(fnmatchcase(filename, pattern) for pattern in self._patterns)
+
+    def _decide(self, entry: Entry) -> Entry:
+        return replace(entry, action=self._action(entry))
+
+    def _action(self, entry: Entry) -> str:
+        """What is to be done, by size and time; the bytes are read where these cannot tell."""
+        size = entry.attachment.size
+        if size is not None and self._most is not None and size > self._most:
+            return "skipped"
+        if size is None:
+            looks = entry.file is not None or self._most is not None
+            return self._compared(entry) if looks else "downloaded"
+        if entry.file is None or entry.file.st_size != size:
+            return "downloaded"
+        if entry.attachment.has_time(entry.file.st_mtime_ns):
+            return "unchanged"
+        return self._compared(entry)
+
+    def _compared(self, entry: Entry) -> str:
+        """What is to be done by the bytes themselves."""
+
+        def compare(response: requests.Response, blocks: Iterator[bytes]) -> str:
+            length = response.headers.get("Content-Length", "")
+            announced = int(length) if length.isdecimal() else 0
+            count, same = 0, True
+            with open(entry.path if entry.file else os.devnull, "rb") as file:
+                for block in blocks:
+                    count += len(block)
+                    if self._most is not None and max(count, announced) > self._most:
+                        return "skipped"
+                    same = same and file.read(len(block)) == block
+                same = same and entry.file is not None and not file.read(1)
+            return "unchanged" if same else "downloaded"
+
+        return self._source.take(entry.attachment, compare)
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        made = make_folders(self._dest)
+        coming = [entry for entry in self._entries if entry.action == "downloaded"]
+        sizes: dict[str, int] = {}
+
+        def bring(entry: Entry) -> Entry:
+            sizes[entry.number] = self._bring(entry)
+            return entry
+
+        try:
+            for number, entry in enumerate(bounded(self._parallel, bring, coming), 1):
+                self._task.progress(f"{number} of {len(coming)} attachments: {entry.path}")
+        except ToolchainError as error:
+            if not sizes:
+                _remove(made)
+            listed = [
+                entry.as_dict(sizes)
+                for entry in self._entries
+                if entry.action != "downloaded" or entry.number in sizes
+            ]
+            error.result = {"changed": bool(sizes), "attachments": listed}
+            raise
+        return {"attachments": [entry.as_dict(sizes) for entry in self._entries]}
+
+    def _bring(self, entry: Entry) -> int:
+        """Download one attachment; its size. The time of the file tells the next run what it is."""
+
+        def save(response: requests.Response, blocks: Iterator[bytes]) -> int:
+            with replacing(entry.path) as file:
+                for block in blocks:
+                    file.write(block)
+                file.flush()
+                moment = entry.attachment.file_time(time.time_ns())
+                os.utime(file.fileno(), ns=(moment, moment))
+                return file.tell()
+
+        return self._source.take(entry.attachment, save)
+
+
+def _present(path: str) -> os.stat_result | None:
+    """What is at a path, a link not followed; C(invalid) where it cannot be replaced."""
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise invalid(f"{path} cannot be read: {error.strerror}") from None
+    if stat.S_ISDIR(found.st_mode):
+        raise invalid(f"{path} is a folder, where a file shall be")
+    if stat.S_ISREG(found.st_mode) and not os.access(path, os.R_OK):
+        raise invalid(f"{path} cannot be read: no permission")
+    return found
+
+
+def _remove(folders: list[str]) -> None:
+    """Take empty folders away again."""
+    with suppress(OSError):
+        for folder in folders:
+            os.rmdir(folder)

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Queries from data: dictionaries and lists become text of the query language, with every value
+quoted.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..core.errors import invalid
+from ..core.module.input_check import Place
+from ..core.module.input_check import text as text_of
+from .jql import quote
+from .reserved_words import RESERVED_WORDS
+
+_OPERATORS = ("=", "!=", "<=", ">=", "<", ">", "!~", "~", "not in", "in", "is not", "is")
+_NEGATIONS = frozenset({"!=", "not in", "is not"})
+_EQUALITIES = frozenset({"=", "in", "is"}) | _NEGATIONS
+_KEY = re.compile(
+    r"(?P<field>.+?)(?:\s*(?P<symbol>!=|<=|>=|!~|[=<>~])|\s+(?P<word>not\s+in|in|is\s+not|is))",
+    re.IGNORECASE | re.DOTALL,
+)
+_PLAIN_FIELD = re.compile(r"[A-Za-z][A-Za-z0-9_]*|cf\[[0-9]+\]")
+_FUNCTION = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_CLAUSE = {"field", "operator", "value"}
+_JOINS = ("and", "or")
+
+
+def build(clauses: Any, *, join: str = "and", order_by: Any = None) -> str:
+    """The query that clauses stand for.
+
+    :param clauses: a dict of field (with an operator behind it, C(=) where none is given) to
+        value; a dict C(field), C(operator), C(value); a dict C(and), C(or) or C(not) of clauses;
+        a text that is taken as it is; or a list of these
+    :param join: C(and) or C(or): how clauses that stand side by side go together
+    :param order_by: fields, each with C(ASC) or C(DESC) behind it: a list, or a text with commas
+    """
+    if join not in _JOINS:
+        raise invalid(f"clauses of a query are joined with 'and' or 'or', not with '{join}'")
+    parts = _parts(clauses, join)
+    if not parts:
+        raise invalid("the query has no clause, which would find every issue: name what is sought")
+    query = f" {join.upper()} ".join(parts)
+    terms = order_by.split(",") if isinstance(order_by, str) else list(order_by or [])
+    order = ", ".join(_order_term(term) for term in terms if str(term).strip())
+    if order:
+        query = f"{query} ORDER BY {order}".lstrip()
+    return query
+
+
+def _parts(clauses: Any, join: str) -> list[str]:
+    """Clauses that are joined, each one whole in itself."""
+    if isinstance(clauses, str):
+        return [text_of(clauses, Place("a clause of the query"))]
+    if isinstance(clauses, Mapping):
+        if "field" in clauses and set(clauses) <= _CLAUSE:
+            return [_explicit(clauses)]
+        return [_entry(str(key), value) for key, value in clauses.items()]
+    if isinstance(clauses, Sequence):
+        return [_element(one, join) for one in clauses]
+    raise invalid(f"clauses of a query are a dict, a list or a text, not {clauses!r}")
+
+
+def _element(clause: Any, join: str) -> str:
+    """One element of a list; in brackets where it holds several clauses or unknown text."""
+    parts = _parts(clause, "and")
+    if not parts:
+        raise invalid("an entry of the query has no clause: leave it out, or name what is sought")
+    joined = " AND ".join(parts)
+    bare = isinstance(clause, Mapping) and (len(parts) == 1 or join == "and")
+    return joined if bare else f"({joined})"
+
+
+def _explicit(clause: Mapping[str, Any]) -> str:
+    operator = " ".join(str(clause.get("operator", "=")).lower().split())
+    if operator not in _OPERATORS:
+        raise invalid(f"'{operator}' is not an operator of the query language")
+    return _comparison(str(clause["field"]), operator, clause.get("value"))
+
+
+def _entry(key: str, value: Any) -> str:
+    word = key.strip().lower()
+    if word in (*_JOINS, "not"):
+        inner = _parts(value, "or" if word == "or" else "and")
+        if not inner:
+            raise invalid(f"'{word}' without a clause")
+        text = f"({(' OR ' if word == 'or' else ' AND ').join(inner)})"
+        return f"NOT {text}" if word == "not" else text
+    found = _KEY.fullmatch(key.strip())
+    if found is None:
+        return _comparison(key.strip(), "=", value)
+    operator = found["symbol"] or " ".join(found["word"].lower().split())
+    return _comparison(found["field"], operator, value)
+
+
+def _comparison(name: str, operator: str, value: Any) -> str:
+    field, negated = _field(name), operator in _NEGATIONS
+    if value is None or _says_empty(operator, value):
+        _allow(name, operator, "nothing")
+        return f"{field} {'is not' if negated else 'is'} EMPTY"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        _allow(name, operator, "a list")
+        return _membership(name, list(value), negated)
+    if operator in ("in", "not in"):
+        return _membership(name, [value], negated)
+    if operator in ("is", "is not"):
+        operator = "!=" if negated else "="
+    return f"{field} {operator} {_value(value, Place(name))}"
+
+
+def _allow(name: str, operator: str, what: str) -> None:
+    if operator not in _EQUALITIES:
+        raise invalid(f"the field '{name}' cannot be compared with {what} by '{operator}'")
+
+
+def _says_empty(operator: str, value: Any) -> bool:
+    is_word = isinstance(value, str) and value.upper() in ("EMPTY", "NULL")
+    return operator in ("is", "is not") and is_word
+
+
+def _membership(name: str, values: list[Any], negated: bool) -> str:
+    """One of several values; C(None) among them stands for an empty field."""
+    field = _field(name)
+    if not values:
+        raise invalid(f"the list of values for the field {field} is empty: nothing can match it")
+    places = [Place(name).entry(number) for number in range(len(values))]
+    pairs = zip(values, places, strict=True)
+    named = [_value(value, place) for value, place in pairs if value is not None]
+    empty = f"{field} {'is not' if negated else 'is'} EMPTY"
+    if not named:
+        return empty
+    text = f"{field} {'not in' if negated else 'in'} ({', '.join(named)})"
+    if len(named) == len(values):
+        return text
+    return f"({text} {'AND' if negated else 'OR'} {empty})"
+
+
+def _value(value: Any, place: Place) -> str:
+    """A value as text of a query; a dict C(function), C(arguments) is a call."""
+    if isinstance(value, bool):
+        return quote(str(value).lower())
+    if isinstance(value, (int, float)):
+        return text_of(value, place)
+    if isinstance(value, datetime.datetime):
+        return quote(value.strftime("%Y-%m-%d %H:%M"))
+    if isinstance(value, datetime.date):
+        return quote(value.isoformat())
+    if isinstance(value, Mapping):
+        return _call(value, place)
+    if isinstance(value, str):
+        return quote(value)
+    raise invalid(f"{value!r} is not a value of a query")
+
+
+def _call(value: Mapping[str, Any], place: Place) -> str:
+    name = str(value.get("function", "")).removesuffix("()")
+    if not set(value) <= {"function", "arguments"} or not _FUNCTION.fullmatch(name):
+        raise invalid("a function of a query is a dict with 'function' and 'arguments'")
+    arguments = value.get("arguments")
+    if arguments is None:
+        arguments = []
+    elif not isinstance(arguments, (list, tuple)):
+        arguments = [arguments]
+    return f"{name}({', '.join(_value(each, place) for each in arguments)})"
+
+
+def _field(name: str) -> str:
+    plain = _PLAIN_FIELD.fullmatch(name) and name.lower() not in RESERVED_WORDS
+    return name if plain else quote(name)
+
+
+def _order_term(term: Any) -> str:
+    field, _blank, direction = str(term).strip().rpartition(" ")
+    if direction.upper() in ("ASC", "DESC") and field:
+        return f"{_field(field.strip())} {direction.upper()}"
+    return _field(str(term).strip())

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Walks through the pages of a search. What the server returned counts, not what was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..core.concurrency import bounded
+from ..core.errors import ToolchainError
+
+Issue = dict[str, Any]
+
+#: Pages beyond those that the server announced; a server that never ends is broken.
+_MOST_PAGES = 10_000
+#: Empty pages in a row that still have a successor.
+_MOST_EMPTY = 3
+_MOST_MENDS = 3
+
+
+@dataclass(frozen=True)
+class Range:
+    """What was asked for: C(count) issues (C(None): all) from C(start) on, C(page_size) at once."""
+
+    start: int
+    count: int | None
+    page_size: int
+
+    @property
+    def end(self) -> int | None:
+        return None if self.count is None else self.start + self.count
+
+    def size_at(self, position: int) -> int:
+        """How many issues to ask for at C(position)."""
+        return self.page_size if self.end is None else min(self.page_size, self.end - position)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The result of a walk; C(total) is C(None) where the server does not say it."""
+
+    issues: list[Issue]
+    total: int | None
+    complete: bool
+    warnings: list[str]
+
+
+def mark_of(issue: Issue) -> str | None:
+    """What no other issue has: the id, or the key where a server gives no ids."""
+    mark = issue.get("key") if issue.get("id") is None else issue["id"]
+    return None if mark is None else str(mark)
+
+
+@dataclass
+class Collected:
+    """Issues in the order in which they were found, each one once."""
+
+    issues: list[Issue] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    _seen: set[str | None] = field(default_factory=set)
+
+    def add(self, answer: Mapping[str, Any]) -> int:
+        """Take the issues of a page over; how many of them are new."""
+        before = len(self.issues)
+        for issue in answer["issues"]:
+            mark = mark_of(issue)
+            if mark is None or mark not in self._seen:
+                self._seen.add(mark)
+                self.issues.append(issue)
+        said = answer.get("warningMessages")
+        lines = [said] if isinstance(said, str) else said
+        self.warnings += map(str, lines) if isinstance(lines, list) else []
+        return len(self.issues) - before
+
+
+@dataclass(frozen=True)
+class Page:
+    """An answer and where in the result it stands."""
+
+    start: int
+    answer: Mapping[str, Any]
+
+    @property
+    def count(self) -> int:
+        return len(self.answer["issues"])
+
+    @property
+    def end(self) -> int:
+        return self.start + self.count
+
+    @property
+    def total(self) -> int | None:
+        return _count(self.answer, "total")
+
+    def begins_like(self, other: Page) -> bool:
+        mine, others = self.answer["issues"][:1], other.answer["issues"][:1]
+        return bool(mine) and list(map(mark_of, mine)) == list(map(mark_of, others))
+
+
+def _count(answer: Mapping[str, Any], name: str) -> int | None:
+    """A number that a server may have written as text; C(None) where it is none, or negative."""
+    text = str(answer.get(name))
+    return int(text) if text.isdecimal() else None
+
+
+def _broken(what: str, message: str) -> ToolchainError:
+    return ToolchainError("protocol", f"{what}: {message}")
+
+
+class OffsetWalk:
+    """Pages by offset: in parallel where the server says how many issues match, else one by one.
+
+    :param ask: gives the answer for a start and a size
+    """
+
+    def __init__(
+        self, ask: Callable[[int, int], Mapping[str, Any]], asked: Range, parallel: int, what: str
+    ) -> None:
+        self._ask, self._asked, self._parallel, self._what = ask, asked, parallel, what
+        self._found = Collected()
+        self._total: int | None = None
+        self._lost = False
+
+    def read(self) -> Found:
+        asked = self._asked
+        first = self._page(asked.start, asked.size_at(asked.start))
+        self._take(first)
+        if asked.count == 0:
+            return self._result(False)
+        if first.total is None:
+            return self._result(first.count == 0 or self._one_by_one(first))
+        if first.count > 0:
+            self._announced(first)
+        missing = self._end() - asked.start - len(self._found.issues)
+        if missing > 0:
+            self._found.warnings.append(
+                f"the server says that {self._total} issues match, but gave {missing} fewer than"
+                " that: the result is not complete"
+            )
+        return self._result(not self._lost)
+
+    def _result(self, sure: bool) -> Found:
+        """C(sure): the end was seen; where the number of matches is known, it counts instead."""
+        issues = self._found.issues[: self._asked.count]
+        reached = self._asked.start + len(issues)
+        complete = sure if self._total is None else reached >= self._total and not self._lost
+        return Found(issues, self._total, complete, self._found.warnings)
+
+    def _page(self, start: int, size: int) -> Page:
+        answer = self._ask(start, size)
+        page, echo = Page(start, answer), _count(answer, "startAt")
+        if echo not in (None, start) and page.count > 0:
+            raise _broken(
+                self._what, f"the server was asked for issues from {start} on and gave {echo}"
+            )
+        if page.count == 0 and size > 0 and (page.total or 0) > start:
+            raise _broken(
+                self._what,
+                f"the server says that {page.total} issues match, but gives none from {start} on",
+            )
+        return page
+
+    def _take(self, page: Page) -> int:
+        self._total = self._total if page.total is None else page.total
+        return self._found.add(page.answer)
+
+    # -- the number of matches is known ------------------------------------------------------
+
+    def _end(self) -> int:
+        """Where the walk ends, by what the server said last."""
+        total = self._total or 0
+        return total if self._asked.end is None else min(total, self._asked.end)
+
+    def _announced(self, first: Page) -> None:
+        """Read what is left of the announced issues, and what came to them meanwhile."""
+        step, end = first.count, self._end()
+        starts = range(first.end, end, step)
+        chunks = ((start, min(start + step, end)) for start in starts)
+        last, new, again = first, 0, False
+        for page in self._in_order(chunks, end, step):
+            self._mend(last, page)
+            new += self._take(page)
+            again |= page.begins_like(first)
+            last = page
+        if again and new == 0:
+            raise _broken(
+                self._what,
+                f"the server says that {self._total} issues match, but gives the same"
+                f" {first.count} for every page",
+            )
+
+    def _in_order(self, chunks: Iterable[tuple[int, int]], end: int, step: int) -> Iterator[Page]:
+        left = end + _MOST_PAGES
+        for pages in bounded(self._parallel, self._chunk, chunks):
+            left -= len(pages)
+            yield from pages
+        while self._end() > end:
+            pages = self._chunk((end, min(end + step, self._end())))
+            left -= len(pages)
+            yield from pages
+            if pages[-1].count == 0:
+                return
+            if left < 0:
+                raise _broken(self._what, "the number of matches grows faster than it is read")
+            end = pages[-1].end
+
+    def _chunk(self, chunk: tuple[int, int]) -> list[Page]:
+        """One page, or several where the server gives less than it was asked for."""
+        start, end = chunk
+        pages: list[Page] = []
+        while start < end:
+            page = self._page(start, end - start)
+            pages.append(page)
+            start = page.end
+            if page.count == 0 or (page.total is not None and start >= page.total):
+                break
+        return pages
+
+    def _mend(self, before: Page, after: Page) -> None:
+        """Read again what slipped over the border of two pages.
+
+        Where issues ceased to match between two pages, all later ones move up, and as many are
+        neither on the one page nor on the other.
+        """
+        newest = after.total
+        for _attempt in range(_MOST_MENDS):
+            if before.total is None or newest is None or newest >= before.total:
+                return
+            start = max(self._asked.start, after.start - (before.total - newest))
+            seen = newest
+            for page in self._chunk((start, min(after.start, newest))):
+                self._take(page)
+                seen = seen if page.total is None else min(seen, page.total)
+            if seen == newest:
+                return
+            newest = seen
+        self._lost = True
+        self._found.warnings.append(
+            "issues ceased to match while the pages were read: some of the others may be missing"
+        )
+
+    # -- the server does not say how many match ----------------------------------------------
+
+    def _one_by_one(self, page: Page) -> bool:
+        """Read until a page is empty; whether the end was seen."""
+        barren = 0
+        for _number in range(_MOST_PAGES):
+            if self._asked.end is not None and page.end >= self._asked.end:
+                return False
+            size = self._asked.size_at(page.end)
+            page = self._page(page.end, size)
+            if page.count == 0:
+                return True
+            barren = 0 if self._take(page) else barren + 1
+            if barren and page.count < size:
+                self._found.warnings.append(
+                    "the server gives the same issues for every page and does not say how many"
+                    " match: there may be more"
+                )
+                return False
+            if barren == _MOST_EMPTY:
+                raise _broken(self._what, "the server gives the same issues for every page")
+        raise _broken(self._what, f"the server still has issues after {_MOST_PAGES} pages")
+
+
+class TokenWalk:
+    """Pages of which each names its successor; the server never says how many issues match.
+
+    :param ask: gives the answer for a token (C(None): the first page) and a size
+    """
+
+    def __init__(
+        self, ask: Callable[[str | None, int], Mapping[str, Any]], asked: Range, what: str
+    ) -> None:
+        self._ask, self._asked, self._what = ask, asked, what
+        self._found = Collected()
+
+    def read(self) -> Found:
+        complete = self._to_the_end()
+        issues = self._found.issues[self._asked.start : self._asked.end]
+        cut = self._asked.end is not None and len(self._found.issues) > self._asked.end
+        return Found(issues, None, complete and not cut, self._found.warnings)
+
+    def _to_the_end(self) -> bool:
+        """Read what was asked for; whether that was the last page."""
+        token: str | None = None
+        seen: set[str] = set()
+        empty = 0
+        for _number in range(_MOST_PAGES):
+            size = max(1, self._size())
+            answer = self._ask(token, size)
+            empty = 0 if self._found.add(answer) else empty + 1
+            token = answer.get("nextPageToken")
+            if not token or (not answer["issues"] and answer.get("isLast") is True):
+                return self._is_end(answer)
+            if isinstance(token, (dict, list)):
+                raise _broken(self._what, "what the server gave for the next page is no token")
+            token = str(token)
+            if token in seen:
+                raise _broken(self._what, "the server gave the same page token twice")
+            if empty == _MOST_EMPTY:
+                raise _broken(self._what, "the server goes on with pages that bring nothing new")
+            if self._asked.end is not None and len(self._found.issues) >= self._asked.end:
+                return False
+            seen.add(token)
+        raise _broken(self._what, f"the server still has issues after {_MOST_PAGES} pages")
+
+    def _size(self) -> int:
+        """Issues before the start have to be read, too: there is no offset."""
+        end = self._asked.end
+        left = None if end is None else end - len(self._found.issues)
+        return self._asked.page_size if left is None else min(self._asked.page_size, left)
+
+    def _is_end(self, answer: Mapping[str, Any]) -> bool:
+        """Without a token there is no next page, even where the server says that there is one."""
+        total = _count(answer, "total")
+        more = answer.get("isLast") is False or (total or 0) > len(self._found.issues)
+        if more:
+            self._found.warnings.append(
+                "the server says that there are more issues, but gives no token to read them with"
+            )
+        return not more

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Saving a page so that nobody's work is lost (written interface, 4.3).
+
+Server facts: a version that is not the next one is refused with 409; 409 and 5xx also stand for
+locks inside of the server, which go away and which their words name; what happened to a write whose
+answer is lost, or is any other 5xx, can only be read back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from time import sleep
+from typing import Any
+
+from ...core.errors import ToolchainError
+from ..client import Page, Wiki
+from .target import Target
+
+_TRIES = 4
+_FIRST_WAIT = 0.2  # seconds, doubled each time
+_LOCK = re.compile(
+    r"[a-z]Lock|(?i:\b(dead)?lock|optimisticlock|stale(object|state)|roll(ed)?.?back|unreconciled)"
+)
+_NAME_IN_USE = re.compile(r"title already exists|already exists with the (same )?title", re.I)
+
+
+class Writer:
+    """Saves pages of one task.
+
+    :param note: C(version_comment) and C(minor_edit) as members of the version
+    :param retry: another writer's save may be built upon where the body is still as it was read
+    """
+
+    def __init__(
+        self,
+        wiki: Wiki,
+        target: Target,
+        *,
+        note: Mapping[str, Any],
+        retry: bool,
+    ) -> None:
+        self._wiki, self._target, self._note, self._retry = wiki, target, dict(note), retry
+        self._in_doubt = False
+        #: The page as the last look has shown it.
+        self._seen: Page | None = None
+
+    def create(self, space: str) -> Page:
+        """Make the page; an answer that does not tell is looked up, never repeated blindly."""
+        target = self._target
+        title = target.title or ""
+        what = f"creating the page '{title}' in the space {space}"
+        content = _content(title, space, target.body or "", target.parent)
+        if self._note:
+            content["version"] = {"number": 1, **self._note}
+
+        def is_made() -> bool | None:
+            self._seen = self._wiki.find(f"looking for the page '{title}'", space, title)
+            return False if self._seen is None else target.is_met_by(self._seen) or None
+
+        try:
+            answer = self._wiki.create(what, content, is_made)
+        except ToolchainError as error:
+            raise _explained(error) from None
+        page = self._wiki.written(answer, space) or self._seen
+        found = page or self._wiki.find(f"reading the new page '{title}'", space, title)
+        if found is None:
+            raise ToolchainError("protocol", f"{what}: the server took it, but has no such page")
+        return found
+
+    def update(self, page: Page, body: str) -> Page:
+        """Save the page with C(body) as the next version; gives it as it is afterwards."""
+        for attempt in range(_TRIES):
+            try:
+                return self._save(page, body)
+            except ToolchainError as error:
+                self._in_doubt |= error.unanswered or error.kind == "server"
+                now = self._after(error, page)
+                if self._is_done(page, now):
+                    return now
+                if attempt == _TRIES - 1:
+                    raise _explained(error) from None
+                if now.version == page.version:
+                    sleep(_FIRST_WAIT * 2.0**attempt)
+                page, body = now, self._target.body_on(now)
+        raise AssertionError("the last try returns or raises")
+
+    def _save(self, page: Page, body: str) -> Page:
+        title, version = self._target.title_on(page), page.version + 1
+        content = {
+            "id": page.id,
+            **_content(title, page.space, body, self._target.parent),
+            "version": {"number": version, **self._note},
+        }
+        self._seen = None
+        answer = self._wiki.replace(_updating(page), page, content, lambda: self._is_saved(page))
+        saved = self._wiki.written(answer, page.space) or self._seen
+        if saved is None or saved.id != page.id:
+            saved = replace(page, title=title, version=version, shows_parent=False, body=None)
+        if page.shows_parent and not saved.shows_parent:
+            # The parent is compared after every save: servers differ in what a save does to it.
+            what = f"reading the page '{title}' ({page.id}) after saving it"
+            return self._wiki.require(what, page.id, page.space)
+        return saved
+
+    def _is_saved(self, page: Page) -> bool | None:
+        """Whether the page is as wanted in its next version; C(None) where others have saved it."""
+        now = self._wiki.get(f"looking after the page '{page.title}'", page.id, page.space)
+        if now is None or now.version not in (page.version, page.version + 1):
+            return None
+        self._seen = now if now.version > page.version else None
+        return False if now.version == page.version else self._target.is_met_by(now) or None
+
+    def _after(self, error: ToolchainError, page: Page) -> Page:
+        """The page as it is after a failed save; raises where there is nothing to go on with."""
+        if error.kind == "not_found":
+            said = "the page was there before: it is gone, or may be read, but not edited"
+            raise _like(error, "not_found", said) from None
+        if not (error.unanswered or error.kind in ("conflict", "server")) or _names_clash(error):
+            raise _explained(error) from None
+        what = f"reading the page '{page.title}' after a failure"
+        now = self._wiki.get(what, page.id, page.space)
+        if now is None or now.status != "current":
+            raise _like(error, "conflict", "the page has been removed meanwhile") from None
+        if now.space != page.space:
+            said = f"the page has been moved to the space {now.space} meanwhile"
+            raise _like(error, "conflict", said) from None
+        if now.version == page.version:
+            self._require_transient(error, now)
+        elif not self._is_done(page, now):
+            self._require_same_body(error, page, now)
+        return now
+
+    def _is_done(self, page: Page, now: Page) -> bool:
+        """Whether a save took place although its answer says otherwise, or is lost.
+
+        A gateway may give up before the server does: the save then conflicts with the next try.
+        """
+        was_saved = now.version == page.version + 1 and self._target.is_met_by(now)
+        return self._in_doubt and was_saved
+
+    def _require_transient(self, error: ToolchainError, now: Page) -> None:
+        """A lock goes away while nobody changes the page; another refusal stays one, and a save
+        that the server has not told of may still take place.
+        """
+        told = error.undone or not error.unanswered
+        if told and error.status is not None and _LOCK.search(error.detail or ""):
+            return
+        if error.unanswered or error.kind == "server":
+            said = f"the page still has version {now.version}, and the save was not repeated"
+            raise _like(error, error.kind, said) from None
+        raise _explained(error) from None
+
+    def _require_same_body(self, error: ToolchainError, page: Page, now: Page) -> None:
+        """Another writer's save may be built upon if it left the body alone and that is wanted."""
+        untouched = page.body is not None and now.body == page.body
+        if not (self._retry and untouched and not error.unanswered):
+            said = (
+                f"another writer saved the page: version {page.version} was read, and now it has"
+                f" version {now.version}"
+            )
+            raise _like(error, "conflict", said) from None
+
+
+def _updating(page: Page) -> str:
+    return f"updating the page '{page.title}' ({page.id})"
+
+
+def _content(title: str, space: str | None, body: str, parent: str | None) -> dict[str, Any]:
+    """The members that the written interface names (4.3), and the parent where it is managed."""
+    content: dict[str, Any] = {
+        "type": "page",
+        "title": title,
+        **({} if space is None else {"space": {"key": space}}),
+        "body": {"storage": {"value": body, "representation": "storage"}},
+    }
+    if parent is not None:
+        content["ancestors"] = [{"id": parent}]
+    return content
+
+
+def _names_clash(error: ToolchainError) -> bool:
+    """Server fact: a title that is in use in the space is refused with 400, 409 or 500."""
+    return _NAME_IN_USE.search(error.detail or "") is not None
+
+
+def _explained(error: ToolchainError) -> ToolchainError:
+    """The error with its kind put right, and with advice where the server's words give none."""
+    if _names_clash(error):
+        return _like(error, "conflict", None)
+    if "unreconciled" in (error.detail or "").lower():
+        return _like(error, error.kind, "opening the page in the wiki's editor heals this")
+    return error
+
+
+def _like(error: ToolchainError, kind: Any, said: str | None) -> ToolchainError:
+    message = error.message if said is None else f"{error.message}; {said}"
+    return ToolchainError(
+        kind,
+        message,
+        status=error.status,
+        method=error.method,
+        url=error.url,
+        detail=error.detail,
+        unanswered=error.unanswered,
+    )

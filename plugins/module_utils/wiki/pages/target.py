@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a task wants of a page, and whether a page is so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...core.errors import ToolchainError, invalid
+from ..client import Page
+from ..storage import section
+from ..storage.comparison import Verdict, compare
+from ..storage.parser import Malformed, parse
+
+
+@dataclass(frozen=True)
+class Target:
+    """The managed parts of a page; C(None) is not managed.
+
+    C(heading): C(body) is the content of the section under it. C(exact): bodies are compared as
+    text.
+    """
+
+    title: str | None
+    body: str | None
+    parent: str | None
+    heading: str | None = None
+    exact: bool = False
+
+    def title_on(self, page: Page) -> str:
+        return page.title if self.title is None else self.title
+
+    def judge(self, page: Page) -> Verdict:
+        """Whether the body of a page is as wanted; a body that the server does not send is not."""
+        if self.body is None:
+            return Verdict(True)
+        if page.body is None:
+            return Verdict(False)
+        there = page.body if self.heading is None else section.find(page.body, self.heading).content
+        return Verdict(there == self.body) if self.exact else compare(there, self.body, page.space)
+
+    def body_on(self, page: Page, verdict: Verdict | None = None) -> str:
+        """The body to save: what is there already is not replaced by another spelling of it.
+
+        :param verdict: that of C(judge), where it is known
+        """
+        if page.body is None and (self.body is None or self.heading is not None):
+            raise ToolchainError(
+                "protocol",
+                f"the server does not send the body of the page '{page.title}': without it neither"
+                " a section nor title or parent alone can be changed",
+            )
+        if self.body is None or (self.judge(page) if verdict is None else verdict).same:
+            return page.body or ""
+        if self.heading is None:
+            return self.body
+        found = section.find(page.body or "", self.heading)
+        section.require_inside(self.body, found)
+        return found.replaced(self.body)
+
+    def moves(self, page: Page) -> bool:
+        """Whether the page is seen to stand elsewhere. Where the server does not show the parent,
+        every run would move it; the parent goes with the next save for another reason.
+        """
+        return self.parent is not None and page.shows_parent and page.parent != self.parent
+
+    def renames(self, page: Page) -> bool:
+        return self.title is not None and self.title != page.title.strip()
+
+    def is_met_by(self, page: Page) -> bool:
+        """Whether a page is as wanted after a save, which may have rewritten the body."""
+        same = replace(self, exact=False).judge(page).same
+        return same and not self.renames(page) and not self.moves(page)
+
+
+def target_of(params: Mapping[str, Any]) -> Target:
+    """The target of a task; C(invalid) for a malformed body."""
+    title, body = params["title"], _body(params)
+    if params["section"] is not None and body is None:
+        raise invalid("section needs body or src: the content of the section")
+    return Target(
+        title=None if title is None else title.strip(),
+        body=body,
+        parent=params["parent_id"],
+        heading=params["section"],
+        exact=params["compare"] == "exact",
+    )
+
+
+def _body(params: Mapping[str, Any]) -> str | None:
+    body, source = params["body"], params["src"]
+    if source is not None:
+        try:
+            with open(source, encoding="utf-8-sig", newline="") as file:
+                body = file.read()
+        except (OSError, ValueError) as error:
+            raise invalid(f"src {source} cannot be read: {error}") from None
+    if body is None:
+        return None
+    try:
+        parse(body)
+    except Malformed as error:
+        where = "body" if source is None else f"src {source}"
+        raise invalid(f"{where} is not well-formed storage format, {error}") from None
+    return str(body)

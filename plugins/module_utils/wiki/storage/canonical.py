@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the wiki rewrites when it saves a page, taken out of both sides of a comparison.
+
+Server facts (storage format on save): ids and marks are added, parameters of a macro are sorted,
+rows of a table get a body, whitespace between blocks goes, the page's own space is left out of its
+links, and readers' inline comments wrap text. Everything else that differs is a difference: letter
+case, any attribute of the author, any blank inside of text or code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .parser import Comment, Element, Node
+
+MACROS = frozenset({"ac:structured-macro", "ac:macro"})
+PARAMETER = "ac:parameter"
+MARKER = "ac:inline-comment-marker"
+TASK_ID = "ac:task-uuid"
+SPACE_KEY = "ri:space-key"
+#: Attributes that the server sets anew when it likes.
+VOLATILE = frozenset({"ac:local-id", "local-id", "ri:version-at-save"})
+#: Of the notes of the server's editor (C(data-*)), those that a reader sees: the colour of a cell.
+_SEEN_NOTES = frozenset({"data-highlight-colour"})
+HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+
+_LINKS = frozenset({"ri:page", "ri:blog-post"})
+BLOCKS = frozenset(("p", *HEADINGS, "div", "table", "ul", "ol", "dl", "blockquote", "pre", "hr"))
+WIKI_BLOCKS = frozenset({"ac:structured-macro", "ac:layout", "ac:task-list"})
+#: Elements without text of their own: whitespace in them means nothing.
+STRUCTURES = frozenset(
+    (
+        *("table", "thead", "tbody", "tfoot", "tr", "colgroup", "ul", "ol", "dl"),
+        *("ac:layout", "ac:layout-section", "ac:task-list", "ac:task"),
+        *("ac:structured-macro", "ac:macro", "ac:link", "ac:image"),
+    )
+)
+#: Elements that hold blocks; in the wide ones a macro is a block, too.
+_WIDE = frozenset({"", "ac:rich-text-body", "ac:layout-cell"})
+_FLOWS = _WIDE | {"div", "td", "th", "li", "blockquote", "ac:task-body"}
+_BLANKS = " \t\r\n"
+
+
+def canonical(element: Element, space: str | None) -> Element:
+    """A copy of a tree without what the server rewrites; C(space): the key of the page's space."""
+    children = [
+        canonical(child, space) if isinstance(child, Element) else child
+        for child in _flat(element.children)
+        if not (element.name == "ac:task" and isinstance(child, Element) and child.name == TASK_ID)
+    ]
+    children = _without_blanks(element.name, children)
+    if element.name in MACROS:
+        children = _parameters_first(children)
+    elif element.name == "table":
+        children = _in_bodies(children)
+    return Element(element.name, _attributes(element, space), children)
+
+
+def is_note(attribute: str) -> bool:
+    """Whether an attribute is a note of an editor, which no reader sees."""
+    return attribute.startswith("data-") and attribute not in _SEEN_NOTES
+
+
+def _attributes(element: Element, space: str | None) -> dict[str, str]:
+    """Those that are compared, by name."""
+    kept = {name: value for name, value in element.attributes.items() if name not in VOLATILE}
+    if has_own_space(element, space):
+        del kept[SPACE_KEY]
+    return dict(sorted(kept.items()))
+
+
+def has_own_space(element: Element, space: str | None) -> bool:
+    """Whether a link names the space that its page is in anyway."""
+    return (
+        element.name in _LINKS and space is not None and element.attributes.get(SPACE_KEY) == space
+    )
+
+
+def _flat(nodes: Iterable[Node]) -> list[Node]:
+    """Children with the marks of inline comments taken off, and text put together again."""
+    flat: list[Node] = []
+    for node in nodes:
+        marked = isinstance(node, Element) and node.name == MARKER
+        for part in _flat(node.children) if marked and isinstance(node, Element) else [node]:
+            if isinstance(part, str) and flat and isinstance(flat[-1], str):
+                flat[-1] += part
+            else:
+                flat.append(part)
+    return flat
+
+
+def _blank(node: Node) -> bool:
+    return isinstance(node, str) and not node.strip(_BLANKS)
+
+
+def _without_blanks(name: str, children: list[Node]) -> list[Node]:
+    """Without the whitespace that only indents the source."""
+    if name in STRUCTURES:
+        return [child for child in children if not _blank(child)]
+    if name not in _FLOWS:
+        return children
+    blocks = BLOCKS | WIKI_BLOCKS if name in _WIDE else BLOCKS
+    last = len(children) - 1
+    kept = [
+        child
+        for index, child in enumerate(children)
+        if not (_blank(child) and (index in (0, last) or _at_a_block(children, index, blocks)))
+    ]
+    return _stripped(kept) if name == "" else kept
+
+
+def _at_a_block(children: list[Node], index: int, blocks: frozenset[str]) -> bool:
+    beside = (*children[max(index - 1, 0) : index], *children[index + 1 : index + 2])
+    return any(isinstance(node, Element) and node.name in blocks for node in beside)
+
+
+def _stripped(children: list[Node]) -> list[Node]:
+    """A body without whitespace at its beginning and at its end."""
+    kept = list(children)
+    if kept and isinstance(kept[0], str):
+        kept[0] = kept[0].lstrip(_BLANKS)
+    if kept and isinstance(kept[-1], str):
+        kept[-1] = kept[-1].rstrip(_BLANKS)
+    return [node for node in kept if node != ""]
+
+
+def _parameters_first(children: list[Node]) -> list[Node]:
+    """Parameters of a macro by name; those of the same name stay in their order."""
+    parameters = [node for node in children if isinstance(node, Element) and node.name == PARAMETER]
+    parameters.sort(key=lambda parameter: parameter.attributes.get("ac:name", ""))
+    others = [
+        node for node in children if not (isinstance(node, Element) and node.name == PARAMETER)
+    ]
+    return [*parameters, *others]
+
+
+def _in_bodies(children: list[Node]) -> list[Node]:
+    """Rows that stand in a table by themselves, put into a body as the server does."""
+    wrapped: list[Node] = []
+    body: Element | None = None
+    for node in children:
+        if not (isinstance(node, Element) and node.name == "tr"):
+            body = None if isinstance(node, (Element, Comment)) else body
+            wrapped.append(node)
+            continue
+        if body is None:
+            body = Element("tbody")
+            wrapped.append(body)
+        body.children.append(node)
+    return wrapped

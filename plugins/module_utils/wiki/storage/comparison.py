@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether two bodies are the same to a reader, and what was not counted as a difference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from . import ignored_differences
+from .canonical import MACROS, PARAMETER, TASK_ID, canonical, is_note
+from .parser import Element, Malformed, Node, parse
+from .pretty_print import pretty
+
+#: Set by the server where the author has not set it.
+MACRO_ID = "ac:macro-id"
+_VERSION = "ac:schema-version"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """C(ignored) says what differs and does not count, each kind once."""
+
+    same: bool
+    ignored: tuple[str, ...] = ()
+
+
+def compare(current: str, wanted: str, space: str | None) -> Verdict:
+    """Compare a body as the server has it with one as the author wrote it.
+
+    A stored body that cannot be parsed differs from everything but itself.
+    """
+    if current == wanted:
+        return Verdict(True)
+    if not alike(current, wanted, space):
+        return Verdict(False)
+    return Verdict(
+        True, ignored_differences.ignored((parse(current), current), (parse(wanted), wanted), space)
+    )
+
+
+def alike(current: str, wanted: str, space: str | None) -> bool:
+    """As C(compare), for those who need not know what does not count."""
+    if current == wanted:
+        return True
+    try:
+        there, here = parse(current), parse(wanted)
+    except Malformed:
+        return False
+    # Most bodies that differ do so in their words, and that is seen without all the rest.
+    return _words(there) == _words(here) and same(*_comparable(there, here, space))
+
+
+def _words(tree: Element) -> str:
+    """The text of a body that no server rewrites, without whitespace: two bodies that are the same
+    to a reader have the same, whatever C(canonical) takes out of them.
+    """
+    found: list[str] = []
+    todo: list[Node] = [tree]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, str):
+            found.append(node)
+        elif isinstance(node, Element) and node.name not in (PARAMETER, TASK_ID):
+            todo.extend(reversed(node.children))
+    return "".join("".join(found).split())
+
+
+def _comparable(current: Element, wanted: Element, space: str | None) -> tuple[Element, Element]:
+    """Canonical trees; the notes of an editor that the author uses nowhere are the server's."""
+    there, here = canonical(current, space), _own(canonical(wanted, space))
+    used = {name for element in here.walk() for name in element.attributes}
+    for element in there.walk():
+        for name in [one for one in element.attributes if is_note(one) and one not in used]:
+            del element.attributes[name]
+    return there, here
+
+
+def _own(wanted: Element) -> Element:
+    """A tree with the ids of macros that a server keeps: of two that are equal, it renews one."""
+    seen: set[str] = set()
+    for element in wanted.walk():
+        macro = element.attributes.get(MACRO_ID)
+        if macro in seen:
+            del element.attributes[MACRO_ID]
+        elif macro is not None:
+            seen.add(macro)
+    return wanted
+
+
+def same(current: Node, wanted: Node) -> bool:
+    """Whether two canonical trees are equal, save for what the author leaves to the server."""
+    if not isinstance(current, Element) or not isinstance(wanted, Element):
+        return current == wanted
+    if current.name != wanted.name or not _same_attributes(current, wanted):
+        return False
+    theirs, ours = _children(current, wanted), wanted.children
+    return len(theirs) == len(ours) and all(map(same, theirs, ours))
+
+
+def _same_attributes(current: Element, wanted: Element) -> bool:
+    theirs, ours = dict(current.attributes), dict(wanted.attributes)
+    if MACRO_ID not in ours:
+        theirs.pop(MACRO_ID, None)
+    if _VERSION not in ours or _VERSION not in theirs:
+        theirs.pop(_VERSION, None)
+        ours.pop(_VERSION, None)
+    return theirs == ours
+
+
+def _children(current: Element, wanted: Element) -> list[Node]:
+    """The server's children without columns that say nothing, where the author has none at all."""
+    if current.name != "table" or any(child.name == "colgroup" for child in wanted.elements):
+        return current.children
+    return [child for child in current.children if not _is_bare_columns(child)]
+
+
+def _is_bare_columns(node: Node) -> bool:
+    return (
+        isinstance(node, Element)
+        and node.name == "colgroup"
+        and all(one.name in ("col", "colgroup") and not one.attributes for one in node.walk())
+    )
+
+
+def readable(
+    current: str, wanted: str, space: str | None, *, exact: bool = False
+) -> tuple[str, str]:
+    """Both bodies over several lines, for a unified diff, without what is not compared.
+
+    Bodies that cannot be parsed are shown as they are, with a line for each tag; so are, with
+    C(exact), bodies that differ in their spelling alone.
+    """
+    try:
+        there, here = _comparable(parse(current), parse(wanted), space)
+    except Malformed:
+        return _lines(current), _lines(wanted)
+    _drop_of_the_server(there, here)
+    before, after = pretty(there), pretty(here)
+    spelling = exact and before == after
+    return (_lines(current), _lines(wanted)) if spelling else (before, after)
+
+
+def _drop_of_the_server(current: Element, wanted: Element) -> None:
+    """Take from macros what the author leaves to the server; by name, they are paired in order.
+
+    Columns that say nothing go where the author has none on the whole page.
+    """
+    if not any(element.name == "colgroup" for element in wanted.walk()):
+        for table in current.walk():
+            table.children = [one for one in table.children if not _is_bare_columns(one)]
+    theirs, ours = _macros(current), _macros(wanted)
+    for name, macros in theirs.items():
+        for macro, partner in zip_longest(macros, ours.get(name, [])[: len(macros)]):
+            own = {} if partner is None else partner.attributes
+            if MACRO_ID not in own:
+                macro.attributes.pop(MACRO_ID, None)
+            if _VERSION not in own or _VERSION not in macro.attributes:
+                macro.attributes.pop(_VERSION, None)
+                own.pop(_VERSION, None)
+
+
+def _macros(tree: Element) -> dict[str, list[Element]]:
+    found: dict[str, list[Element]] = {}
+    for element in tree.walk():
+        if element.name in MACROS:
+            found.setdefault(element.attributes.get("ac:name", ""), []).append(element)
+    return found
+
+
+def _lines(body: str) -> str:
+    return body.replace("><", ">\n<")

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What differs between two bodies that are the same to a reader: words for a report."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from .canonical import (
+    BLOCKS,
+    MACROS,
+    MARKER,
+    PARAMETER,
+    SPACE_KEY,
+    STRUCTURES,
+    TASK_ID,
+    VOLATILE,
+    WIKI_BLOCKS,
+    has_own_space,
+    is_note,
+)
+from .parser import Element
+
+_SERVER_SET = VOLATILE | {"ac:macro-id", "ac:schema-version"}
+_CDATA = re.compile(r"<!\[CDATA\[.*?\]\]>", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_REFERENCE = re.compile(r"&#?[A-Za-z0-9]+;")
+_TAG = re.compile(r"""<([A-Za-z_][^\s/>]*)((?:[^>"']|"[^"]*"|'[^']*')*?)(\s*/?)>""")
+_EMPTY = re.compile(r"""<([A-Za-z_][^\s/>]*)(?:\s(?:[^>"'/]|"[^"]*"|'[^']*')*)?></\1\s*>""")
+
+Feature = tuple[str, str]
+
+
+def ignored(
+    current: tuple[Element, str], wanted: tuple[Element, str], space: str | None
+) -> tuple[str, ...]:
+    """Each kind of difference with the number of places, as C(attribute ac:macro-id (2)); never
+    empty: only texts that differ are given.
+
+    :param current: tree and text of the one body
+    :param wanted: tree and text of the other one
+    """
+    theirs, ours = _features(*current, space), _features(*wanted, space)
+    counts: Counter[str] = Counter()
+    for one, other in ((theirs, ours), (ours, theirs)):
+        surplus: Counter[str] = Counter()
+        for (kind, _detail), count in (one - other).items():
+            surplus[kind] += count
+        counts |= surplus
+    if not counts:  # blanks inside of tags, line breaks of another system
+        counts["spelling of tags and line breaks"] = 1
+    return tuple(f"{kind} ({count})" for kind, count in sorted(counts.items()))
+
+
+def _features(root: Element, text: str, space: str | None) -> Counter[Feature]:
+    """Everything in a body that does not count, with what tells two of a kind apart."""
+    found: Counter[Feature] = Counter(_spelling(text))
+    for element in root.walk():
+        found.update(_of_element(element, space))
+        found.update(_of_children(element))
+    return found
+
+
+def _of_element(element: Element, space: str | None) -> Iterator[Feature]:
+    for name, value in element.attributes.items():
+        if name in _SERVER_SET or is_note(name):
+            yield f"attribute {name}", value
+    if has_own_space(element, space):
+        yield f"attribute {SPACE_KEY} of the page's own space", ""
+    if element.name in (TASK_ID, MARKER):
+        yield f"element {element.name}", repr(element.attributes)
+    if element.name in ("tbody", "colgroup") and not element.attributes:
+        yield f"element {element.name}", ""
+    names = [name for name in element.attributes if name not in _SERVER_SET and not is_note(name)]
+    if names != sorted(names):
+        yield "order of attributes", " ".join(names)
+
+
+def _of_children(element: Element) -> Iterator[Feature]:
+    if element.name in MACROS:
+        names = [child.attributes.get("ac:name", "") for child in element.elements]
+        kinds = [child.name == PARAMETER for child in element.elements]
+        if names != sorted(names) or kinds != sorted(kinds, reverse=True):
+            yield f"order of {PARAMETER}", " ".join(names)
+    holds_blocks = element.name in STRUCTURES or any(
+        child.name in BLOCKS | WIKI_BLOCKS for child in element.elements
+    )
+    for child in element.children if holds_blocks or not element.name else ():
+        if isinstance(child, str) and child != child.strip():
+            yield "whitespace between blocks", child
+
+
+def _spelling(text: str) -> Iterator[Feature]:
+    """What a parser does not see any more."""
+    for section in _CDATA.findall(text):
+        yield "CDATA sections", section
+    bare = _COMMENT.sub("", _CDATA.sub("", text))
+    for reference in _REFERENCE.findall(bare):
+        yield "entities", reference
+    for name, attributes, closing in _TAG.findall(bare):
+        if "'" in re.sub(r'"[^"]*"', "", attributes):
+            yield "quotation marks of attributes", attributes
+        if closing.endswith("/"):
+            yield "spelling of empty elements", f"{name}{closing}"
+    for name in _EMPTY.findall(bare):
+        yield "spelling of empty elements", f"{name}>"

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One section of a page: what stands under a heading, cut out of the source byte for byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ...core.errors import ToolchainError, invalid
+from .canonical import HEADINGS
+from .parser import Element, Malformed, parse
+
+
+@dataclass(frozen=True)
+class Section:
+    """A body in three parts, of which C(content) is the section."""
+
+    before: str
+    content: str
+    after: str
+    level: int
+
+    def replaced(self, content: str) -> str:
+        """The whole body with another section."""
+        return f"{self.before}{content}{self.after}"
+
+
+def find(body: str, heading: str) -> Section:
+    """The section under a heading, up to the next heading of its level or higher beside it.
+
+    Headings are compared as a reader sees them, without formatting and with whitespace collapsed.
+    C(not_found) where there is no such heading, C(invalid) where there are several, C(protocol)
+    where the stored body is not well-formed.
+    """
+    root, source = _parsed(body), body.encode()
+    wanted = " ".join(heading.split())
+    found = [
+        (parent, child)
+        for parent in root.walk()
+        for child in parent.elements
+        if child.name in HEADINGS and _words(child) == wanted
+    ]
+    if not found:
+        raise ToolchainError("not_found", f"the page has no heading '{wanted}'")
+    if len(found) > 1:
+        raise invalid(f"the page has {len(found)} headings '{wanted}': rename all but one")
+    parent, start = found[0]
+    end = next(
+        (
+            sibling.begin
+            for sibling in parent.elements
+            if sibling.begin >= start.end and _ends(sibling, start)
+        ),
+        parent.outer,
+    )
+    parts = (source[: start.end], source[start.end : end], source[end:])
+    before, content, after = (part.decode() for part in parts)
+    return Section(before, content, after, _level(start))
+
+
+def _parsed(body: str) -> Element:
+    try:
+        return parse(body)
+    except Malformed as error:
+        said = f"the page as the server has it is not well-formed, {error}: it has no sections"
+        raise ToolchainError("protocol", said) from None
+
+
+def require_inside(content: str, section: Section) -> None:
+    """C(invalid) where a new content would end the section itself, and so grow with every run."""
+    for element in parse(content).elements:
+        if element.name in HEADINGS and _level(element) <= section.level:
+            raise invalid(
+                f"the body of the section has the heading '{_words(element)}' of level"
+                f" {_level(element)}, which ends a section of level {section.level}"
+            )
+
+
+def _level(heading: Element) -> int:
+    return HEADINGS.index(heading.name) + 1
+
+
+def _ends(element: Element, start: Element) -> bool:
+    return element.name in HEADINGS and _level(element) <= _level(start)
+
+
+def _words(heading: Element) -> str:
+    return " ".join("".join(_texts(heading)).split())
+
+
+def _texts(element: Element) -> Iterator[str]:
+    children: Iterable[object] = element.children
+    for child in children:
+        if isinstance(child, str):
+            yield child
+        elif isinstance(child, Element) and child.name != "ac:parameter":
+            yield from _texts(child)
