@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How issue tracker and wiki take a login: basic, bearer, OAuth 1.0a (written interface 5).
+"""How issue tracker and wiki take a login: basic, bearer, OAuth 1.0a [W5].
 
-Server facts, tracker 1.1, 1.2 and 2.6. Credentials in the seed:
+Server facts [tracker-1, tracker-2, tracker-14]. Credentials in the seed:
 `{users: {name: password}, tokens: {token: name}, oauth: {consumer_key, access_token, user}}`.
 """
 
@@ -68,7 +68,7 @@ class Accounts:
 
     def authenticate(self, request: Request) -> Response | None:
         """None when the request may go on, else its refusal; the URL limit comes first, as the
-        web server in front of the application sets it (server fact, tracker 2.5)."""
+        web server in front of the application sets it [tracker-10]."""
         query = request.scope["query_string"].decode("latin-1")
         if len(request.scope["path"]) + len(query) > self.service.settings["max_url"]:
             return HTMLResponse(_page(414, "Request-URI Too Long"), 414)
@@ -160,7 +160,7 @@ class Accounts:
         return HTMLResponse(_page(403, text), 403, headers)
 
     def note(self, request: Request, response: Response) -> None:
-        """Say in the headers whom the server took the client for (server fact, tracker 2.1)."""
+        """Say in the headers whom the server took the client for [tracker-3]."""
         login = request.scope.get(_SCOPE_KEY)
         if login is None:
             return

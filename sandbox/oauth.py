@@ -2,7 +2,7 @@
 """OAuth 1.0a as tracker and wiki check it: requests signed with a consumer's RSA key.
 
 RFC 5849, sections 3.4 (signature) and 3.2 (verification); the signature covers the query but no
-JSON body (server fact, tracker 2.6).
+JSON body [tracker-14].
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The code analysis server of the sandbox (written interface 4.5; server facts, analysis 4)."""
+"""The code analysis server of the sandbox [W4.5, analysis-0]."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Roles, users, groups and role assignments (written interface 4.5; server facts, analysis 4.3)."""
+"""Roles, users, groups and role assignments [W4.5, analysis-9, analysis-10]."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _role_record(role: dict[str, Any]) -> Record:
 
 
 def _given_rights(call: Call, role: dict[str, Any]) -> None:
-    """Put into the role what was sent, and nothing else (server fact, analysis 4.3)."""
+    """Put into the role what was sent, and nothing else [analysis-10]."""
     for name in PERMISSIONS:
         value = call.boolean(name)
         if value is not None:
@@ -198,7 +198,7 @@ def _drop_assignments(call: Call, account: str, group: bool) -> None:
 
 
 def groups(call: Call) -> list[Record]:
-    """Server fact (analysis 4.3): the members are listed only with `list_users`.
+    """Server fact [analysis-9]: the members are listed only with `list_users`.
 
     The written interface has no such parameter; there the members are always listed.
     """
@@ -243,7 +243,7 @@ def create_group(call: Call) -> None:
 
 
 def update_group(call: Call) -> None:
-    """Server fact (analysis 4.3): `users` replaces; `remove_all` empties where none are given."""
+    """Server fact [analysis-9]: `users` replaces; `remove_all` empties where none are given."""
     group = _changeable(call, GROUPS, "Group")
     given = _known_users(call)
     if given:
@@ -267,7 +267,7 @@ def role_assignments(call: Call) -> list[Record]:
 
 
 def update_role_assignment(call: Call) -> None:
-    """Server fact (analysis 4.3): `project` is a project's id; without it, all projects."""
+    """Server fact [analysis-10]: `project` is a project's id; without it, all projects."""
     name, account = call.required("name"), call.required("account")
     role = call.context.store.get(ROLES, name)
     if role is None:

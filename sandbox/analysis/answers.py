@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the code analysis server takes parameters and how it answers (server facts, analysis 4.1)."""
+"""How the code analysis server takes parameters and how it answers [analysis-2]."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class Call:
         return value == "true"
 
     def listed(self, name: str) -> list[str] | None:
-        """A comma list; server fact (analysis 4.3): `\\,` and `\\\\` are escapes.
+        """A comma list; server fact [analysis-9]: `\\,` and `\\\\` are escapes.
 
-        The written interface (4.5) has no escapes; the setting `list_escapes` decides otherwise.
+        The written interface [W4.5] has no escapes; the setting `list_escapes` decides otherwise.
         """
         value = self.form.get(name)
         if value is None:
@@ -69,7 +69,7 @@ class Call:
         return [part for part in value.split(",") if part != ""]
 
     def limit(self) -> int:
-        """Server fact (analysis 4.3): 1000 where the client gives none."""
+        """Server fact [analysis-9]: 1000 where the client gives none."""
         value = self.form.get("limit")
         if value is None:
             return 1000
@@ -114,7 +114,7 @@ def by_pattern(names: Iterable[str], search: str | None) -> list[str]:
 
 
 def _text(record: Record, indent: int | None) -> str:
-    """Server fact (analysis 4.4): `=` and the characters of HTML arrive as escapes."""
+    """Server fact [analysis-2]: `=` and the characters of HTML arrive as escapes."""
     text = json.dumps(record, ensure_ascii=False, indent=indent)
     for char in "=<>&'":
         text = text.replace(char, f"\\u{ord(char):04x}")
@@ -126,8 +126,8 @@ def records(
 ) -> Response:
     """One JSON object per line; None (a change that was made) is an empty body.
 
-    Server facts (analysis 4.1, 4.3): line ends, blank lines and a last line end differ; a report is
-    one object over several lines.
+    Server facts [analysis-2, analysis-14]: line ends, blank lines and a last line end differ; a
+    report is one object over several lines.
     """
     end = str(settings["line_end"])
     between = end + end if settings["blank_lines"] else end
@@ -138,7 +138,7 @@ def records(
 
 
 def error(refused: Refused, settings: dict[str, Any]) -> Response:
-    """The error object; some servers send it with status 200 (server fact, analysis 4.1)."""
+    """The error object; some servers send it with status 200 [analysis-2]."""
     status = 200 if settings["error_status_200"] else refused.status
     text = json.dumps({"status": refused.status, "message": refused.message}) + "\n"
     return Response(text, status, None, str(settings["content_type"]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Imports from other servers (written interface 4.5; server facts, analysis 4.3).
+"""Imports from other servers [W4.5, analysis-5].
 
 Both answer with an empty body and go on in the background. Which members the records of
 `import_status` have is not documented: those here are an assumption.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Single issues: details, history, status (written interface 4.5; server facts, analysis 4.3)."""
+"""Single issues: details, history, status [W4.5, analysis-12]."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from sandbox.analysis import projects
 from sandbox.analysis.answers import Call, Record, Refused
 
-# Server fact (analysis 4.4): the statuses that a server knows from the start.
+# Server fact [analysis-12]: the statuses that a server knows from the start.
 STATUSES = (
     "Analyze",
     "Ignore",

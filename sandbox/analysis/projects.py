@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Projects and what is inside them (written interface 4.5; server facts, analysis 4.3).
+"""Projects and what is inside them [W4.5, analysis-6].
 
 What is inside a project is kept under `<project id>/<name>`: the id outlives a change of the name.
 """
@@ -83,7 +83,7 @@ def inside(call: Call, kind: str) -> list[dict[str, Any]]:
 
 
 def _without_empty(record: Record, *names: str) -> Record:
-    """Server fact (analysis 4.3): a list without entries is left out."""
+    """Server fact [analysis-6, analysis-13]: a list without entries is left out."""
     return {key: value for key, value in record.items() if key not in names or value}
 
 
@@ -101,7 +101,7 @@ def _project(call: Call) -> dict[str, Any]:
 
 
 def update_project(call: Call) -> None:
-    """Server fact (analysis 4.3): the id outlives a change of the name."""
+    """Server fact [analysis-6]: the id outlives a change of the name."""
     project, new_name = _project(call), call.text("new_name")
     store = call.context.store
     if new_name and new_name != project["name"]:
@@ -128,7 +128,7 @@ def delete_project(call: Call) -> None:
 
 
 def builds(call: Call) -> list[Record]:
-    """Written interface 2.5: `id`, `name`, `date` (epoch ms), `keepit`; the newest first."""
+    """Written interface [W2.5]: `id`, `name`, `date` (epoch ms), `keepit`; the newest first."""
     found = inside(call, BUILDS)
     keys = ("id", "name", "date", "keepit")
     newest_first = sorted(found, key=lambda build: (-int(build["date"]), -int(build["id"])))
@@ -136,7 +136,7 @@ def builds(call: Call) -> list[Record]:
 
 
 def update_build(call: Call) -> None:
-    """Server fact (analysis 4.3): real servers need the project, which the written interface (4.5)
+    """Server fact [analysis-7]: real servers need the project, which the written interface [W4.5]
     does not have: there the first build of that name is meant.
     """
     name, new_name = call.required("name"), call.text("new_name")
@@ -207,7 +207,8 @@ def _view(call: Call) -> tuple[str, dict[str, Any]]:
 
 
 def update_view(call: Call) -> None:
-    """Written interface 4.5: `tags` only; real servers change the query as well (4.3)."""
+    """Written interface [W4.5]: `tags` only; real servers change the query as well
+    [analysis-13]."""
     key, view = _view(call)
     new_name = call.text("new_name")
     if new_name and new_name != view["name"]:
@@ -248,7 +249,7 @@ def defect_types(call: Call) -> list[Record]:
 
 
 def modules(call: Call) -> list[Record]:
-    """Server fact (analysis 4.3): `allowAll` and `tags` are not shown by older servers."""
+    """Server fact [analysis-8]: `allowAll` and `tags` are not shown by older servers."""
     shown = []
     for module in inside(call, MODULES):
         record: Record = {"name": module["name"], "paths": module["paths"]}
@@ -275,7 +276,7 @@ def _given_module(call: Call, module: dict[str, Any]) -> None:
 
 
 def create_module(call: Call) -> None:
-    """Server fact (analysis 4.3): real servers require `paths`."""
+    """Server fact [analysis-8]: real servers require `paths`."""
     name = call.required("name")
     key = _module_key(call, name)
     if call.context.store.get(MODULES, key) is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reports: counts of issues, metrics, file churns (written interface 4.5; server facts 4.3)."""
+"""Reports: counts of issues, metrics, file churns [W4.5, analysis-14]."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sandbox.analysis.answers import Call, Record, Refused
 from sandbox.context import Context
 
 METRICS = "analysis.metric"
-# Server fact (analysis 4.3, reference page): what a report may be grouped by.
+# Server fact [analysis-14] (reference page): what a report may be grouped by.
 _AXES = {
     "module": "module",
     "category": "title",
@@ -102,7 +102,7 @@ def _aggregated(tag: str, found: list[dict[str, Any]]) -> Record:
 
 
 def fchurns(call: Call) -> list[Record]:
-    """Changed files per build. Server fact (analysis 4.3): real servers require `project`.
+    """Changed files per build. Server fact [analysis-14]: real servers require `project`.
 
     The written interface has `component` alone: which project it is a part of is not said there,
     and all of them count.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Search of issues (written interface 4.5; server facts, analysis 4.4)."""
+"""Search of issues [W4.5, analysis-15]."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _view_query(call: Call, name: str) -> str:
 
 
 def _records(issues: list[dict[str, Any]], *, folded: bool) -> list[Record]:
-    """Server fact (analysis 4.1): without `grouping:off` a group is one record that names all."""
+    """Server fact [analysis-15]: without `grouping:off` a group is one record that names all."""
     members: dict[Any, list[int]] = {}
     for issue in issues:
         key = issue.get("group") if folded else None
@@ -83,7 +83,7 @@ def _records(issues: list[dict[str, Any]], *, folded: bool) -> list[Record]:
 def conditions(query: str, real: bool = True) -> tuple[Conditions, list[str]]:
     """Values per keyword ("" is plain text), and a warning for each unknown keyword.
 
-    Written interface 4.5: one build per search (that more are refused is not written down).
+    Written interface [W4.5]: one build per search (that more are refused is not written down).
     """
     wanted: Conditions = {}
     warnings: list[str] = []
@@ -124,12 +124,12 @@ def _matches(call: Call, issue: dict[str, Any], keyword: str, value: str) -> boo
         exact = True
     if exact or keyword in ("id", "state"):
         return plain in candidates
-    # server fact (analysis 4.4): `build:` without a plus sign is a part of the name
+    # server fact [analysis-16]: `build:` without a plus sign is a part of the name
     return any(_within(plain, candidate) for candidate in candidates)
 
 
 def _of_severity(issue: dict[str, Any], wanted: str) -> bool:
-    """By name, number or range, as `1-3` (server fact: example of the reference page)."""
+    """By name, number or range, as `1-3` ([analysis-16]: example of the reference page)."""
     limits = _RANGE.fullmatch(wanted)
     if limits:
         return int(limits[1]) <= int(issue["severityCode"]) <= int(limits[2])

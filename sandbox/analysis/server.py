@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The server itself, and what it knows of a project (written interface 4.5; server facts 4.3)."""
+"""The server itself, and what it knows of a project [W4.5, analysis-4, analysis-6]."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def seed_license(context: Context, data: dict[str, Any]) -> None:
 
 
 def license_count(call: Call) -> list[Record]:
-    """Server fact (analysis 4.3): `feature` may be left out."""
+    """Server fact [analysis-4]: `feature` may be left out."""
     feature = call.text("feature")
     found = call.context.store.values(LICENSES)
     return [each for each in found if feature is None or each["feature"] == feature]
@@ -38,7 +38,7 @@ def taxonomies(call: Call) -> list[Record]:
 
 
 def project_configuration(call: Call) -> list[Record]:
-    """Server fact (analysis 4.3): one object, and every value a text."""
+    """Server fact [analysis-6]: one object, and every value a text."""
     builds = {build["name"]: build for build in projects.builds(call)}
     name = call.text("build") or next(iter(builds), "")
     if name not in builds:

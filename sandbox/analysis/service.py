@@ -22,10 +22,10 @@ COMMON = frozenset({"user", "ltoken", "action"})
 
 @dataclass(frozen=True)
 class Action:
-    """`written` are the parameters of the written interface (4.5), `more` those of real servers.
+    """`written` are the parameters of the written interface [W4.5], `more` those of real servers.
 
     A handler that returns None changes something: 200 with an empty body. `report`: real servers
-    answer with one object over several lines (server fact, analysis 4.3).
+    answer with one object over several lines [analysis-2].
     """
 
     handler: Callable[[Call], list[Record] | None]
@@ -56,7 +56,7 @@ _ROLE = " ".join(("name", "allowed_status_transitions", *accounts.WRITTEN_PERMIS
 _ROLE_MORE = " ".join(accounts.PERMISSIONS)
 _MODULE_MORE = " ".join(projects.MODULE_LISTS)
 
-# Parameters: written interface 4.5 and, as `more`, server facts (analysis 4.3).
+# Parameters: written interface [W4.5] and, as `more`, server facts [analysis-0].
 ACTIONS: dict[str, Action] = {
     "version": _reads(_version),
     "roles": _reads(accounts.roles, "search"),
@@ -125,7 +125,7 @@ ACTIONS: dict[str, Action] = {
 
 
 class AnalysisService(Service):
-    """The code analysis server (written interface 4.5; server facts, analysis 4)."""
+    """The code analysis server [W4.5, analysis-0]."""
 
     name = "analysis"
     defaults: ClassVar[dict[str, Any]] = {
@@ -193,7 +193,7 @@ class AnalysisService(Service):
         return method == "POST" and (action is None or action.writes)
 
     async def authenticate(self, request: Request) -> Response | None:
-        """Written interface 5: `user` plus `ltoken` as form parameters; the page is open."""
+        """Written interface [W5]: `user` plus `ltoken` as form parameters; the page is open."""
         if request.method != "POST" or not self.settings["access_control"]:
             return None
         try:
@@ -209,20 +209,20 @@ class AnalysisService(Service):
         if user is None or form.get("ltoken") != user["ltoken"]:
             raise Refused(401, "User authentication failed. Please run kwauth")
         if not user.get("web_api", True):
-            # server fact (analysis 4.1): a permission of its own
+            # server fact [analysis-1]: a permission of its own
             raise Refused(403, "Access denied: the permission Web API access is missing")
         action = ACTIONS.get(form.get("action", ""))
         if user.get("read_only") and action is not None and action.writes:
             raise Refused(403, "Access denied: you are not allowed to do this")
 
     def _page(self, request: Request) -> Response:
-        """Server fact (analysis 4.1): GET is the reference page, in HTML, with 200."""
+        """Server fact [analysis-1]: GET is the reference page, in HTML, with 200."""
         names = "".join(f"<li>{name}</li>" for name in sorted(ACTIONS))
         text = f"<html><head><title>Web API Reference</title></head><ul>{names}</ul></html>"
         return Response(text, 200, None, "text/html")
 
     async def _act(self, request: Request) -> Response:
-        """POST /review/api (written interface 4.5)."""
+        """POST /review/api [W4.5]."""
         form = await _form(request)
         try:
             found = self._carried_out(form)

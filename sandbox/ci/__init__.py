@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The CI server of the sandbox (written interface 4.4; server facts, CI 2)."""
+"""The CI server of the sandbox [W4.4, ci-0]."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Logins and anti-forgery tokens (written interface 5; server facts, CI 2.1)."""
+"""Logins and anti-forgery tokens [W5, ci-1, ci-2]."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Crumbs:
 
     @property
     def cookie(self) -> str:
-        """Server fact (CI 2.1): the session cookie's name carries a hash of the installation."""
+        """Server fact [ci-2]: the session cookie's name carries a hash of the installation."""
         return f"JSESSIONID.{self.mark}"
 
     def session(self, request: Request) -> str | None:
@@ -112,7 +112,7 @@ class Crumbs:
         return session, f"{self.cookie}={session}; Path=/ci; HttpOnly"
 
     def crumb(self, login: Login, session: str) -> str:
-        """Server fact (CI 2.1): a hash over user and session; once without the session."""
+        """Server fact [ci-2]: a hash over user and session; once without the session."""
         bound = f"{login.user};{session}"
         if not self.context.settings("ci")["crumb_needs_session"]:
             bound = ""
@@ -154,7 +154,7 @@ _ANY_SEPARATOR = re.compile(
 def separator(xpath: str, real: bool) -> str | None:
     """The separator of the crumb's XPath; None when the server refuses the expression.
 
-    Server fact (CI 0.11): real servers answer two exact texts; the written interface (4.4) shows
+    Server fact [ci-2]: real servers answer two exact texts; the written interface [W4.4] shows
     any separator.
     """
     if real:

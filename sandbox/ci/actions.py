@@ -62,7 +62,7 @@ def build_actions() -> dict[str, Action]:
 
 
 def form_page() -> Response:
-    """Server fact (CI 2.2): GET on safeRestart shows a form and does nothing."""
+    """Server fact [ci-19]: GET on safeRestart shows a form and does nothing."""
     return pages.page("Restart Jenkins", pages.RETRY_FORM)
 
 
@@ -72,7 +72,7 @@ def _dashboard(call: Call) -> Response:
 
 
 def _login_page(call: Call) -> Response:
-    """Server facts (CI 2.1 and 2.5): readable by anyone, with the version headers, and with the
+    """Server facts [ci-3, ci-17]: readable by anyone, with the version headers, and with the
     address of the SSH server where there is one.
     """
     endpoint = call.world.context.settings("ci")["ssh_endpoint"]
@@ -82,7 +82,7 @@ def _login_page(call: Call) -> Response:
 
 
 async def _script_text(call: Call) -> Response:
-    """POST /scriptText (written interface 4.4; server fact, CI 2.5): 200 in any case."""
+    """POST /scriptText [W4.4, ci-16]: 200 in any case."""
     context = call.world.context
     script = (await form_fields(call.request)).get("script", [""])[-1]
     if script == "":
@@ -96,7 +96,7 @@ async def _script_text(call: Call) -> Response:
 
 
 async def _safe_restart(call: Call) -> Response:
-    """POST /safeRestart (written interface 4.4; server fact, CI 2.2): 302, which proves nothing.
+    """POST /safeRestart [W4.4, ci-19]: 302, which proves nothing.
 
     With `cancel` it calls the restart off.
     """
@@ -119,7 +119,7 @@ def _cancel_quiet_down(call: Call) -> Response:
 
 
 async def _cancel_item(call: Call) -> Response:
-    """Server fact (CI 2.2): 204; 404 unknown; 422 when it cannot be cancelled any more."""
+    """Server fact [ci-25]: 204; 404 unknown; 422 when it cannot be cancelled any more."""
     number = (await form_fields(call.request)).get("id", [""])[-1]
     item = queue.get(call.world.context, int(number)) if number.isdigit() else None
     if item is None:
@@ -148,7 +148,7 @@ def _config_xml(call: Call) -> Response:
 
 
 def _back(call: Call) -> Response:
-    """Server fact (CI 2.2): 302 to the Referer or `.`, also when nothing was running."""
+    """Server fact [ci-10]: 302 to the Referer or `.`, also when nothing was running."""
     return pages.redirect(call.request.headers.get("referer") or ".")
 
 
@@ -167,17 +167,17 @@ def _end(call: Call, how: str, words: str) -> Response:
 
 
 def _stop(call: Call) -> Response:
-    """POST {build}/stop (written interface 4.4)."""
+    """POST {build}/stop [W4.4]."""
     return _end(call, "stop", f"Aborted by {call.login.user}")
 
 
 def _term(call: Call) -> Response:
-    """POST {build}/term (written interface 4.4); server fact (CI 2.2): only pipelines have it."""
+    """POST {build}/term [W4.4]; server fact [ci-10]: only pipelines have it."""
     return _pipeline_only(call, "term", "Click here to forcibly kill entire build")
 
 
 def _kill(call: Call) -> Response:
-    """POST {build}/kill (written interface 4.4); server fact (CI 2.2): only pipelines have it."""
+    """POST {build}/kill [W4.4]; server fact [ci-10]: only pipelines have it."""
     return _pipeline_only(call, "kill", "Hard kill!")
 
 
@@ -193,7 +193,7 @@ def _console_text(call: Call) -> Response:
 
 
 def _progressive_text(call: Call) -> Response:
-    """Server fact (CI 2.2): `X-Text-Size` is the next offset; a start beyond it restarts from 0."""
+    """Server fact [ci-13]: `X-Text-Size` is the next offset; a start beyond it restarts from 0."""
     data, more = builds.console(call.world.context, call.found_build)
     given = call.request.query_params.get("start") or "0"
     start = int(given) if given.isdigit() and int(given) <= len(data) else 0

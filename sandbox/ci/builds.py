@@ -219,7 +219,7 @@ def console(context: Context, build: dict[str, Any]) -> tuple[bytes, bool]:
 
 
 def in_progress(context: Context, build: dict[str, Any]) -> bool:
-    """Server fact (CI 2.3): with its result set, a build may still be at work."""
+    """Server fact [ci-9]: with its result set, a build may still be at work."""
     if not build["done"]:
         return True
     job = jobs.get(context, build["job"]) or jobs.DEFAULTS

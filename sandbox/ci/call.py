@@ -53,7 +53,7 @@ Handler = Callable[[Call], Response | Awaitable[Response]]
 
 @dataclass(frozen=True)
 class Action:
-    """What stands behind an address; `listed`: the written interface (4.4) has it."""
+    """What stands behind an address; `listed`: the written interface [W4.4] has it."""
 
     handler: Handler
     method: str

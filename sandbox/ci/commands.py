@@ -5,7 +5,7 @@
 
 The file SEED is JSON: `plugins` and `scripts` as in a seed of the CI server, `state` (which is
 written back), `denied` (the account may do nothing), and `seconds` (how long a command takes).
-Server facts, CI 2.5: there is no shell; `groovy =` reads the script from standard input; the exit
+Server facts [ci-17]: there is no shell; `groovy =` reads the script from standard input; the exit
 codes are 0, 1 (exception, its trace on standard error), 2 (bad arguments), 3 (unknown plugin) and 6
 (no permission).
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`config.xml` of a job (server fact, CI 2.2)."""
+"""`config.xml` of a job [ci-14]."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lxml import etree
 from sandbox.ci import jobs, parameters
 from sandbox.ci.builds import as_text
 
-# Server fact (CI 2.2): the header says version 1.1, which Python's expat refuses.
+# Server fact [ci-14]: the header says version 1.1, which Python's expat refuses.
 HEADER = "<?xml version='1.1' encoding='UTF-8'?>\n"
 ROOTS = {
     jobs.FREESTYLE: "project",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the CI server shows of its objects: exported fields, cut by `depth` or by `tree`.
 
-Server fact (CI 2.4): a nested object shows its fields only as far as `depth` reaches, or those that
+Server fact [ci-11]: a nested object shows its fields only as far as `depth` reaches, or those that
 `tree` names; unknown names are skipped; a range cuts a list; a malformed tree is a 500.
 """
 

@@ -2,7 +2,7 @@
 """Jobs, folders and multibranch projects as the sandbox keeps them.
 
 A job's key is its full name: stored names joined with `/`. A branch `feature/x` is stored as
-`feature%2Fx` (server fact, CI 2.2), so that no stored name holds a slash.
+`feature%2Fx` [ci-5], so that no stored name holds a slash.
 """
 
 from __future__ import annotations

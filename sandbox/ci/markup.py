@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The XML face of the CI server's data, and its XPath rules.
 
-Server fact (CI 2.4): the root element is named after the class, list entries carry the singular of
+Server fact [ci-11]: the root element is named after the class, list entries carry the singular of
 the field's name; an XPath that ends in text is refused (403), no match is 404, several matches
 without `wrapper` are 500.
 """
@@ -33,7 +33,7 @@ class Selection:
     """What to take out of a document: `xpath`, `exclude` (repeatable), `wrapper`.
 
     `primitives` allows text results (the lifted ban of a plugin); `relative` reads a relative path
-    from the root element, as the example of the written interface (4.4) does.
+    from the root element, as the example of the written interface [W4.4] does.
     """
 
     xpath: str | None

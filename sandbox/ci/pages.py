@@ -8,7 +8,7 @@ import uuid
 
 from starlette.responses import Response
 
-# Server fact (CI 2.1): what implies a permission is listed in a repeated header.
+# Server fact [ci-1]: what implies a permission is listed in a repeated header.
 IMPLIED_BY = ("hudson.security.Permission.GenericWrite", "hudson.model.Hudson.Administer")
 RETRY_FORM = (
     "<form method='POST' action='.'>This URL requires POST. "
@@ -32,7 +32,7 @@ def not_found() -> Response:
 
 
 def oops(message: str) -> Response:
-    """Server fact (CI 2.1): an uncaught exception shows a logging id and hides the trace."""
+    """Server fact [ci-4]: an uncaught exception shows a logging id and hides the trace."""
     body = (
         "<h2>Oops!</h2><p>A problem occurred while processing the request.</p>"
         f"<p>Logging ID={uuid.uuid4()}</p><!-- {html.escape(message)} -->"
@@ -41,25 +41,25 @@ def oops(message: str) -> Response:
 
 
 def failed(message: str, status: int = 400) -> Response:
-    """Server fact (CI 2.1): an error page carries its words in the header `X-Error`."""
+    """Server fact [ci-4]: an error page carries its words in the header `X-Error`."""
     headers = {"X-Error": message.encode("ascii", "replace").decode("ascii")}
     return page("Error - Jenkins", f"<p>{html.escape(message)}</p>", status, headers)
 
 
 def no_crumb() -> Response:
-    """Server fact (CI 2.1): the refusal of a POST without a valid crumb."""
+    """Server fact [ci-2]: the refusal of a POST without a valid crumb."""
     message = "No valid crumb was included in the request"
     return page(f"Error 403 {message}", f"<h2>HTTP ERROR 403 {message}</h2>", 403)
 
 
 def bad_credentials() -> Response:
-    """Server fact (CI 2.1): wrong Basic credentials are a 401 with a challenge."""
+    """Server fact [ci-1]: wrong Basic credentials are a 401 with a challenge."""
     challenge = {"WWW-Authenticate": 'Basic realm="Jenkins"'}
     return page("Error 401 Unauthorized", "<p>Invalid password/token for user</p>", 401, challenge)
 
 
 def denied(user: str | None, permission: str) -> Response:
-    """Server fact (CI 2.1): 403 names the permission that is missing, never a challenge."""
+    """Server fact [ci-1]: 403 names the permission that is missing, never a challenge."""
     headers = {
         "X-You-Are-Authenticated-As": user or "anonymous",
         "X-Required-Permission": permission,
@@ -79,7 +79,7 @@ def denied(user: str | None, permission: str) -> Response:
 
 
 def post_only() -> Response:
-    """Server fact (CI 2.1): GET on an address that wants POST."""
+    """Server fact [ci-4]: GET on an address that wants POST."""
     return page("Form post required", RETRY_FORM, 405, {"Allow": "POST"})
 
 

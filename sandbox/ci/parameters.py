@@ -30,7 +30,7 @@ VALUE_CLASSES = {
 
 
 class Unacceptable(Exception):
-    """The server's code throws over this value: status 500 (server fact, CI 2.2)."""
+    """The server's code throws over this value: status 500 [ci-7]."""
 
 
 def default(definition: dict[str, Any]) -> Any:
@@ -47,7 +47,7 @@ def value_of(definition: dict[str, Any], given: Any) -> dict[str, Any]:
     name, kind = definition["name"], definition["type"]
     value: Any = given
     if kind == "boolean":
-        # server fact (CI 2.2): "true" only, whatever else is sent is false
+        # server fact [ci-7]: "true" only, whatever else is sent is false
         value = given is True or given == "true"
     elif kind == "multi":
         value = ",".join(map(as_text, given)) if isinstance(given, list) else as_text(given)
@@ -95,9 +95,9 @@ def from_json(
 
 
 def shown_value(parameter: dict[str, Any], as_string: bool) -> Exported:
-    """Server fact (CI 2.4): a Boolean's value is a boolean, a password's is absent.
+    """Server fact [ci-7]: a Boolean's value is a boolean, a password's is absent.
 
-    The written interface (2.4) has strings only: `as_string`.
+    The written interface [W2.4] has strings only: `as_string`.
     """
     fields = constants(name=parameter["name"])
     value = parameter["value"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The plugins: what is installed, and what a restart brings about (server facts, CI 2.2 and 2.5).
+"""The plugins: what is installed, and what a restart brings about [ci-18].
 
 A seed may say of a plugin, beside the members that the server shows: `update_waiting: version` (an
 update is installed and needs a restart) and `fails_to_load: true`.
@@ -14,7 +14,7 @@ from sandbox.context import Context
 
 _PLUGINS = "ci.plugin"
 _OWN = ("update_waiting", "fails_to_load")
-# Server fact (CI 2.5): the members of a plugin; a seed names those that differ.
+# Server fact [ci-18]: the members of a plugin; a seed names those that differ.
 _DEFAULTS: dict[str, Any] = {
     "active": True,
     "backupVersion": None,
@@ -55,7 +55,7 @@ def settle(context: Context) -> None:
 
 
 def manager_view(context: Context) -> Exported:
-    """Server fact (CI 2.2): without `depth` or `tree` the entries are nearly empty."""
+    """Server fact [ci-18]: without `depth` or `tree` the entries are nearly empty."""
     entries = [
         Exported(None, constants(**{k: v for k, v in plugin.items() if k not in _OWN}), ())
         for plugin in installed(context)
@@ -71,7 +71,7 @@ def update_center_view(context: Context) -> Exported:
 
 
 def lines(plugins: list[dict[str, Any]]) -> str:
-    """What the SSH command `list-plugins` prints (server fact, CI 2.5): padded name and title, the
+    """What the SSH command `list-plugins` prints [ci-17]: padded name and title, the
     version, and behind it the newer one in parentheses where there is one.
     """
     shown = [{**_DEFAULTS, **plugin} for plugin in plugins]

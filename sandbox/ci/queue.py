@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Putting builds into the queue and taking them out again (server facts, CI 2.2 and 2.3)."""
+"""Putting builds into the queue and taking them out again [ci-6, ci-25, ci-8]."""
 
 from __future__ import annotations
 

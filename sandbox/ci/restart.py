@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Quiet-down and safe restart, driven by the clock (server fact, CI 2.5).
+"""Quiet-down and safe restart, driven by the clock [ci-19].
 
 After a safe restart was asked for: running builds drain, then 503 "restarting", then no answers at
 all, then 503 "getting ready to work", then a new session mark and no old sessions. The lengths are

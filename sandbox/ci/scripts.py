@@ -14,7 +14,7 @@ expression `match` finds (all optional but `match`):
     sets: {key: value}     what the key-value state holds afterwards, unless it is check mode
 
 A script with the comment `// toolchain-wrapper v1` carries the real script as data, and is
-answered with marker lines; any other script is answered as the server does (server fact, CI 2.5):
+answered with marker lines; any other script is answered as the server does [ci-16]:
 the printed text, `Result: <value>` when there is one, a stack trace when it throws, always with
 status 200.
 """
@@ -106,7 +106,7 @@ def command(
 ) -> tuple[str, str | None]:
     """What the SSH command `groovy =` prints, and the stack trace where the script throws.
 
-    Unlike `/scriptText` it does not show the script's value (server fact, CI 2.5).
+    Unlike `/scriptText` it does not show the script's value [ci-16].
     """
     if wrapped_call(script) is not None:
         return play(script, rules, state), None

@@ -36,7 +36,7 @@ FORMATS = ("json", "xml", "python")
 
 
 class CiService(Service):
-    """The CI server (written interface 4.4; server facts, CI 2)."""
+    """The CI server [W4.4, ci-0]."""
 
     name = "ci"
     defaults: ClassVar[dict[str, Any]] = {
@@ -131,7 +131,7 @@ class CiService(Service):
         return self._stamped(pages.not_found())
 
     def _stamped(self, response: Response) -> Response:
-        """Server fact (CI 2.1): version and session mark are on every answer."""
+        """Server fact [ci-3]: version and session mark are on every answer."""
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["X-Hudson"] = "1.395"
         response.headers["X-Jenkins"] = self.settings["version"]
@@ -165,7 +165,7 @@ class CiService(Service):
 
     def _find_job(self, call: Call, name: str) -> None:
         call.job = jobs.get(self.context, name)
-        # server fact (CI 2.1): an item that is not visible is a 404, for the anonymous a 403
+        # server fact [ci-1]: an item that is not visible is a 404, for the anonymous a 403
         if call.login.user is None:
             call.require(access.ITEM_READ)
         if call.job is None or not call.login.may(access.ITEM_READ):
@@ -242,12 +242,12 @@ class CiService(Service):
         return None
 
     def _crumb(self, call: Call) -> Response:
-        """The crumb issuer (written interface 4.4; server facts, CI 0.10, 0.11, 2.1)."""
+        """The crumb issuer [W4.4, ci-2]."""
         settings = self.settings
         if not settings["crumb_issuer"]:
             raise Answer(pages.not_found())
         if settings["crumb_needs_session"]:
-            # written interface 9: from 2.176.2 on the request needs credentials
+            # written interface [W9]: from 2.176.2 on the request needs credentials
             call.require(access.READ)
         exported, cookie = self.crumbs.answer(call.login, call.request)
         xpath = call.request.query_params.get("xpath")

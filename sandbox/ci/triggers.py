@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`build` and `buildWithParameters`, with all their statuses (server facts, CI 2.2)."""
+"""`build` and `buildWithParameters`, with all their statuses [ci-6]."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DELAY = re.compile(r"(\d+)\s*(ms|s|secs?|seconds?|m|min|mins|minutes?)?\Z")
 
 
 def build(world: World, job: dict[str, Any], form: Form, user: str | None) -> Response:
-    """POST {job}/build (written interface 4.4)."""
+    """POST {job}/build [W4.4]."""
     refused = _not_buildable(world, job)
     if refused is not None:
         return refused
@@ -42,7 +42,7 @@ def build(world: World, job: dict[str, Any], form: Form, user: str | None) -> Re
 
 
 def _altered(world: World, job: dict[str, Any], data: dict[str, Any], answer: Response) -> Response:
-    """Server fact (CI 2.2): `statusCode` and `redirectTo` inside `json` alter the answer."""
+    """Server fact [ci-6]: `statusCode` and `redirectTo` inside `json` alter the answer."""
     if "statusCode" not in data or answer.status_code >= 400:
         return answer
     location = str(data.get("redirectTo", "."))
@@ -54,12 +54,12 @@ def _altered(world: World, job: dict[str, Any], data: dict[str, Any], answer: Re
 def build_with_parameters(
     world: World, job: dict[str, Any], form: Form, user: str | None
 ) -> Response:
-    """POST {job}/buildWithParameters (written interface 4.4)."""
+    """POST {job}/buildWithParameters [W4.4]."""
     refused = _not_buildable(world, job)
     if refused is not None:
         return refused
     if not job["parameters"]:
-        # server fact (CI 2.2): 400 from 2.524 on, 500 before
+        # server fact [ci-6]: 400 from 2.524 on, 500 before
         message = f"{job['full_name']} is not parameterized"
         status = int(world.context.settings("ci")["not_parameterized_status"])
         return pages.oops(message) if status == 500 else pages.failed(message, status)
@@ -71,7 +71,7 @@ def build_with_parameters(
 
 
 def _not_buildable(world: World, job: dict[str, Any]) -> Response | None:
-    """Server fact (CI 2.2): 409 for a disabled job; a queue handler's refusal is a mere 302."""
+    """Server fact [ci-6]: 409 for a disabled job; a queue handler's refusal is a mere 302."""
     if job["disabled"]:
         return pages.failed(f"{job['full_name']} is not buildable", 409)
     if job["refuse"]:
@@ -92,12 +92,12 @@ def _schedule(
         return pages.failed(str(error))
     item, folded = queue.put(world.context, job, values, user, quiet_ms=quiet_ms, base=world.base)
     location = f"{world.base}/queue/item/{item['id']}/"
-    # server fact (CI 2.2): 303 since 2.308 when it is folded into an item that waits
+    # server fact [ci-6]: 303 since 2.308 when it is folded into an item that waits
     return pages.redirect(location, 303 if folded else 201)
 
 
 def _delay_ms(given: Sequence[str], job: dict[str, Any]) -> int:
-    """Server fact (CI 2.2): `5sec`; a bare number is milliseconds, cut to whole seconds."""
+    """Server fact [ci-6]: `5sec`; a bare number is milliseconds, cut to whole seconds."""
     if not given:
         return int(float(job["quiet_period"]) * 1000)
     found = _DELAY.match(given[0].strip())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Jobs, builds, queue and server as exported objects (server facts, CI 2.3 and 2.4)."""
+"""Jobs, builds, queue and server as exported objects [ci-8, ci-9, ci-11]."""
 
 from __future__ import annotations
 
@@ -186,10 +186,10 @@ def _lazy_build(world: World, job: str, number: int, cls: str) -> Exported:
     if world.real:
         fields["artifacts"] = list
         if cls != jobs.BUILD_CLASSES[jobs.FREESTYLE]:
-            # server fact (CI 2.4): only freestyle builds tell where they ran
+            # server fact [ci-11]: only freestyle builds tell where they ran
             del fields["builtOn"]
     else:
-        # the written interface (2.4) spells the field `artifact`
+        # the written interface [W2.4] spells the field `artifact`
         fields["artifact"] = list
     return Exported(cls, {**fields, **shown}, ("number", "url"))
 
@@ -223,7 +223,7 @@ def _build_fields(world: World, build: dict[str, Any]) -> dict[str, Getter]:
             building=not done,
             description=None,
             displayName=f"#{number}",
-            # server fact (CI 2.4): 0 while running
+            # server fact [ci-9]: 0 while running
             duration=build["end_ms"] - build["start_ms"] if done else 0,
             estimatedDuration=int(definition["build_seconds"] * 1000),
             fullDisplayName=f"{shown} #{number}",
@@ -247,7 +247,7 @@ def _neighbour(world: World, job: str, number: int, step: int) -> Exported | Non
 
 
 def _actions(world: World, entry: dict[str, Any]) -> list[Any]:
-    """Server fact (CI 2.4): empty objects are among them, and they are not in a fixed order."""
+    """Server fact [ci-11]: empty objects are among them, and they are not in a fixed order."""
     user = entry["user"]
     cause = Exported(
         "hudson.model.Cause$UserIdCause",
@@ -266,7 +266,7 @@ def _actions(world: World, entry: dict[str, Any]) -> list[Any]:
 
 
 def queue_view(world: World, item: dict[str, Any]) -> Exported:
-    """A queue item (server fact, CI 2.3); only one that left shows `cancelled` and `executable`."""
+    """A queue item [ci-8]; only one that left shows `cancelled` and `executable`."""
     context = world.context
     cls = queue.kind(context, item)
     job = jobs.get(context, item["job"]) or {**jobs.DEFAULTS, "full_name": item["job"]}
@@ -309,7 +309,7 @@ def _by_class(world: World, item: dict[str, Any], cls: str) -> dict[str, Getter]
 
 
 def _executable(world: World, item: dict[str, Any]) -> Exported | None:
-    """Server fact (CI 2.3): for a moment an item has left without an executable."""
+    """Server fact [ci-8]: for a moment an item has left without an executable."""
     lag = int(float(world.context.settings("ci")["executable_lag_seconds"]) * 1000)
     if item["number"] is None or world.context.now_ms() < item["left_ms"] + lag:
         return None

@@ -20,13 +20,13 @@ PERMISSIONS = ("read", "deploy", "delete", "annotate")
 
 
 def error(status: int, message: str, headers: dict[str, str] | None = None) -> Answer:
-    """The usual error body, server fact (repo 1.2); raise it."""
+    """The usual error body, server fact [repo-2]; raise it."""
     body = {"errors": [{"status": status, "message": message}]}
     return Answer(JSONResponse(body, status, headers))
 
 
 def empty(status: int, headers: dict[str, str] | None = None) -> Answer:
-    """An error without a body, server fact (repo 1.2); raise it."""
+    """An error without a body, server fact [repo-2]; raise it."""
     return Answer(Response(status_code=status, headers=headers))
 
 
@@ -47,7 +47,7 @@ def may(request: Request, permission: str) -> bool:
 
 
 def require_admin(request: Request) -> None:
-    """403 for anyone but an administrator, server fact (repo 1.3)."""
+    """403 for anyone but an administrator, server fact [repo-3]."""
     if not account(request).get("admin", False):
         raise error(403, f"The user: '{user_name(request)}' is not an administrator")
 
@@ -65,7 +65,7 @@ def iso(milliseconds: int) -> str:
 
 
 def java_time(milliseconds: int) -> str:
-    """`2024-01-02T03:04:05.678+0000`, server fact (repo 1.5)."""
+    """`2024-01-02T03:04:05.678+0000`, server fact [repo-11]."""
     return iso(milliseconds)[:-1] + "+0000"
 
 

@@ -39,7 +39,7 @@ _ITEM_FIELDS = (
     "updated",
 )
 _BUILD_FIELDS = ("name", "number", "created")
-# server fact (repo 1.7): there are no hours
+# server fact [repo-17]: there are no hours
 _UNIT_MS = {
     "millis": 1, "ms": 1, "s": 1000, "seconds": 1000, "minutes": 60_000,
     "d": 86_400_000, "days": 86_400_000, "w": 604_800_000, "weeks": 604_800_000,
@@ -50,7 +50,7 @@ _TRIMMED = "AQL query reached the search hard limit, results are trimmed."
 
 
 def _wrong(message: str) -> Answer:
-    """400 as text: server fact (repo 1.2, 1.3)."""
+    """400 as text: server fact [repo-2, repo-17]."""
     return Answer(PlainTextResponse(f"Failed to parse query: {message}", 400))
 
 
@@ -102,7 +102,7 @@ def _arguments(text: str, position: int) -> tuple[list[Any], int]:
 
 
 async def search(request: Request) -> Response:
-    """POST /api/search/aql: written interface 4.1; server fact (repo 1.7)."""
+    """POST /api/search/aql [W4.1, repo-17]."""
     current = context(request)
     real = current.real(SERVICE)
     kind = request.headers.get("content-type", "text/plain")
@@ -121,12 +121,12 @@ async def search(request: Request) -> Response:
     found = rows[query.offset : end]
     most = current.settings(SERVICE)["query_limit"] if real else None
     shown = [_shown(row, wanted, query.domain, real) for row in found[:most]]
-    # server fact (repo 1.7): total is the number of rows returned
+    # server fact [repo-17]: total is the number of rows returned
     span: Row = {"start_pos": query.offset, "end_pos": len(shown), "total": len(shown)}
     if query.limit is not None:
         span["limit"] = query.limit
     if len(shown) < len(found):
-        # server fact (repo 1.7)
+        # server fact [repo-17]
         span["notification"] = _TRIMMED
     text = "\n" + json.dumps({"results": shown, "range": span})
     return Response(text, media_type="application/json")
@@ -274,14 +274,14 @@ def _shown(row: Row, wanted: list[str], domain: str, real: bool) -> Row:
                 if not name.startswith("@") or name[1:] in ("*", key)
             ]
         elif name in row:
-            # server fact (repo 1.7): builds carry the domain in their fields
+            # server fact [repo-17]: builds carry the domain in their fields
             shown[f"build.{name}" if domain == "builds" and real else name] = row[name]
     return shown
 
 
 def pattern(request: Request) -> Response:
-    """GET /search/pattern: written interface 4.1; real: /api/search/pattern, server fact (repo
-    1.3).
+    """GET /search/pattern: written interface [W4.1]; real: /api/search/pattern, server fact
+    [repo-16].
     """
     current = context(request)
     repo, colon, path = request.query_params.get("pattern", "").partition(":")

@@ -43,8 +43,8 @@ def _zip_entries(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def _name_in_zip(member: zipfile.ZipInfo) -> str:
-    """Server fact (inferred): names are UTF-8 unless they cannot be, whether or not the archive
-    says so; Python takes those that do not for code page 437.
+    """Server fact [repo-21] (inferred): names are UTF-8 unless they cannot be, whether or not the
+    archive says so; Python takes those that do not for code page 437.
     """
     if member.flag_bits & _SAYS_UTF8:
         return member.filename

@@ -35,7 +35,7 @@ def publish(
     started: int | None = None,
     modules: list[dict[str, Any]] | None = None,
 ) -> None:
-    """Write a build record (another one where this number exists already, server fact (repo 1.3)).
+    """Write a build record (another one where this number exists already, server fact [repo-11]).
 
     `started` is in milliseconds (None: now), `properties` are the environment, such as
     `buildInfo.env.BUILD_URL`.
@@ -50,7 +50,7 @@ def publish(
         "modules": modules or [],
     }
     if properties:
-        # server fact (repo 1.5): the key is absent, not empty
+        # server fact [repo-11]: the key is absent, not empty
         info["properties"] = properties
     save(current, {"name": name, "number": number, "started": moment, "info": info})
 
@@ -73,7 +73,7 @@ def of_number(current: Context, name: str, number: str) -> list[Build]:
 
 
 def listing(request: Request) -> Response:
-    """GET /api/build/{name}: written interface 2.1; server fact (repo 1.3): `uri` is encoded."""
+    """GET /api/build/{name} [W2.1, repo-11]: `uri` is encoded."""
     current, name = context(request), request.path_params["name"]
     found = of_name(current, name)
     if not found:
@@ -91,7 +91,7 @@ def listing(request: Request) -> Response:
 
 
 def record(request: Request) -> Response:
-    """GET /api/build/{name}/{number}: written interface 2.1; server fact (repo 1.3): newest run.
+    """GET /api/build/{name}/{number} [W2.1, repo-11]: newest run.
 
     The written interface shows `started` and `properties`; it also gets `statuses` here unless the
     setting `build_statuses` hides them.
@@ -133,7 +133,7 @@ async def upload(request: Request) -> Response:
 
 
 def delete(request: Request) -> Response:
-    """DELETE /api/build/{name}?buildNumbers=&artifacts=: server fact (repo 1.3)."""
+    """DELETE /api/build/{name}?buildNumbers=&artifacts=: server fact [repo-12]."""
     current, name = context(request), request.path_params["name"]
     query = request.query_params
     numbers = [number for number in query.get("buildNumbers", "").split(",") if number]
@@ -145,7 +145,7 @@ def delete(request: Request) -> Response:
 
 
 async def delete_by_body(request: Request) -> Response:
-    """POST /api/build/delete, real servers only (6.13): server fact (repo 1.3), for numbers with
+    """POST /api/build/delete, real servers only (6.13): server fact [repo-12], for numbers with
     commas.
     """
     body = json_body(await request.body())
@@ -190,7 +190,7 @@ def _delete_runs(
 
 
 def carrying(current: Context, name: str, number: str, repo: str | None) -> list[Node]:
-    """The stored files of a build: those with its name and number as properties (repo 1.5)."""
+    """The stored files of a build: those with its name and number as properties [repo-30]."""
     repos = [
         key
         for key, doc in current.store.items(repositories.KIND)
@@ -205,7 +205,7 @@ def carrying(current: Context, name: str, number: str, repo: str | None) -> list
 
 
 async def promote(request: Request) -> Response:
-    """POST /api/build/promote/{name}/{number}: written interface 2.1, 4.1; server fact (repo 1.5).
+    """POST /api/build/promote/{name}/{number} [W2.1, W4.1, repo-15].
 
     Every call appends to `statuses`. Problems are messages: with `failFast` a 400, else a 200. The
     setting `promote_errors` makes the server report those errors with 200 and leave the items where
@@ -276,7 +276,7 @@ class _Promotion:
         found = repositories.find(self.current, wanted)
         if found is None:
             raise error(404, f"Cannot find target repository by the key '{wanted}'.")
-        # server fact (repo 1.5): a virtual target counts as its deployment repository
+        # server fact [repo-15]: a virtual target counts as its deployment repository
         target = repositories.deployment_target(self.current, wanted)
         if target is None:
             raise error(400, f"The target repository '{wanted}' does not accept deployments.")
@@ -315,7 +315,7 @@ class _Promotion:
             f"Unable to find artifacts of build '{self._name}' #{self._number}: aborting promotion."
         )
         if len(runs) > 1:
-            # server fact (repo 1.5): two records with the same number
+            # server fact [repo-15]: two records with the same number
             raise error(400, aborted)
         carried = carrying(self.current, self._name, self._number, self._body.get("sourceRepo"))
         items: list[Node] = []
@@ -386,7 +386,7 @@ def _digests(build: Build, part: str, scopes: list[str] | None) -> set[str]:
 
 
 async def retention(request: Request) -> Response:
-    """POST /api/build/retention/{name}: written interface 2.1; server fact (repo 1.3): 204.
+    """POST /api/build/retention/{name} [W2.1, repo-13]: 204.
 
     Keeps the newest `count` builds (-1: all), those since `minimumBuildDate`, those that are named,
     and all that were promoted.

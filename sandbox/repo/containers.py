@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Container images: tags, catalog, manifests and promotion.
 
-A tag is stored as `{image}/{tag}/manifest.json` in a docker repository, server fact (repo 1.6).
+A tag is stored as `{image}/{tag}/manifest.json` in a docker repository, server fact [repo-24].
 """
 
 from __future__ import annotations
@@ -76,13 +76,13 @@ def _require_docker(current: Context, repo: str) -> None:
 
 
 def _registry_error(status: int, code: str, message: str, detail: Any) -> Answer:
-    """The shape of container registries, server fact (repo 1.2)."""
+    """The shape of container registries, server fact [repo-2]."""
     body = {"errors": [{"code": code, "message": message, "detail": detail}]}
     return Answer(JSONResponse(body, status, _VERSION_HEADER))
 
 
 def tags(request: Request) -> Response:
-    """GET .../{repo}/v2/{image}/tags/list: written interface 4.1; server fact (repo 1.6)."""
+    """GET .../{repo}/v2/{image}/tags/list [W4.1, repo-23]."""
     current = context(request)
     repo, image = request.path_params["repo"], request.path_params["image"]
     _require_docker(current, repo)
@@ -97,7 +97,7 @@ def tags(request: Request) -> Response:
 
 
 def catalog(request: Request) -> Response:
-    """GET .../{repo}/v2/_catalog: written interface 4.1; server fact (repo 1.3)."""
+    """GET .../{repo}/v2/_catalog [W4.1, repo-23]."""
     current, repo = context(request), request.path_params["repo"]
     _require_docker(current, repo)
     found = sorted({name for name, _tag, _node in _manifests(current, repo)})
@@ -106,7 +106,7 @@ def catalog(request: Request) -> Response:
 
 
 def _page(request: Request, found: list[str], path: str) -> tuple[list[str], dict[str, str]]:
-    """A page by `n` and `last`, with a Link to the next one: server fact (repo 1.6).
+    """A page by `n` and `last`, with a Link to the next one: server fact [repo-23].
 
     `last` may be the last name or an offset. The setting `link_flavour`: `relative` (the whole
     path, the last name), `without_repo` (the repository key lost from the path, an offset), `none`;
@@ -147,7 +147,7 @@ def _link(request: Request, path: str, name: str, offset: int, size: int) -> dic
 
 
 def manifest(request: Request) -> Response:
-    """GET and HEAD .../v2/{image}/manifests/{reference}: real servers only, server fact (repo 1.6).
+    """GET and HEAD .../v2/{image}/manifests/{reference}: real servers only, server fact [repo-24].
 
     A client that does not accept the manifest's own type gets an old conversion with another
     digest.
@@ -191,7 +191,7 @@ async def put_manifest(request: Request) -> Response:
 
 
 async def promote(request: Request) -> Response:
-    """POST .../{repo}/v2/promote: written interface 2.1, 4.1; server fact (repo 1.6).
+    """POST .../{repo}/v2/promote [W2.1, W4.1, repo-25].
 
     Moves unless `copy`; without `tag` the whole image; what the target holds under the tag goes.
     """

@@ -36,11 +36,11 @@ class _Target:
         key, _slash, path = urllib.parse.unquote(raw).partition("/")
         found = repositories.find(current, key)
         if found is None or found["type"] == "REMOTE":
-            # server fact (repo 1.4)
+            # server fact [repo-19]
             raise error(404, f"Could not find a local repository named {key} to deploy to.")
         target = repositories.deployment_target(current, key)
         if target is None:
-            # server fact (repo 1.4): a virtual repository without a default deployment repository
+            # server fact [repo-19]: a virtual repository without a default deployment repository
             raise error(405, f"No default deployment repository for '{key}'", {"Allow": "GET"})
         self.repo = target
         self.path = path.strip("/")
@@ -56,11 +56,11 @@ class _Target:
 
 
 async def put(request: Request) -> Response:
-    """PUT /{repo}/{path}: written interface 4.1 (a file, or an archive with a trailing slash).
+    """PUT /{repo}/{path}: written interface [W4.1] (a file, or an archive with a trailing slash).
 
-    Server fact (repo 1.4): checksum headers and deployment by checksum; a literal trailing slash
-    makes a folder and throws the body away; an archive is expanded from a path that ends with its
-    name.
+    Server fact [repo-19, repo-20, repo-21]: checksum headers and deployment by checksum; a literal
+    trailing slash makes a folder and throws the body away; an archive is expanded from a path that
+    ends with its name.
     """
     target = _Target(request)
     if not may(request, "deploy"):
@@ -114,7 +114,7 @@ async def _store(request: Request, target: _Target) -> Node:
 
 
 def _refuse_overwrite(request: Request, target: _Target, sha256: str | None) -> None:
-    """Other content over an existing file needs the DELETE permission: server fact (repo 1.4)."""
+    """Other content over an existing file needs the DELETE permission: server fact [repo-19]."""
     node = Tree(context(request)).get(target.repo, target.path)
     if node is None or node["folder"] or may(request, "delete"):
         return
@@ -128,7 +128,7 @@ def _refuse_overwrite(request: Request, target: _Target, sha256: str | None) -> 
 
 
 def _check_digests(request: Request, target: _Target, blob: Blob) -> None:
-    """409 for a checksum header that is not the content's: server fact (repo 1.4)."""
+    """409 for a checksum header that is not the content's: server fact [repo-19]."""
     stored = {"sha1": blob.sha1, "sha256": blob.sha256, "md5": blob.md5}
     for name, digest in stored.items():
         sent = request.headers.get(f"x-checksum-{name}")
@@ -141,7 +141,7 @@ def _check_digests(request: Request, target: _Target, blob: Blob) -> None:
 
 
 def _put_known(request: Request, target: _Target) -> Node:
-    """Deployment by checksum: 404 where the content is not known, server fact (repo 1.4)."""
+    """Deployment by checksum: 404 where the content is not known, server fact [repo-20]."""
     current = context(request)
     sha256 = request.headers.get("x-checksum-sha256") or request.headers.get("x-checksum", "")
     if len(sha256) != 64:
@@ -194,7 +194,7 @@ async def _put_archive(request: Request, target: _Target) -> Response:
 
 
 def get(request: Request) -> Response:
-    """GET and HEAD /{repo}/{path}: server fact (repo 1.4).
+    """GET and HEAD /{repo}/{path}: server fact [repo-20].
 
     The written interface has no such read: there HEAD carries checksums only with the setting
     `head_checksums`.
@@ -221,7 +221,7 @@ def get(request: Request) -> Response:
 
 
 def delete(request: Request) -> Response:
-    """DELETE /{repo}/{path}: written interface 4.1; server fact (repo 1.3) for 204, 404, 403."""
+    """DELETE /{repo}/{path} [W4.1, repo-22] for 204, 404, 403."""
     current = context(request)
     key, path = request.path_params["repo"], request.path_params["path"].strip("/")
     if repositories.find(current, key) is None:

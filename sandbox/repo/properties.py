@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
     from sandbox.repo.tree import Node
 
-# server fact (repo 1.8): characters that a property's name must not have
+# server fact [repo-18]: characters that a property's name must not have
 _FORBIDDEN = re.compile(r"[)(}{\]\[*+^$\\/~`!@#%&<>;=,±§ ]")
 
 
 def parse(text: str, separators: str) -> dict[str, list[str]]:
-    """`k=v1,v2|k2=v` as the server reads it, server fact (repo 1.8).
+    """`k=v1,v2|k2=v` as the server reads it, server fact [repo-18].
 
     A backslash keeps the next `|`, `;`, `=` or `,` in the text; an entry that falls into more than
     two parts at its equals signs is dropped; `k` and `k=` have one empty value.
@@ -50,7 +50,7 @@ def _unescape(text: str) -> str:
 
 
 def check_names(properties: dict[str, Any]) -> None:
-    """400 for a name with a forbidden character, server fact (repo 1.8)."""
+    """400 for a name with a forbidden character, server fact [repo-18]."""
     for name in properties:
         if _FORBIDDEN.search(name):
             raise error(400, f"Invalid property key '{name}'")
@@ -75,9 +75,9 @@ def _change(request: Request, nodes: list[Node], changes: dict[str, list[str]]) 
 
 
 def put(request: Request) -> Response:
-    """PUT ?properties=: written interface 4.1 (204, 400, 404).
+    """PUT ?properties=: written interface [W4.1] (204, 400, 404).
 
-    Server fact (repo 1.3, 1.8): recursive on a folder unless `recursive=0`; `;` separates like `|`.
+    Server fact [repo-18]: recursive on a folder unless `recursive=0`; `;` separates like `|`.
     """
     real = context(request).real(SERVICE)
     text = request.query_params.get("properties")
@@ -99,7 +99,7 @@ def delete(request: Request) -> Response:
 
 
 async def patch(request: Request) -> Response:
-    """PATCH /api/metadata/{repo}/{path}, `{"props": {k: v or null}}`: server fact (repo 1.8)."""
+    """PATCH /api/metadata/{repo}/{path}, `{"props": {k: v or null}}`: server fact [repo-18]."""
     data = json_body(await request.body())
     props = data.get("props") if isinstance(data, dict) else None
     if not isinstance(props, dict):

@@ -31,7 +31,7 @@ def members(current: Context, key: str) -> list[str]:
     if found is None:
         return []
     if found["type"] == "REMOTE":
-        # server fact (repo 1.3): a remote key is resolved to its cache
+        # server fact [repo-7]: a remote key is resolved to its cache
         return [key + "-cache"]
     if found["type"] != "VIRTUAL":
         return [key]
@@ -55,7 +55,7 @@ def is_local(current: Context, key: str) -> bool:
 
 
 def listing(request: Request) -> Response:
-    """GET /api/repositories: written interface 4.1; server fact (repo 1.3): filters, fields."""
+    """GET /api/repositories [W4.1, repo-9]: filters, fields."""
     current = context(request)
     every = current.store.values(KIND)
     if not current.real(SERVICE):
@@ -78,7 +78,7 @@ def listing(request: Request) -> Response:
 
 
 def one(request: Request) -> Response:
-    """GET /api/repositories/{key}: written interface 4.1; server fact (repo 1.3): `rclass`, 400 for
+    """GET /api/repositories/{key} [W4.1, repo-9]: `rclass`, 400 for
     an unknown key, a partial object for non-administrators."""
     current = context(request)
     doc = find(current, request.path_params["key"])

@@ -139,7 +139,7 @@ class RepoService(Service):
         return guarded
 
     async def authenticate(self, request: Request) -> Response | None:
-        """Basic, bearer or API key: written interface 5; server fact (repo 1.2) for refusals."""
+        """Basic, bearer or API key [W5, repo-3] for refusals."""
         try:
             request.scope["sandbox.user"] = self._user(request)
         except Answer as answer:

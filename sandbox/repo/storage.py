@@ -29,7 +29,7 @@ def any_item(request: Request) -> Node:
             return node
     found = repositories.find(current, repo)
     if current.real(SERVICE) and found is not None and found["type"] == "VIRTUAL":
-        # server fact (repo 1.3): a virtual repository answers without a body
+        # server fact [repo-7]: a virtual repository answers without a body
         raise empty(404)
     raise error(404, "Unable to find item")
 
@@ -56,7 +56,7 @@ def mime_type(path: str) -> str:
 
 
 def info(request: Request, node: Node) -> dict[str, Any]:
-    """What is known of an item: server fact (repo 1.3); sizes are strings."""
+    """What is known of an item: server fact [repo-7]; sizes are strings."""
     shown: dict[str, Any] = {
         "repo": node["repo"],
         "path": "/" + node["path"],
@@ -93,7 +93,7 @@ def get_item(request: Request) -> Response:
 
 
 def _properties(request: Request) -> Response:
-    """GET ?properties[=a,b]: server fact (repo 1.8), 404 also where an item has none."""
+    """GET ?properties[=a,b]: server fact [repo-18], 404 also where an item has none."""
     node = any_item(request)
     names = [name for name in request.query_params.get("properties", "").split(",") if name]
     shown = {n: values for n, values in node["properties"].items() if not names or n in names}
@@ -125,7 +125,7 @@ def _merged_info(request: Request, node: Node) -> dict[str, Any]:
 
 
 def listing(request: Request) -> Response:
-    """GET /api/storage/{repo}/{folder}?list: written interface 2.1, 4.1; server fact (repo 1.3).
+    """GET /api/storage/{repo}/{folder}?list [W2.1, W4.1, repo-6].
 
     Flat and files only unless `deep` and `listFolders` ask for more; `depth` limits `deep`.
     """
@@ -171,7 +171,7 @@ def _entry(node: Node, uri: str, real: bool, times: int) -> dict[str, Any]:
 
 
 def file_headers(node: Node, *, checksums: bool) -> dict[str, str]:
-    """Headers of GET and HEAD on a file: server fact (repo 1.4)."""
+    """Headers of GET and HEAD on a file: server fact [repo-20]."""
     headers = {
         "Content-Length": str(node["size"]),
         "Content-Type": mime_type(node["path"]),
@@ -191,7 +191,7 @@ def file_headers(node: Node, *, checksums: bool) -> dict[str, str]:
 
 
 def summary(request: Request) -> Response:
-    """GET /api/storageinfo: written interface 2.1; server fact (repo 1.3): administrators only."""
+    """GET /api/storageinfo [W2.1, repo-10]: administrators only."""
     current = context(request)
     if current.real(SERVICE):
         require_admin(request)

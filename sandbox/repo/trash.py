@@ -19,7 +19,7 @@ KIND = "repo.trash"
 
 
 def keep(current: Context, nodes: list[Node], user: str) -> None:
-    """Put deleted files into the trash: server fact (repo 1.3) for their properties."""
+    """Put deleted files into the trash: server fact [repo-8] for their properties."""
     for node in nodes:
         properties = {
             **node["properties"],
@@ -35,13 +35,13 @@ def keep(current: Context, nodes: list[Node], user: str) -> None:
 
 
 def builds_key(current: Context) -> str:
-    """The repository of build records: written interface 4.1 `<vendor>-build-info`."""
+    """The repository of build records: written interface [W4.1] `<vendor>-build-info`."""
     vendor: str = "artifactory" if current.real(SERVICE) else current.settings(SERVICE)["vendor"]
     return f"{vendor.lower()}-build-info"
 
 
 def listing(request: Request) -> Response:
-    """GET /api/storage/auto-trashcan: written interface 2.1; children are repository keys."""
+    """GET /api/storage/auto-trashcan: written interface [W2.1]; children are repository keys."""
     current = context(request)
     keys = sorted({key.partition("/")[0] for key in current.store.keys(KIND)})
     if current.real(SERVICE) and not keys:
@@ -53,7 +53,7 @@ def listing(request: Request) -> Response:
 
 
 def item(request: Request) -> Response:
-    """GET /api/storage/auto-trashcan/{repo}/{path}: server fact (repo 1.3), where a deleted item
+    """GET /api/storage/auto-trashcan/{repo}/{path}: server fact [repo-8], where a deleted item
     is; a folder is there as long as a file in it is.
     """
     current = context(request)
@@ -67,7 +67,7 @@ def item(request: Request) -> Response:
 
 
 def empty_all(request: Request) -> Response:
-    """POST /api/trash/empty: written interface 4.1; server fact (repo 1.3): 202."""
+    """POST /api/trash/empty [W4.1, repo-8]: 202."""
     current = context(request)
     with current.store.transaction():
         for key in current.store.keys(KIND):
@@ -76,7 +76,7 @@ def empty_all(request: Request) -> Response:
 
 
 def clean(request: Request) -> Response:
-    """DELETE /api/trash/clean/{repo}[/{path}]: server fact (repo 1.3): 204, 400 if missing."""
+    """DELETE /api/trash/clean/{repo}[/{path}]: server fact [repo-8]: 204, 400 if missing."""
     current = context(request)
     target = request.path_params["target"].strip("/")
     gone = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The issue tracker of the sandbox (written interface 4.2; server facts, tracker 2)."""
+"""The issue tracker of the sandbox [W4.2, tracker-0]."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the bytes of attachments are: at servers, and in the cloud (server facts, tracker 2.3)."""
+"""Where the bytes of attachments are: at servers, and in the cloud [tracker-7]."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Attachments:
         self._secret = secrets.token_bytes()
 
     async def secure(self, request: Request) -> Response:
-        """GET /secure/attachment/{id}/{name} (written interface 4.2).
+        """GET /secure/attachment/{id}/{name} [W4.2].
 
-        Server fact, tracker 2.3: who may not see it, or logs in in a way that only the REST part
+        Server fact [tracker-7]: who may not see it, or logs in in a way that only the REST part
         takes (a personal token, before some release), is sent to the login page.
         """
         kind = request.headers.get("authorization", "").partition(" ")[0].lower()

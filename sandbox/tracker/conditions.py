@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a parsed query means for the issues at hand: semantic errors, matches, order.
 
-Server facts, tracker 2.5: unknown fields and values are semantic errors (400, or warnings with
+Server facts [tracker-10]: unknown fields and values are semantic errors (400, or warnings with
 `validateQuery=warn`, where the clause then simply matches nothing).
 """
 
@@ -49,7 +49,7 @@ def field_of(name: str) -> str:
 
 
 def has_unique_order(query: Query) -> bool:
-    """Whether pages of this query can be put together without loss (server fact, tracker 2.5)."""
+    """Whether pages of this query can be put together without loss [tracker-9]."""
     return any(field_of(term.field) == "key" for term in query.order)
 
 
@@ -216,7 +216,7 @@ class Conditions:
 
     def ordered(self, query: Query, issues: Iterable[Issue], shuffle: int | None) -> list[Issue]:
         """The issues in the query's order, newest first where it says nothing; with `shuffle`
-        ties fall differently for every number (server fact, tracker 2.5: unstable paging)."""
+        ties fall differently for every number ([tracker-9]: unstable paging)."""
         result = sorted(issues, key=lambda issue: int(issue["id"]), reverse=True)
         if shuffle is not None:
             random.Random(shuffle).shuffle(result)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The query language of the issue tracker: text in, syntax tree out.
 
-Only syntax is judged here (server fact, tracker 2.5: a query that does not parse is 400
+Only syntax is judged here ([tracker-10]: a query that does not parse is 400
 whatever `validateQuery` says); whether fields and values exist is `conditions.py`'s question.
 """
 

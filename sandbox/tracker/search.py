@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Issue search by offset (servers) and by token (cloud): server facts, tracker 2.5."""
+"""Issue search by offset (servers) and by token (cloud): server facts [tracker-9, tracker-11]."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Found:
 
 
 def xml_status(status: int, message: str) -> str:
-    """Some errors are XML although JSON was asked for (server fact, tracker 1.2)."""
+    """Some errors are XML although JSON was asked for [tracker-2]."""
     return (
         '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>'
         f"<status><status-code>{status}</status-code><message>{message}</message></status>"
@@ -65,7 +65,7 @@ def xml_status(status: int, message: str) -> str:
 
 
 def refusal(messages: list[str], *, syntax: bool = False) -> Response:
-    """400; a semantic error comes without `errors` (server fact, tracker 2.5)."""
+    """400; a semantic error comes without `errors` [tracker-10]."""
     if syntax:
         return JSONResponse({"errorMessages": messages, "errors": {}}, 400)
     return JSONResponse({"errorMessages": messages, "warningMessages": []}, 400)
@@ -73,7 +73,7 @@ def refusal(messages: list[str], *, syntax: bool = False) -> Response:
 
 async def read_search(request: Request, *, tokens: bool, unrecognized: list[str]) -> Asked:
     """The parameters of a GET or the members of a POST; unknown members are 400, and so are those
-    in `unrecognized` (server fact, tracker 2.5: old servers)."""
+    in `unrecognized` ([tracker-10]: old servers)."""
     known = [
         name for name in (_TOKEN_MEMBERS if tokens else _OFFSET_MEMBERS) if name not in unrecognized
     ]
@@ -159,7 +159,7 @@ class Search:
         return cap if asked.max_results < 0 else min(asked.max_results, cap)
 
     def by_offset(self, asked: Asked, *, written: bool) -> Response:
-        """Server fact, tracker 2.5; with `written` only what written interface 2.2 lists."""
+        """Server fact [tracker-9]; with `written` only what written interface [W2.2] lists."""
         size = self._page_size(asked)
         query = self._query(asked)
         limit = self.settings["window_limit"]
@@ -185,7 +185,7 @@ class Search:
         return JSONResponse(answer | _expansions(asked))
 
     def by_token(self, asked: Asked) -> Response:
-        """Server fact, tracker 2.5 (cloud): no total; by default nothing but ids."""
+        """Server fact [tracker-11] (cloud): no total; by default nothing but ids."""
         query = self._query(asked)
         if query.where is None:
             message = (

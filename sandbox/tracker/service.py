@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Routes and data of the issue tracker (written interface 4.2; server facts, tracker 2)."""
+"""Routes and data of the issue tracker [W4.2, tracker-0]."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class TrackerService(Service):
         return World(self.context.store, login_of(request).user, self.context.now_ms())
 
     def _views(self, request: Request) -> Views:
-        """Server fact, tracker 2.6: names come in the language of the account, or in one that is
+        """Server fact [tracker-13]: names come in the language of the account, or in one that is
         forced."""
         base, language = self.context.base_url(request, self.name), None
         if request.headers.get("x-force-accept-language") == "true":
@@ -154,7 +154,7 @@ class TrackerService(Service):
         return Views(self._world(request), base, cloud=self.cloud, language=language)
 
     async def search(self, request: Request) -> Response:
-        """Written interface 4.2; server facts, tracker 2.5 (410 in the cloud)."""
+        """[W4.2, tracker-11] (410 in the cloud)."""
         if self.cloud:
             return JSONResponse({"errorMessages": [_REMOVED], "errors": {}}, 410)
         unrecognized = self.settings["unrecognized"]
@@ -162,7 +162,7 @@ class TrackerService(Service):
         return self._search(request).by_offset(asked, written=not self.real)
 
     async def search_by_token(self, request: Request) -> Response:
-        """Server fact, tracker 2.5 (cloud)."""
+        """Server fact [tracker-11] (cloud)."""
         asked = await read_search(request, tokens=True, unrecognized=[])
         return self._search(request).by_token(asked)
 
@@ -171,7 +171,7 @@ class TrackerService(Service):
         return Search(self._views(request), self.settings, shuffle)
 
     async def issue(self, request: Request) -> Response:
-        """Written interface 4.2; server fact, tracker 2.2 (a moved issue has its new key)."""
+        """[W4.2, tracker-5] (a moved issue has its new key)."""
         shown = self._views(request)
         key = request.path_params["key"]
         issue = shown.world.find(key)
@@ -203,7 +203,7 @@ class TrackerService(Service):
         return JSONResponse({"errorMessages": words, "errors": {}}, 401)
 
     async def projects(self, request: Request) -> Response:
-        """Written interface 4.2; server fact, tracker 2.4: never paged."""
+        """[W4.2, tracker-8]: never paged."""
         shown = self._views(request)
         found = shown.world.projects.values()
         if not self.real:
@@ -212,7 +212,7 @@ class TrackerService(Service):
         return JSONResponse([{"expand": expand, **shown.project(one)} for one in found])
 
     async def projects_by_page(self, request: Request) -> Response:
-        """Server fact, tracker 2.4: what takes the place of the list in the cloud."""
+        """Server fact [tracker-8]: what takes the place of the list in the cloud."""
         shown, query = self._views(request), request.query_params
         start, size = int(query.get("startAt") or 0), int(query.get("maxResults") or 50)
         found = [shown.project(one) for one in shown.world.projects.values()]
@@ -236,7 +236,7 @@ class TrackerService(Service):
         return JSONResponse({"errorMessages": [message], "errors": {}}, 404)
 
     async def server_info(self, request: Request) -> Response:
-        """Server fact, tracker 2.1: how to tell the deployments apart."""
+        """Server fact [tracker-3]: how to tell the deployments apart."""
         numbers = [1001, 0, 0] if self.cloud else [9, 12, 5]
         return JSONResponse(
             {

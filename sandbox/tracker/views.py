@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Issues and projects as the tracker shows them (written interface 2.2; server facts, tracker
-2.2 to 2.5)."""
+"""Issues and projects as the tracker shows them
+[W2.2, tracker-5, tracker-7, tracker-8, tracker-9]."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WORDS = {
 
 
 def comma_list(values: Sequence[str]) -> list[str]:
-    """`fields=a,b&fields=c` is one list (server fact, tracker 2.5)."""
+    """`fields=a,b&fields=c` is one list [tracker-10]."""
     return [part.strip() for value in values for part in value.split(",") if part.strip()]
 
 
@@ -55,7 +55,7 @@ class Views:
         self.words = _WORDS.get(language, {})
 
     def written_issue(self, issue: Issue, fields: Sequence[str] | None) -> Json:
-        """Written interface 2.2, and nothing else."""
+        """Written interface [W2.2], and nothing else."""
         whole = {
             "summary": issue["summary"],
             "status": {"name": issue["status"]},
@@ -70,7 +70,7 @@ class Views:
         return {"key": issue["key"], "fields": {name: whole[name] for name in names}}
 
     def issue(self, issue: Issue, fields: Sequence[str], properties: Collection[str]) -> Json:
-        """Server facts, tracker 2.2; what was not asked for is absent, not null."""
+        """Server facts [tracker-5]; what was not asked for is absent, not null."""
         whole = self._fields(issue)
         shown = {
             "expand": "operations,editmeta,changelog,transitions,renderedFields",
@@ -107,7 +107,7 @@ class Views:
         }
 
     def project(self, project: Json) -> Json:
-        """Server fact, tracker 2.4; names keep their leading blanks."""
+        """Server fact [tracker-8]; names keep their leading blanks."""
         return {
             "self": f"{self.base}/rest/api/2/project/{project['id']}",
             "id": project["id"],
@@ -143,7 +143,7 @@ class Views:
         }
 
     def attachment(self, item: Json) -> Json:
-        """Server fact, tracker 2.3: no checksum, equal names are possible."""
+        """Server fact [tracker-6]: no checksum, equal names are possible."""
         return {
             "self": f"{self.base}/rest/api/2/attachment/{item['id']}",
             "id": item["id"],
@@ -163,7 +163,7 @@ class Views:
         return f"{self.base}/secure/attachment/{item['id']}/{quote(item['filename'], safe='')}"
 
     def user(self, name: str | None) -> Json | None:
-        """Server fact, tracker 2.1: names on a server, account ids in the cloud."""
+        """Server fact [tracker-3]: names on a server, account ids in the cloud."""
         if name is None:
             return None
         known = self.world.store.get("tracker.user", name) or {}

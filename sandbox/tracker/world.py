@@ -24,7 +24,7 @@ def milliseconds(stamp: str) -> int:
 
 class World:
     """Projects, issues and named values; an anonymous account (`user` None) sees only projects
-    that are marked `anonymous` (server fact, tracker 2.4)."""
+    that are marked `anonymous` [tracker-8]."""
 
     def __init__(self, store: Store, user: str | None, now_ms: int) -> None:
         self.store = store

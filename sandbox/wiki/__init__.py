@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The wiki of the sandbox (written interface 4.3; server facts, tracker 3)."""
+"""The wiki of the sandbox [W4.3, wiki-0]."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Files of a page: listed, added, given a new version, downloaded.
 
-Server facts, as public clients and their issue threads show them (atlassian-python-api
+Server facts [wiki-15], as public clients and their issue threads show them (atlassian-python-api
 `attach_content`, mark `attachment.go`, md2cf): a name that is in use is refused with 400 and has to
 be given its next version under `{attachment}/data`; the answer to the one is a list, to the other
 an object; `PUT` on the listing is known to the cloud alone; the version of a file is its own, not

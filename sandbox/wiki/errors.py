@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the wiki says no (server facts, wiki 3.1 and 3.2)."""
+"""How the wiki says no [wiki-2, wiki-3]."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _JAVA = "com.atlassian.confluence.api.service.exceptions"
 
 
 def error(status: int, message: str) -> Answer:
-    """The wiki's envelope; `authorized` is false whatever went wrong (server fact, wiki 3.1)."""
+    """The wiki's envelope; `authorized` is false whatever went wrong [wiki-2]."""
     return Answer(
         JSONResponse(
             {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pages and their life: read, create, replace, trash (server facts, wiki 3.1 to 3.4)."""
+"""Pages and their life: read, create, replace, trash [wiki-1, wiki-3, wiki-5, wiki-7]."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Pages:
         self.store.put("wiki.title", key, {"id": page["id"]})
 
     def titled(self, space: str, title: str) -> Iterator[Json]:
-        """Pages of a title in whatever letter case (wiki 3.2), without restricted ones."""
+        """Pages of a title in whatever letter case [wiki-13], without restricted ones."""
         for _key, noted in self.store.items("wiki.title", f"{space}/{title.lower()}/"):
             page = self.store.get("wiki.page", noted["id"])
             if page is None or page.get("hidden", False) or page["space"] != space:
@@ -117,7 +117,7 @@ class Pages:
     # -- writing -----------------------------------------------------------------------------
 
     def create(self, data: Json) -> Json:
-        """Server facts, wiki 3.2 and 3.4: titles are unique per space."""
+        """Server facts [wiki-13]: titles are unique per space."""
         space = self._space(member(data, "space", "key"))
         if data.get("type") not in ("page", "blogpost"):
             raise bad_request(f"Unsupported content type: {data.get('type')}")
@@ -143,7 +143,7 @@ class Pages:
         return page
 
     def replace(self, page_id: str, data: Json) -> Json:
-        """Written interface 4.3; server fact, wiki 3.2."""
+        """[W4.3, wiki-3]."""
         page = self.get(page_id, ("any",))
         self._check_members(page, data)
         if page.get("read_only", False):
@@ -264,7 +264,7 @@ class Pages:
         return str(body)
 
     def _new_parent(self, page: Json, data: Json, space: str) -> str | None:
-        """Evidence about omitted ancestors is divided, hence settings (server fact, wiki 3.2)."""
+        """Evidence about omitted ancestors is divided, hence settings [wiki-4]."""
         given = data.get("ancestors") if self.real else None
         if given is None:
             moves = self.settings["omit_ancestors_moves"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the wiki makes of a body when it saves it (server fact, wiki 3.3).
+"""What the wiki makes of a body when it saves it [wiki-5].
 
 Depends on nothing but the body and the space, and leaves what it wrote itself as it is: ids come
 from the content and from the place in the document.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Routes and data of the wiki (written interface 4.3; server facts, wiki 3)."""
+"""Routes and data of the wiki [W4.3, wiki-0]."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class WikiService(Service):
     header), `rewrite_on_save` (None: as the flavour has it), `omit_ancestors_moves` and
     `empty_ancestors_moves` (a PUT without a parent moves the page to the top), `differing_space`
     (`error` or `move`), `edits_before_put` (before that many PUTs another writer saves the page,
-    with the body `edit_body`, None: the same), `downloads_refuse_tokens` (server fact, 2.3: a
+    with the body `edit_body`, None: the same), `downloads_refuse_tokens` ([tracker-7]: a
     download is no REST, so that a token may be sent to the login page there)."""
 
     name = "wiki"
@@ -60,7 +60,7 @@ class WikiService(Service):
         return self._xsrf(request)
 
     def _xsrf(self, request: Request) -> Response | None:
-        """Server fact, wiki 3.2; the written interface calls the header `X-Vendor-Token`."""
+        """Server fact [wiki-3]; the written interface calls the header `X-Vendor-Token`."""
         names = ["x-atlassian-token"] if self.real else ["x-atlassian-token", "x-vendor-token"]
         values = [request.headers.get(name, "").lower() for name in names]
         if self.settings["require_xsrf"] and not {"no-check", "nocheck"} & set(values):
@@ -137,7 +137,7 @@ class WikiService(Service):
         return Views(self._pages(request), self.context.base_url(request, self.name))
 
     async def read(self, request: Request) -> Response:
-        """Written interface 4.3 (the query counts for nothing); server fact, wiki 3.1."""
+        """Written interface [W4.3] (the query counts for nothing); server fact [wiki-1]."""
         pages, page_id = self._pages(request), request.path_params["id"]
         if not self.real:
             return self._shown(request, pages.get(page_id), ())
@@ -147,7 +147,7 @@ class WikiService(Service):
         return self._shown(request, pages.get(page_id, _statuses(request)), GET_DEFAULT)
 
     async def find(self, request: Request) -> Response:
-        """Server fact, wiki 3.4; list results expand nothing by themselves (3.1)."""
+        """Server fact [wiki-7]; list results expand nothing by themselves [wiki-1]."""
         query = request.query_params
         statuses = _statuses(request)
         pages, space, title = self._pages(request), query.get("spaceKey"), query.get("title")
@@ -164,7 +164,7 @@ class WikiService(Service):
         return _part(request, views, found, lambda page: views.page(page, _expand(request)))
 
     async def children(self, request: Request) -> Response:
-        """Server fact, wiki 3.5: the pages right below one."""
+        """Server fact [wiki-11]: the pages right below one."""
         pages, views = self._pages(request), self._views(request)
         found = pages.children(pages.get(request.path_params["id"]))
         return _part(request, views, found, lambda page: views.page(page, _expand(request)))
@@ -176,12 +176,12 @@ class WikiService(Service):
         return JSONResponse(self._views(request).space(key, home="homepage" in _expand(request)))
 
     async def create(self, request: Request) -> Response:
-        """Server facts, wiki 3.2."""
+        """Server facts [wiki-3]."""
         page = self._pages(request).create(json_object(await request.body()))
         return self._shown(request, page, POST_DEFAULT)
 
     async def replace(self, request: Request) -> Response:
-        """Written interface 4.3; server fact, wiki 3.2 (the body only when it is expanded)."""
+        """[W4.3, wiki-3] (the body only when it is expanded)."""
         data = json_object(await request.body())
         page = self._pages(request).replace(request.path_params["id"], data)
         return self._shown(request, page, GET_DEFAULT)
@@ -197,7 +197,7 @@ class WikiService(Service):
         return JSONResponse(self._views(request).history(page, whole=True))
 
     async def properties(self, request: Request) -> Response:
-        """Server fact, wiki 3.3: POST creates, 409 where the property is there already."""
+        """Server fact [wiki-6]: POST creates, 409 where the property is there already."""
         pages, views = self._pages(request), self._views(request)
         page = pages.get(request.path_params["id"])
         if request.method == "POST":
@@ -206,7 +206,7 @@ class WikiService(Service):
         return JSONResponse(listing([views.property(page, key) for key in page["properties"]]))
 
     async def property(self, request: Request) -> Response:
-        """Server fact, wiki 3.3: 404 means none; PUT needs the next version."""
+        """Server fact [wiki-6]: 404 means none; PUT needs the next version."""
         pages, key = self._pages(request), request.path_params["key"]
         page = pages.get(request.path_params["id"])
         if request.method == "DELETE":
@@ -302,7 +302,7 @@ def _part(
     show: Callable[[dict[str, Any]], dict[str, Any]],
     default: int = _DEFAULT_LIMIT,
 ) -> JSONResponse:
-    """The part of a list that was asked for, with the way to the next one (wiki 3.4)."""
+    """The part of a list that was asked for, with the way to the next one [wiki-7]."""
     start, limit = _integer(request, "start", 0), _integer(request, "limit", default)
     limit = min(limit, _MAX_LIMIT)
     shown = [show(each) for each in found[start : start + limit]]

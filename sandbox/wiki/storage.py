@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Storage format: XHTML fragments with the wiki's own elements, read and written as XML.
 
-Server facts, wiki 3.2: what is not well-formed is refused with row and column.
+Server facts [wiki-3]: what is not well-formed is refused with row and column.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pages as the wiki shows them (written interface 2.3; server facts, wiki 3.1 and 3.4)."""
+"""Pages as the wiki shows them [W2.3, wiki-1, wiki-7]."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Json = dict[str, Any]
 GET_DEFAULT = ("space", "history", "version")
 POST_DEFAULT = ("body.storage", "ancestors", *GET_DEFAULT)
 _EXPANDABLE = ("ancestors", "body", "children", "container", "descendants", "history", "metadata")
-#: Server fact, wiki 3.5: entries of a list within a page.
+#: Server fact [wiki-11]: entries of a list within a page.
 _EMBEDDED = 25
 _EXPANDABLE_REST = ("operations", "restrictions", "space", "version")
 
 
 def written_page(page: Json) -> Json:
-    """Written interface 2.3, and nothing else."""
+    """Written interface [W2.3], and nothing else."""
     return {
         "id": page["id"],
         "type": page["type"],
@@ -128,7 +128,7 @@ class Views:
         return metadata
 
     def property(self, page: Json, key: str) -> Json:
-        """Server fact, wiki 3.3: a property has a version of its own."""
+        """Server fact [wiki-6]: a property has a version of its own."""
         found = page["properties"][key]
         address = f"{self.base}/rest/api/content/{page['id']}/property/{quote(key, safe='')}"
         return {

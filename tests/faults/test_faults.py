@@ -93,7 +93,7 @@ WRITE_TROUBLES = {
     "a write to an overloaded server": Trouble("server", {"status": 503}),
     "a forbidden write": Trouble("permission", {"status": 403, "body": "not yours"}),
 }
-#: Server fact: a CI server that queues nothing answers a trigger with 302.
+#: Server fact [ci-6]: a CI server that queues nothing answers a trigger with 302.
 KINDS = {("ci_job_build", "a redirected write"): "rejected"}
 #: The server may have acted although no answer came.
 LOST_ANSWERS = {

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A repository manager that keeps no byte of what is deployed, only digests, and counts.
 
-What is measured against it is the client: it answers as a real server does (server facts, repo 1.3
-and 1.4), takes the digests that a client sends for those of the content, and does as little else as
-it can.
+What is measured against it is the client: it answers as a real server does [repo-19, repo-20],
+takes the digests that a client sends for those of the content, and does as little else as it can.
 
     python -m tests.helpers.discarding    a process of its own; prints its port, ends with its input
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What every failure message keeps (interface contract, 1.3)."""
+"""What every failure message keeps [C1.3]."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def send(
 
 
 def update(number: int, body: str | None = "<p>new</p>", **more: Any) -> dict[str, Any]:
-    """The payload of written interface 4.3 for the handbook."""
+    """The payload of written interface [W4.3] for the handbook."""
     members: dict[str, Any] = {
         "id": "1002",
         "type": "page",

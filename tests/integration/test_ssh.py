@@ -52,7 +52,7 @@ SEED: dict[str, Any] = {
         {"match": "notCompiled", "throws": "MultipleCompilationErrorsException: startup failed"},
     ],
 }
-# What the server does with `groovy =` (server facts, CI 2.5), by its own default character set.
+# What the server does with `groovy =` [ci-17], by its own default character set.
 DRIVER = """
 import java.nio.charset.Charset
 

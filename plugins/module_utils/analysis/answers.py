@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The answers of the code analysis server: JSON objects, one per line.
 
-Sources: written interface, 2.5, for builds; server facts for all else.
+Sources: written interface [W2.5], for builds; server facts [analysis-2] for all else.
 """
 
 from __future__ import annotations

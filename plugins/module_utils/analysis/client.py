@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The code analysis server: one address, 43 actions (written interface, 4.5)."""
+"""The code analysis server: one address, 43 actions [W4.5]."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Call:
 
 
 def comma_list(values: Iterable[str]) -> str:
-    """A comma list; a backslash escapes commas and backslashes (server fact: users of a group)."""
+    """A comma list; a backslash escapes commas and backslashes ([analysis-9]: users of a group)."""
     return ",".join(value.replace("\\", "\\\\").replace(",", "\\,") for value in values)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Search text: terms C(keyword:value) with blanks between them.
 
-Sources: written interface, 4.5 (search query rules); server facts (analysis 4.4): values of one
+Sources: written interface [W4.5] (search query rules); server facts [analysis-16]: values of one
 keyword are alternatives, different keywords must all hold, there is no blank behind the colon,
 names with blanks are quoted, and an unknown keyword is only warned of. No escape is known for a
 quotation mark, so a text with both kinds of them cannot be searched for.
@@ -22,7 +22,7 @@ _KEYWORD = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _TERM = re.compile(r"""(?:[^\s'"]|'[^']*'|"[^"]*")+""")
 _VALUE = re.compile(r"""(?:[^,'"]|'[^']*'|"[^"]*")+""")
 _BUILD, _BUILD_EXACT, _TEXT = "build", "build_exact", "text"
-#: Values of C(build) that are no name (server fact).
+#: Values of C(build) that are no name [analysis-16].
 _ANY_BUILD = frozenset({"any", "last"})
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The way to the CI server, and its error pages in words (written interface, 4.4 and 5)."""
+"""The way to the CI server, and its error pages in words [W4.4, W5]."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def objects(value: object) -> list[Mapping[str, Any]]:
 def describe(answer: Answer) -> str:
     """The server's words in an error answer.
 
-    Server facts: a refused request has its words in C(X-Error), a missing permission is named in
-    C(X-Required-Permission), an uncaught exception leaves a logging id in an HTML page.
+    Server facts [ci-1, ci-4]: a refused request has its words in C(X-Error), a missing permission
+    is named in C(X-Required-Permission), an uncaught exception leaves a logging id in an HTML page.
     """
     headers = answer.headers
     permission = headers.get("X-Required-Permission")

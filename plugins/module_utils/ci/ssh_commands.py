@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The SSH command interface of the CI server, through the OpenSSH client of the system.
 
-Sources: written interface, 4.4 (the commands C(groovy) with the script on standard input, given as
-C(=), and C(list-plugins)); server facts, CI 2.5: keys only, no shell, the exit codes, and
+Sources: written interface [W4.4] (the commands C(groovy) with the script on standard input, given
+as C(=), and C(list-plugins)); server facts [ci-17]: keys only, no shell, the exit codes, and
 C(X-SSH-Endpoint) on the login page. What C(~/.ssh/config) has for the host counts as always.
 """
 
@@ -32,7 +32,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 #: Exit code of the client itself: there is no connection, or it was lost.
 _NO_CONNECTION = 255
-#: Server fact: exit codes of a command; all others are a failure of the command itself.
+#: Server fact [ci-17]: exit codes of a command; all others are a failure of the command itself.
 _KINDS: dict[int, Kind] = {6: "permission", 7: "auth"}
 #: Exit codes of a command that the server did not begin: bad arguments, and those above.
 _NOT_BEGUN = (2, *_KINDS)

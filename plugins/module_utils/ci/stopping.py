@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Stopping builds and taking items out of the queue (written interface, 4.4).
+"""Stopping builds and taking items out of the queue [W4.4].
 
-Server facts: C(stop), C(term) and C(kill) answer 302 to where the request came from or to C(.),
-also when nothing runs; C(term) and C(kill) are there for pipelines alone; a build ends some time
-later, so that only a look at it tells.
+Server facts [ci-10]: C(stop), C(term) and C(kill) answer 302 to where the request came from or to
+C(.), also when nothing runs; C(term) and C(kill) are there for pipelines alone; a build ends some
+time later, so that only a look at it tells.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The CI server's XML, read safely: no document type, hence no entities and no bombs.
 
-Server fact: the header of a configuration says XML 1.1, which Python's parser refuses, and there
-control characters may stand as references.
+Server fact [ci-14]: the header of a configuration says XML 1.1, which Python's parser refuses, and
+there control characters may stand as references.
 """
 
 from __future__ import annotations

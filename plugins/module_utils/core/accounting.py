@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a task cost its server (interface contract, 1.3)."""
+"""What a task cost its server [C1.3]."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ Kind = Literal[
     "invalid",
 ]
 
-#: Most characters of a server's own words that reach a message (interface contract, 1.3: about 1
+#: Most characters of a server's own words that reach a message ([C1.3]: about 1
 #: KB).
 WORDS_LIMIT = 900
 
@@ -64,7 +64,7 @@ _LIST_MEMBERS = ("errors", "messages", "errorMessages", "error massages")
 class ToolchainError(Exception):
     """What went wrong, for C(host) to turn into the failure of the task.
 
-    :param kind: one of :data:`Kind` (interface contract, 1.3)
+    :param kind: one of :data:`Kind` [C1.3]
     :param message: one sentence that names the operation, the object and what to do
     :param detail: the server's own words, at most :data:`WORDS_LIMIT` characters
     :param unanswered: a write was sent and its answer is lost, or does not tell: the server may

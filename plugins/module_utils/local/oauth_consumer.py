@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Key and certificate of an OAuth consumer (written interface, 5): the module C(oauth_consumer).
+"""Key and certificate of an OAuth consumer [W5]: the module C(oauth_consumer).
 
 The server is told the public key; the certificate, which carries it, runs out and is made anew with
 the same key, so that what was registered stays good.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The query language: texts, answers row by row, and what the server says of their completeness.
 
-Written interface 4.1. Server facts (repo 1.7): non-administrators must ask for repo, path and name;
-what the server trims it says in C(range.notification); C(range.limit) is there where the query has
-a limit, or the server one of its own; C(range.total) is no number of matches.
+Written interface [W4.1]. Server facts [repo-17]: non-administrators must ask for repo, path and
+name; what the server trims it says in C(range.notification); C(range.limit) is there where the
+query has a limit, or the server one of its own; C(range.total) is no number of matches.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The two spellings of the repository manager's interface, as one table (interface contract, 1.5).
+"""The two spellings of the repository manager's interface, as one table [C1.5].
 
 Nothing else asks which dialect a server speaks: code asks for a property of :class:`Dialect`.
 """
@@ -67,7 +67,7 @@ _JFROG = Dialect(
     trash_shows_items=True,
     full_properties=True,
     recursive_unless_told=True,
-    # server fact: what a missing field stands for differs between releases
+    # server fact [repo-15]: what a missing field stands for differs between releases
     fail_fast_told=True,
 )
 

@@ -11,7 +11,8 @@ from typing import Any
 from ..core import errors
 from ..core.http.messages import Answer, json_or_none
 
-# server fact: a server without a licence refuses half of the interface with 400 and this text
+# server fact [repo-4]: a server without a licence refuses half of the interface with 400 and this
+# text
 _EDITION = re.compile(r"available only in ", re.IGNORECASE)
 _EDITION_NAME = re.compile(r"\bpro\b", re.IGNORECASE)
 
@@ -42,7 +43,7 @@ def messages_of(body: str) -> list[dict[str, str]]:
 def errors_in(body: str) -> str:
     """What a body reports as errors, whatever its status; empty where it reports none.
 
-    Server fact: C(errors[]), and C(messages[]) of the level ERROR.
+    Server fact [repo-2]: C(errors[]), and C(messages[]) of the level ERROR.
     """
     found = [one["message"] for one in messages_of(body) if one["level"] == "ERROR"]
     if found:

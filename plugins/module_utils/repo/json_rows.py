@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """JSON objects with one long list, read row by row as they come: the body is never held whole.
 
-Server fact (query language, listings): the answer is written while it is computed, so that one that
-fails midway is a 200 whose JSON ends too early.
+Server fact [repo-6, repo-17] (query language, listings): the answer is written while it is
+computed, so that one that fails midway is a 200 whose JSON ends too early.
 """
 
 from __future__ import annotations

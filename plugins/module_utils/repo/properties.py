@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Properties of items: the encoding that the server's parser reads, reading, setting, comparing.
 
-Server fact (the parser): entries are split at C(|) and C(;), name and values at C(=), values at
-C(,), each where no backslash stands before it; entries are trimmed; an entry with two C(=) is
-dropped without a word.
+Server fact [repo-18] (the parser): entries are split at C(|) and C(;), name and values at C(=),
+values at C(,), each where no backslash stands before it; entries are trimmed; an entry with two
+C(=) is dropped without a word.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def read(client: Client, repo: str, path: str) -> dict[str, list[str]] | None:
     """The properties of an item that is there; C(None) where the server does not tell, which is
     asked once.
 
-    Server fact: an item without properties is a 404 that says so.
+    Server fact [repo-18]: an item without properties is a 404 that says so.
     """
     if not client.tells_properties:
         return None
@@ -181,7 +181,7 @@ def write(
     :param recursive: whether all that is in a folder gets them; C(None) for a file
     :raises ToolchainError: C(rejected) where the server answered well and dropped one
 
-    Written interface 4.1.
+    Written interface [W4.1].
     """
     what = f"setting properties of '{repo}/{path}'"
     address = f"{client.dialect.properties}/{item_path(repo, path)}"
@@ -215,7 +215,7 @@ def remove(client: Client, repo: str, path: str, names: Sequence[str], *, recurs
     """Remove properties of one item and see that they are gone. Raises C(rejected) where they are
     not.
 
-    Interface contract, 1.5: only some servers can.
+    Interface contract [C1.5]: only some servers can.
     """
     what = f"removing properties of '{repo}/{path}'"
     query = {"properties": ",".join(names), **_reach(client, recursive)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which repository receives what is deployed to a key (written interface 2.1, server fact:
+"""Which repository receives what is deployed to a key ([W2.1, repo-9]:
 repository kinds).
 """
 
@@ -40,7 +40,7 @@ def deployment_target(client: Client, key: str, *, certain: bool = False) -> str
 def kind_of(found: Mapping[str, Any]) -> str:
     """C(LOCAL), C(REMOTE), C(VIRTUAL) or another kind that the server knows.
 
-    Written interface: C(type). Server fact: C(rclass), in lower case.
+    Written interface: C(type). Server fact [repo-9]: C(rclass), in lower case.
     """
     return str(found.get("rclass") or found.get("type") or "").upper()
 
@@ -63,9 +63,9 @@ def _target(answer: Answer, key: str, found: Mapping[str, Any]) -> str:
 def _target_by_list(client: Client, key: str, refused: Answer, certain: bool) -> str:
     """Look the key up in the list.
 
-    Server fact: the single read needs a licence, and is 400 for unknown keys and without a
+    Server fact [repo-9]: the single read needs a licence, and is 400 for unknown keys and without a
     licence alike. A server that does not know the list either cannot tell: the key stands for
-    itself, and what is sent to it next shows whether it is there (interface contract, 1.5).
+    itself, and what is sent to it next shows whether it is there [C1.5].
     """
     try:
         answer, entries = listed(client)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Numbers that a server has written for people, as numbers again.
 
-Written interface 2.1: thousands separators, units and percentages; server fact (repo 1.3):
+Written interface [W2.1]: thousands separators, units and percentages; server fact [repo-10]:
 C(1,234), C(3.48 GB), C(32.22 GB (15.77%)). A server in another locale writes C(3,48 GB).
 """
 

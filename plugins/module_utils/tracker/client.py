@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the issue tracker answers (written interface, 4.2): login, error bodies, language."""
+"""How the issue tracker answers [W4.2]: login, error bodies, language."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Taken = TypeVar("Taken")
 
 
 def describe(answer: Answer) -> str:
-    """The tracker's words; some of its errors are XML although JSON was asked for (server fact)."""
+    """The tracker's words; some of its errors are XML although JSON was asked for [tracker-2]."""
     _before, begin, rest = answer.text.partition("<message>")
     message, end, _behind = rest.partition("</message>")
     if begin and end and answer.text.lstrip().startswith("<"):
@@ -60,7 +60,7 @@ class Tracker:
         """The answer to a request with any method that reads; see C(Transport.send).
 
         Every answer is asked first whether the server took the login: a query that ran for nobody
-        fails for reasons that have nothing to do with it (server fact).
+        fails for reasons that have nothing to do with it [tracker-1].
         """
         headers = dict(self._headers)
         if parts.get("method", "GET") != "GET":
@@ -74,8 +74,8 @@ class Tracker:
     ) -> Taken:
         """What C(take) makes of the bytes at an absolute address (see C(core.download)).
 
-        Server fact: old servers take no token for attachments, but send to their login page. An
-        address elsewhere gets no credentials, and may want some.
+        Server fact [tracker-7]: old servers take no token for attachments, but send to their login
+        page. An address elsewhere gets no credentials, and may want some.
         """
         connection = self._transport.connection
         try:

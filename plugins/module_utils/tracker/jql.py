@@ -68,9 +68,9 @@ def _terms(tokens: list[Token]) -> list[list[Token]]:
 def with_unique_order(jql: str) -> str:
     """C(jql) with C(key) as its last order term, unless an order term is unique already.
 
-    Without a unique order a server may show an issue on two pages and another one on none (server
-    fact). A query that does not parse stays as it is: the server's words then fit what the user
-    wrote.
+    Without a unique order a server may show an issue on two pages and another one on none
+    [tracker-9]. A query that does not parse stays as it is: the server's words then fit what the
+    user wrote.
     """
     tokens = list(_tokens(jql))
     if any(token.kind == "symbol" and token.text in "\"'\\" for token in tokens):

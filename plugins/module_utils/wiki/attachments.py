@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files of a page (server facts, wiki 3; routes C(child/attachment) and C(.../data)).
+"""The files of a page ([wiki-15]; routes C(child/attachment) and C(.../data)).
 
 No server shows a digest. What this module uploads carries one in its comment, together with the
 version that the upload made: a file that others replaced has another version, and its digest does
@@ -150,8 +150,8 @@ class Attachments:
     def _upload(self, page: Page, step: Step) -> None:
         """Send a file once; where the answer does not tell, the listing does.
 
-        Server fact: a name that is in use is refused with 400, its next version has a route of its
-        own (C(PUT) on the listing is known to the cloud alone).
+        Server fact [wiki-15]: a name that is in use is refused with 400, its next version has a
+        route of its own (C(PUT) on the listing is known to the cloud alone).
         """
         file, stored = step.file, step.stored
         below = () if stored is None else (stored.id, "data")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pages of the wiki as it gives and takes them (written interface, 2.3 and 4.3).
+"""Pages of the wiki as it gives and takes them [W2.3, W4.3].
 
 What only real servers know (looking up a title, creating, labels, attachments) follows the server
-facts, wiki 3.
+facts [wiki-0].
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     import requests
 
 CONTENT = "rest/api/content"
-#: Server fact: neither body nor ancestors come unless they are asked for.
+#: Server fact [wiki-1]: neither body nor ancestors come unless they are asked for.
 _EXPAND = "body.storage,version,space,ancestors"
 _LABELS = "metadata.labels"
-#: What tells whether others would miss a page (server fact, wiki 3.5).
+#: What tells whether others would miss a page [wiki-11].
 _MISSED = "children.page,space.homepage"
-#: Server fact: the most entries in one part of a listing.
+#: Server fact [wiki-11]: the most entries in one part of a listing.
 _LIMIT = 200
 _MOST_ENTRIES = 100_000
 _REFUSED = "wiki.expand refused"
@@ -75,7 +75,7 @@ class Page:
 
 
 def describe(answer: Answer) -> str:
-    """The wiki's words without the package of its exception (server fact: C(message), C(data))."""
+    """The wiki's words without the package of its exception ([wiki-2]: C(message), C(data))."""
     decoded = json_or_none(answer.body)
     if not isinstance(decoded, Mapping) or not isinstance(decoded.get("message"), str):
         return errors.words(answer.text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The labels of a page (server facts, wiki 3.2: C(metadata.labels), and the route C(label))."""
+"""The labels of a page ([wiki-14]: C(metadata.labels), and the route C(label))."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A server in memory: as much of it as whole configurations need, with faults where they are told.
 
-The parameters are those of real servers (server facts, analysis 4.3).
+The parameters are those of real servers [analysis-0].
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ PLUGINS = ROOT / "plugins"
 ROOM = PLUGINS / "module_utils" / "analysis"
 _ROLE = "name create_project manage_roles change_issue_status allowed_status_transitions"
 _SOURCE = "sourceURL sourceAdmin sourcePassword"
-#: Written interface, 4.5: action to its parameters.
+#: Written interface [W4.5]: action to its parameters.
 WRITTEN = {
     "import_server_configuration": _SOURCE,
     "license_count": "feature",

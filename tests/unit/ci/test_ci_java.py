@@ -27,7 +27,7 @@ def warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.parametrize(
     ("release", "versions"),
     [
-        # written interface, 9: the long-term column
+        # written interface [W9]: the long-term column
         ("2.361.1", [11, 17]),
         ("2.387.3", [11, 17]),
         ("2.346.1", [8, 11, 17]),

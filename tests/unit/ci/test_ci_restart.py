@@ -138,7 +138,8 @@ def test_the_written_interface_is_enough() -> None:
 
 
 def test_the_session_mark_counts_whatever_comes_with_it() -> None:
-    """Server fact: pages have it, too; what carries none must be JSON to be a whole answer."""
+    """Server fact [ci-3]: pages have it, too; what carries none must be JSON to be a whole
+    answer."""
 
     def page(mark: str | None) -> Reply:
         return replace(up(mark), body="<html><body>Dashboard</body></html>")

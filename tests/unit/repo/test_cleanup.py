@@ -464,7 +464,7 @@ def test_what_another_one_deleted_is_no_failure(deleting: Server) -> None:
 
 
 def test_what_is_hidden_is_not_gone(deleting: Server) -> None:
-    """Server fact: what one may not delete may be a 404."""
+    """Server fact [repo-22]: what one may not delete may be a 404."""
     deleting.on[QUERY] = rows(row("a/1"))
     deleting.on["DELETE /r/a/1"] = Reply(404)
     deleting.on[LISTING] = listing("1")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A whole configuration: planned as one, written in the order of what depends on what.
 
-Source: interface contract, 6, C(analysis_config).
+Source: interface contract [C6.7].
 """
 
 from __future__ import annotations

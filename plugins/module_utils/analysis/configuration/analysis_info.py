@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a server and its projects are like: one read per part (written interface, 4.5)."""
+"""What a server and its projects are like: one read per part [W4.5]."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Part:
         return Call(self.action, given, self.optional)
 
 
-#: What can be gathered. Groups show their users only when these are asked for (server fact).
+#: What can be gathered. Groups show their users only when these are asked for [analysis-9].
 PARTS = {
     "version": _Part("version", one=True),
     "license": _Part("license_count", ("feature",)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The configuration of a server as C(analysis_config) takes it (interface contract, 6)."""
+"""The configuration of a server as C(analysis_config) takes it [C6.7]."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from ..resources import (
 )
 from ..resources import analysis_project as project
 
-#: Most users or groups that are asked for; untold, servers give at most 1000 (server fact).
+#: Most users or groups that are asked for; untold, servers give at most 1000 [analysis-9].
 LIMIT = 100_000
 _DEFAULT_LIMIT = 1000
 #: Projects by name, with their ids.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What C(protect) of C(analysis_config) keeps: objects by name, and what holds them.
 
-Source: interface contract, 1.6.
+Source: interface contract [C1.6].
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Groups with their members, and the roles that accounts hold, as the server lists them.
 
-Source: written interface, 4.5. Server facts: members are listed with C(list_users) only; C(project)
-of an assignment is the id of a project.
+Source: written interface [W4.5]. Server facts [analysis-9]: members are listed with C(list_users)
+only; C(project) of an assignment is the id of a project.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The account of the task and what gives it its rights: no module removes it unasked.
 
-Source: interface contract, 1.6.
+Source: interface contract [C1.6].
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .memberships import assignments, group_listing, groups
 from .operation import ResourceOperation
 from .resource import DOING, State, is_account, refusal
 
-#: Most groups that are asked for; untold, servers give at most 1000 (server fact).
+#: Most groups that are asked for; untold, servers give at most 1000 [analysis-9].
 _LIMIT = 100_000
 
 

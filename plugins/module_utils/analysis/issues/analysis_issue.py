@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Status, owner and comment of issues (written interface, 4.5: C(update_status)).
+"""Status, owner and comment of issues ([W4.5]: C(update_status)).
 
-Server facts (analysis 4.3): the ids go as a comma list; a comment is an entry of the issue's
+Server facts [analysis-12]: the ids go as a comma list; a comment is an entry of the issue's
 history; an issue without an owner is owned by C(unowned).
 """
 

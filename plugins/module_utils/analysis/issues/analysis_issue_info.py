@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Issues of a project, and a gate on them (written interface, 4.5: C(search), C(issue_details))."""
+"""Issues of a project, and a gate on them ([W4.5]: C(search), C(issue_details))."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reports on a project (written interface, 4.5: C(report), C(metrics), C(fchurns))."""
+"""Reports on a project ([W4.5]: C(report), C(metrics), C(fchurns))."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Kind:
     one: bool
 
 
-#: C(filterQuery), and the project of C(fchurns), are server facts (analysis 4.3). A filter that a
+#: C(filterQuery), and the project of C(fchurns), are server facts [analysis-14]. A filter that a
 #: server does not know is never left out: the report would be about something else.
 _KINDS = {
     "report": _Kind(
@@ -46,7 +46,7 @@ _KINDS = {
     ),
     "churns": _Kind("fchurns", {"component": "component"}, {"project": "project"}, (), one=True),
 }
-#: What servers give of users and groups where no limit is named (server fact); of metrics it is not
+#: What servers give of users and groups where no limit is named [analysis-9]; of metrics it is not
 #: documented, and the written interface has no limit for them.
 _UNTOLD_LIMIT = 1000
 _OPTIONS = ("project", "build", "x", "y", "query", "component")

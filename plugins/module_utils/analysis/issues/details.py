@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Single issues with their history (written interface, 4.5: C(issue_details))."""
+"""Single issues with their history ([W4.5]: C(issue_details))."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from ..client import Call, Client
 def read(client: Client, project: str, ids: Iterable[int], parallel: int = 1) -> dict[int, Record]:
     """The issues by their ids; C(not_found) with those that are not there.
 
-    Server facts: the id of such a record is a text; an unknown id may be answered with no record.
+    Server facts [analysis-12]: the id of such a record is a text; an unknown id may be answered
+    with no record.
     """
 
     def one(number: int) -> tuple[int, Record | None]:
@@ -50,9 +51,9 @@ def newest_comment(record: Record) -> str | None:
     """The newest comment of an issue, an empty text where it has none; C(None) where the server
     shows neither its history nor its comment.
 
-    Server fact: each change is an entry C(date) (epoch ms), C(userid), C(status), C(comment); a
-    change without a comment has an empty one. In which order they come is not documented: it
-    counts only for changes of the same moment.
+    Server fact [analysis-12]: each change is an entry C(date) (epoch ms), C(userid), C(status),
+    C(comment); a change without a comment has an empty one. In which order they come is not
+    documented: it counts only for changes of the same moment.
     """
     if "history" not in record:
         shown = record.get("comment")

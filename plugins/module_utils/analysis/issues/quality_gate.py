@@ -14,7 +14,7 @@ from .search import count
 
 #: The members that a threshold may name; a list holds alternatives.
 _KINDS = ("severity", "state", "status", "code")
-#: Names of severities may be changed per project, their numbers may not (server fact).
+#: Names of severities may be changed per project, their numbers may not [analysis-15].
 _SEVERITIES = {"critical": "1", "error": "2", "warning": "3", "review": "4"}
 _KNOWN = {"severity": set(_SEVERITIES), "state": {"new", "existing", "fixed"}}
 _SHOWN = ("id", "code", "severity", "state", "status", "owner", "file", "line", "message", "url")

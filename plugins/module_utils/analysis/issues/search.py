@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Search for issues: read line by line, and known to be whole or cut (written interface, 4.5).
+"""Search for issues: read line by line, and known to be whole or cut [W4.5].
 
-Server facts (analysis 4.4): C(summary=true) appends a record with the number of matches and the
+Server facts [analysis-15]: C(summary=true) appends a record with the number of matches and the
 warnings; how many issues a server shows without C(limit) is not published; issues may be folded
 into one record, whose C(issueIds) name them all, unless the query has C(grouping:off).
 """

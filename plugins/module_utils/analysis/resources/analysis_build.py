@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Builds of a project: renamed and deleted here, made by analyses (written interface, 4.5).
+"""Builds of a project: renamed and deleted here, made by analyses [W4.5].
 
-Actions: C(builds), C(update_build), C(delete_build). Server fact: C(update_build) takes the
-project, too.
+Actions: C(builds), C(update_build), C(delete_build). Server fact [analysis-7]: C(update_build)
+takes the project, too.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Defect types of a project: what the analysis looks for (written interface, 4.5).
+"""Defect types of a project: what the analysis looks for [W4.5].
 
 Actions: C(defect_types), C(update_defect_type). They come with the server: none is made or deleted.
 """

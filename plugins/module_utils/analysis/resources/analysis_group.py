@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Groups of users (written interface, 4.5).
+"""Groups of users [W4.5].
 
-Actions: C(groups), C(create_group), C(update_group), C(delete_group). Server facts: members are
-listed with C(list_users) only, C(users) replaces them, and C(remove_all) empties the group.
+Actions: C(groups), C(create_group), C(update_group), C(delete_group). Server facts [analysis-9]:
+members are listed with C(list_users) only, C(users) replaces them, and C(remove_all) empties the
+group.
 """
 
 from __future__ import annotations

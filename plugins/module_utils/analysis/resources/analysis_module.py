@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Modules of a project, the parts of its source code (written interface, 4.5).
+"""Modules of a project, the parts of its source code [W4.5].
 
 Actions: C(modules), C(create_module), C(update_module), C(delete_module).
 """
@@ -104,7 +104,7 @@ def objects(records: Sequence[Record], project: str) -> dict[Hashable, State]:
 
 
 def _state_of(project: str, record: Record) -> dict[str, Any]:
-    """A module in the words of the options; some servers do not show C(allowAll) (server fact)."""
+    """A module in the words of the options; some servers do not show C(allowAll) [analysis-8]."""
     state: dict[str, Any] = {"project": project, "name": record["name"]}
     if "allowAll" in record:
         state["allow_all"] = flag(record["allowAll"])

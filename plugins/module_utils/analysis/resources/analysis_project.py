@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Projects (written interface, 4.5).
+"""Projects [W4.5].
 
 Actions: C(projects), C(import_project), C(import_status), C(update_project), C(delete_project).
 The interface has no action that makes an empty project.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Roles of the code analysis server (written interface, 4.5).
+"""Roles of the code analysis server [W4.5].
 
 Actions: C(roles), C(create_role), C(update_role_permissions), C(delete_role).
 """

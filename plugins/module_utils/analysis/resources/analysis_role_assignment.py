@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Roles that accounts hold, everywhere or in a project (written interface, 4.5).
+"""Roles that accounts hold, everywhere or in a project [W4.5].
 
-Actions: C(role_assignments), C(update_role_assignment). Server fact: C(project) is the id of a
-project there, which stays when the project gets another name.
+Actions: C(role_assignments), C(update_role_assignment). Server fact [analysis-10]: C(project) is
+the id of a project there, which stays when the project gets another name.
 """
 
 from __future__ import annotations

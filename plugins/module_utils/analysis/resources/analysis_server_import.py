@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The settings of another server (written interface, 4.5: C(import_server_configuration))."""
+"""The settings of another server ([W4.5]: C(import_server_configuration))."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Users (written interface, 4.5).
+"""Users [W4.5].
 
 Actions: C(users), C(create_user), C(delete_user).
 """

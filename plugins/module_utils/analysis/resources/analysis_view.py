@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Views of a project: searches with a name (written interface, 4.5).
+"""Views of a project: searches with a name [W4.5].
 
 Actions: C(views), C(create_view), C(update_view), C(delete_view). The written interface has
 C(query) where a view is created and C(tags) where it is updated; real servers take both in both
-(server fact), and show no C(tags) where there are none.
+[analysis-13], and show no C(tags) where there are none.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "recreate": {"type": "bool", "default": False},
     "state": STATE,
 }
-#: The view that every project has (server fact).
+#: The view that every project has [analysis-13].
 _BUILT_IN = "*default*"
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Imports from another server: started once, then followed by C(import_status).
 
-Server facts: both imports answer with an empty body and go on in the background; C(import_status)
-gives a record per project, whose members are not documented. A record therefore counts for a
-project when one of its values is the project's name, its state is read from words as C(completed)
-or C(failed), and a project that is listed while no record tells of its import has been imported.
-Whether records of earlier imports stay is not documented, either: see :class:`_Earlier`.
+Server facts [analysis-5]: both imports answer with an empty body and go on in the background;
+C(import_status) gives a record per project, whose members are not documented. A record therefore
+counts for a project when one of its values is the project's name, its state is read from words as
+C(completed) or C(failed), and a project that is listed while no record tells of its import has been
+imported. Whether records of earlier imports stay is not documented, either: see :class:`_Earlier`.
 
     imports = Imports(client, Import("importing the project 'x'", call, project="x"), Pace(3600, 5))
     imports.start()    # a write; sends none where such an import runs already

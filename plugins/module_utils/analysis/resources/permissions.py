@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The permissions of roles: parameters have one name for them, records another.
 
-Source of the names: server fact (the reference page that the server itself shows).
+Source of the names: server fact [analysis-10] (the reference page that the server itself shows).
 """
 
 from __future__ import annotations

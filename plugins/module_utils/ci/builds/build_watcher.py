@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Following a build from the queue to its end: what is asked, how often, and what the user sees.
 
-Server facts: a queue item names its build once it has left the queue and is gone five minutes
-later, when C(queueId) of the builds still tells; an item may be unknown for a moment; a server that
-restarts refuses connections or answers 503, and pipelines go on afterwards.
+Server facts [ci-8, ci-9]: a queue item names its build once it has left the queue and is gone five
+minutes later, when C(queueId) of the builds still tells; an item may be unknown for a moment; a
+server that restarts refuses connections or answers 503, and pipelines go on afterwards.
 """
 
 from __future__ import annotations

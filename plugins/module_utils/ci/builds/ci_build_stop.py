@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""C(ci_build_stop): the end of a running build (contract, 3)."""
+"""C(ci_build_stop): the end of a running build [C3.2]."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class BuildStop:
         )
 
     def _unknown(self, method: str) -> ToolchainError:
-        """Server fact: C(term) and C(kill) are there for pipelines alone."""
+        """Server fact [ci-10]: C(term) and C(kill) are there for pipelines alone."""
         return ToolchainError(
             "rejected",
             f"{self._what}: the server has no {method} for this build, as for all that are no"

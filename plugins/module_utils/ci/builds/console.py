@@ -17,8 +17,8 @@ _LONGEST_LINE = 1 << 16
 class Console:
     """The last C(keep) lines of the log of the build at C(path).
 
-    Server facts: C(progressiveText) names the next offset in C(X-Text-Size); offsets count bytes of
-    the raw log; an offset beyond the end starts again at 0.
+    Server facts [ci-13]: C(progressiveText) names the next offset in C(X-Text-Size); offsets count
+    bytes of the raw log; an offset beyond the end starts again at 0.
     """
 
     def __init__(self, server: Transport, path: str, keep: int) -> None:

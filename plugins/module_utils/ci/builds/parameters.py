@@ -13,7 +13,7 @@ from ..client import objects, part
 
 #: What C(tree) asks of a job's definitions.
 DEFINITION_FIELDS = "property[parameterDefinitions[name,type,choices,defaultParameterValue[value]]]"
-# Server fact: these take one value; a repeated form field is a 500.
+# Server fact [ci-7]: these take one value; a repeated form field is a 500.
 _SINGLE = ("String", "Text", "Choice", "Boolean", "Password")
 
 
@@ -163,7 +163,7 @@ def _accepted(definition: Definition, value: object, list_style: str, job_name: 
     """The value as the server takes it; C(rejected) where it takes it for something else."""
     name = definition.name
     if definition.is_a("File"):
-        # server fact: it is taken from an upload alone, and a text in its place is dropped
+        # server fact [ci-26]: it is taken from an upload alone, and a text in its place is dropped
         raise _rejected(
             job_name, f"the parameter '{name}' is a file, which is not sent from here: leave it out"
         )
@@ -189,8 +189,8 @@ def values_of(shown: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters of a build or queue item; the value is C(None) where the server does not show it,
     and a list where one action has the parameter more than once.
 
-    Server facts: C(actions) holds empty objects and may hold parameters more than once; values of
-    passwords and files are absent.
+    Server facts [ci-7, ci-11]: C(actions) holds empty objects and may hold parameters more than
+    once; values of passwords and files are absent.
     """
     found: dict[str, Any] = {}
     for action in objects(shown.get("actions")):

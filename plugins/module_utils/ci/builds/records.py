@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reading a job with its builds and its queue (written interface, 2.4 and 4.4)."""
+"""Reading a job with its builds and its queue [W2.4, W4.4]."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def tells_end(build: Mapping[str, Any]) -> bool:
 
 def summary(answer: Answer, number: int) -> dict[str, Any]:
     """A build in an answer to C(SUMMARIES), for a server whose builds do not tell themselves
-    whether they have ended (written interface, 2.4); C(protocol) where that does not tell either.
+    whether they have ended [W2.4]; C(protocol) where that does not tell either.
     """
     for build in listed(object_of(answer), "allBuilds"):
         if build["number"] == number and tells_end(build):
@@ -211,8 +211,8 @@ def summary(answer: Answer, number: int) -> dict[str, Any]:
 
 
 def is_over(build: Mapping[str, Any]) -> bool:
-    """Server fact: between C(building) and C(inProgress) the result is set, but the build is still
-    at work; older servers do not have C(inProgress).
+    """Server fact [ci-9]: between C(building) and C(inProgress) the result is set, but the build is
+    still at work; older servers do not have C(inProgress).
     """
     return not _at_work(build) and build.get("result") is not None
 

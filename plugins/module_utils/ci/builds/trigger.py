@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Starting a build, once: what the server answers, and what is done when its answer is lost.
 
-Server facts: 201 with the address of a queue item; 303 when the build was folded into an item that
-waits with the same parameters; 302 to the job when nothing was queued; the address is made from
-what the server takes for its own, so that only the number in it counts.
+Server facts [ci-6]: 201 with the address of a queue item; 303 when the build was folded into an
+item that waits with the same parameters; 302 to the job when nothing was queued; the address is
+made from what the server takes for its own, so that only the number in it counts.
 """
 
 from __future__ import annotations
@@ -155,8 +155,8 @@ class Trigger:
         return None if found is None else found.number
 
     def _post(self, delay: int | None) -> Answer:
-        """Server fact: C(build) refuses a job with parameters, C(buildWithParameters) one without;
-        the latter fills in defaults.
+        """Server fact [ci-6]: C(build) refuses a job with parameters, C(buildWithParameters) one
+        without; the latter fills in defaults.
         """
         definitions = self._state.definitions
         plain = not definitions and not self._wanted.form
@@ -172,7 +172,8 @@ class Trigger:
         )
 
     def _judge(self, answer: Answer) -> None:
-        """Server fact: a parameter value that is not allowed is a 500: nothing was started."""
+        """Server fact [ci-7]: a parameter value that is not allowed is a 500: nothing was
+        started."""
         if "Location" not in answer.headers:
             refuse_page(answer)
         if answer.status == 500 and _WRONG_PARAMETERS.search(describe(answer)):
@@ -268,7 +269,8 @@ class Trigger:
     def _refusal(self, error: ToolchainError) -> ToolchainError:
         """The error of a trigger that surely started nothing.
 
-        Server fact: a parameter value that is not allowed is a 500, on newer servers without words.
+        Server fact [ci-7]: a parameter value that is not allowed is a 500, on newer servers without
+        words.
         """
         error.result["changed"] = False
         if _WRONG_PARAMETERS.search(error.detail or ""):

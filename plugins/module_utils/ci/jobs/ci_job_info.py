@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Jobs, builds, their parameters and configurations as the server shows them (contract, 3)."""
+"""Jobs, builds, their parameters and configurations as the server shows them [C3]."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..client import object_of, objects, server_of
 from ..job_address import job_of
 from . import configuration
 
-#: What is read of each build of a list (written interface, 2.4).
+#: What is read of each build of a list [W2.4].
 FIELDS = (
     "building",
     "description",
@@ -36,7 +36,7 @@ FIELDS = (
 _PARAMETERS = "actions[parameters[*]]"
 #: Return values that are null where they were not asked for.
 _RETURNED = ("job", "builds", "build", "config_xml", "value")
-#: Server fact: an expression that gives a text and no element is refused (403).
+#: Server fact [ci-12]: an expression that gives a text and no element is refused (403).
 _TEXT_OF = re.compile(r"(?:string\((.+)\)|(.+)/text\(\))\Z", re.DOTALL)
 #: How the server refuses an expression that selects no element (403) or several (500).
 _REFUSED_XPATH = re.compile(r"primitive XPath|matched \d+ nodes", re.IGNORECASE)
@@ -116,8 +116,8 @@ class JobInfo:
     def _value(self, path: str, xpath: str) -> str:
         """The text of the one element that the expression selects.
 
-        Server facts: an expression without a slash in front begins above the root element (by the
-        written interface below it); no match is 404, several are 500.
+        Server facts [ci-12]: an expression without a slash in front begins above the root element
+        (by the written interface below it); no match is 404, several are 500.
         """
         wanted = _TEXT_OF.fullmatch(xpath.strip())
         element = xpath.strip() if wanted is None else wanted[1] or wanted[2]

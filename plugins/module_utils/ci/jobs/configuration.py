@@ -2,9 +2,9 @@
 """Whether a job's configuration is as written down, compared as XML.
 
 Neither the order of attributes nor white space around texts nor the version of the plugin that an
-element comes from makes a difference. Server facts: secrets are encrypted anew each time that a
-configuration is saved, and masked for accounts that may not configure the job, so that they cannot
-be compared.
+element comes from makes a difference. Server facts [ci-14, ci-15]: secrets are encrypted anew each
+time that a configuration is saved, and masked for accounts that may not configure the job, so that
+they cannot be compared.
 """
 
 from __future__ import annotations

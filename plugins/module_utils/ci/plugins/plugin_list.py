@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The plugins of the CI server, and how they are read (written interface, 2.4 and 4.4)."""
+"""The plugins of the CI server, and how they are read [W2.4, W4.4]."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..client import object_of, objects, server_of
 from ..ssh_commands import CommandLine
 
 _TREE = "plugins[shortName,longName,version,enabled,active,deleted,hasUpdate]"
-# Server fact (CI 2.5): name and title are padded, the title has blanks; so has a private version.
+# Server fact [ci-17]: name and title are padded, the title has blanks; so has a private version.
 _LINE = re.compile(
     r"(?P<name>\S+)\s+(?P<title>.*?)\s*(?<=\s)"
     r"(?P<version>\S+(?: \(private-[^)]*\))?)(?P<update> \(\S+\))?"
@@ -35,7 +35,7 @@ class Plugin:
 
     @property
     def works(self) -> bool:
-        """Server fact (CI 2.5): what is not enabled is disabled, what is enabled but not active
+        """Server fact [ci-17]: what is not enabled is disabled, what is enabled but not active
         failed to load or waits for a restart.
         """
         return self.enabled is not False and self.active is not False

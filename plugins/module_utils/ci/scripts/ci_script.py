@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Running scripts on the CI server (written interface, 4.4)."""
+"""Running scripts on the CI server [W4.4]."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from ...core import errors
 from .script_wrapper import Ended
 
-# Server fact: C(scriptText) prints the value, where there is one, as its last line.
+# Server fact [ci-16]: C(scriptText) prints the value, where there is one, as its last line.
 _RESULT = re.compile(r"^Result: (.*?)\r?\n?\Z", re.MULTILINE)
 _EXCEPTION = re.compile(
     r"^(?:(?:[\w$]+\.)+[\w$]*(?:Exception|Error)(?=:|\s*$)|Assertion failed:)", re.MULTILINE

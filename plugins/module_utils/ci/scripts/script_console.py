@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The two ways to the script console: C(POST /scriptText) and the SSH command C(groovy =) (written
-interface, 4.4).
+"""The two ways to the script console: C(POST /scriptText) and the SSH command C(groovy =)
+[W4.4].
 """
 
 from __future__ import annotations

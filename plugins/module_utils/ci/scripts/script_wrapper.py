@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The program that carries a user's script to the CI server and tells how the script ended.
 
-Server fact: C(scriptText) answers 200 with a stack trace as text when a script throws, so that only
-a line with a random marker proves that a script came to its end, and how. The same program is read
-by the SSH command C(groovy =).
+Server fact [ci-16]: C(scriptText) answers 200 with a stack trace as text when a script throws, so
+that only a line with a random marker proves that a script came to its end, and how. The same
+program is read by the SSH command C(groovy =).
 """
 
 from __future__ import annotations
@@ -212,7 +212,8 @@ def ended(text: str, marker: str) -> Ended | None:
         told = json.loads(b64decode(found[2], validate=True))
     except (binascii.Error, ValueError):
         return None
-    # Server fact: what C(groovy =) prints goes through the character set of the server's machine.
+    # Server fact [ci-17]: what C(groovy =) prints goes through the character set of the server's
+    # machine.
     printed = told.get("output", text[: found.start()])
     output = re.sub(r"\r?\n\Z", "", printed)
     if found[1] == "OK":

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """C(ci_restart): one safe restart, followed until the server is up again.
 
-Server facts, CI 2.1, 2.2 and 2.5: C(POST /safeRestart) answers 302, which proves nothing; running
+Server facts [ci-3, ci-19]: C(POST /safeRestart) answers 302, which proves nothing; running
 builds drain while the server answers as always; then it answers 503, refuses connections, and
 answers 503 again. C(X-Jenkins-Session) differs after each start; sessions and crumbs are dead then.
 """
@@ -132,7 +132,7 @@ class Restart:
         return None
 
     def _judge(self, answer: Answer) -> None:
-        """Server fact (CI 2.2): the redirect leads to the start page; another one says that the
+        """Server fact [ci-19]: the redirect leads to the start page; another one says that the
         request did not reach the server.
         """
         refuse_page(answer)
@@ -236,7 +236,7 @@ class Restart:
 
 
 def _state(answer: Answer) -> State:
-    """Server fact (CI 2.1): pages carry the session mark, too; what carries none has to be JSON."""
+    """Server fact [ci-3]: pages carry the session mark, too; what carries none has to be JSON."""
     mark = answer.headers.get("X-Jenkins-Session")
     try:
         quieting = object_of(answer).get("quietingDown")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which versions of Java the releases of the CI server run on (written interface, 9).
+"""Which versions of Java the releases of the CI server run on [W9].
 
 Long-term releases have three numbers, weekly ones two; each line has a column of its own, because
 their numbers overlap: the weekly release 2.361 is not the long-term line 2.361.1.
@@ -20,7 +20,7 @@ class Row:
     """What holds from a release on, up to the next row of its line.
 
     :param java: the versions of the written interface, C(None) where it does not have the row
-    :param vendor: those of the Java support policy on jenkins.io (server facts, CI 2.6; the newest
+    :param vendor: those of the Java support policy on jenkins.io ([ci-20]; the newest
         long-term line is in the upgrade guide there), C(None) where the vendor says the same
     :param lts: the first long-term release
     """

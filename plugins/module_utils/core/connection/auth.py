@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The ways to log in, one small class each: the only place where secrets are unwrapped (written
-interface, 5).
-"""
+"""The ways to log in, one small class each: the only place where secrets are unwrapped [W5]."""
 
 from __future__ import annotations
 
@@ -53,7 +51,7 @@ class Basic:
 
 
 class FormToken:
-    """C(user) and C(ltoken) as form parameters (written interface, 4.5)."""
+    """C(user) and C(ltoken) as form parameters [W4.5]."""
 
     def __init__(self, username: str, ltoken: Secret | None) -> None:
         self._username, self._ltoken = username, ltoken
@@ -141,7 +139,7 @@ class Crumb:
         a status
     :param kept: what the kept-alive session remembers, so that items of a loop ask once
 
-    Sources: written interface, 4.4 and 5; server fact: the issuer answers 404 where protection is
+    Sources: [W4.4, W5, repo-0]: the issuer answers 404 where protection is
     switched off; its XML form is answered for two exact expressions only. A server that answers 404
     and then refuses a write for want of a crumb is asked for the XML form, too.
     """

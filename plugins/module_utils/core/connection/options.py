@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The connection options, once, for modules and lookups (interface contract, 1.2)."""
+"""The connection options, once, for modules and lookups [C1.2]."""
 
 from __future__ import annotations
 

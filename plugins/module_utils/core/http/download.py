@@ -36,7 +36,7 @@ def download(
     (without credentials).
 
     Where the connection breaks midway, C(take) begins anew, as often as a request may be repeated
-    (interface contract, 1.4).
+    [C1.4].
 
     :param judge: is shown every answer (one of status 200 without its body) before it counts
     """

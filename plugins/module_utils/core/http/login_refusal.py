@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What issue tracker and wiki say about a login: a success status does not mean that they took it.
 
-Server facts: with wrong credentials both may answer 200 as if nobody had logged in, or 200 with an
-empty body; only headers tell. After too many wrong logins every login is refused with 403 until a
-CAPTCHA has been solved in a browser.
+Server facts [repo-0]: with wrong credentials both may answer 200 as if nobody had logged in, or 200
+with an empty body; only headers tell. After too many wrong logins every login is refused with 403
+until a CAPTCHA has been solved in a browser.
 """
 
 from __future__ import annotations

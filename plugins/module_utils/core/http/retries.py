@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How often a request is sent again, and how long the pauses are (interface contract, 1.4)."""
+"""How often a request is sent again, and how long the pauses are [C1.4]."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One way to the server: login, TLS, redirects, retries, the gate of check mode, accounting
-(contract, 1.3 and 1.4).
+[C1.3, C1.4].
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Slips in what a user wrote, refused before Ansible converts it (interface contract, 1.6).
+"""Slips in what a user wrote, refused before Ansible converts it [C1.6].
 
 An argument spec may say more of an option than Ansible knows (:data:`OWN_WORDS`):
 

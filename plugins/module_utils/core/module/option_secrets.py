@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What of the options must not be shown, found before anything can fail (interface contract, 1.6).
+"""What of the options must not be shown, found before anything can fail [C1.6].
 
 A secret is masked wherever its text shows. One that is too short for that, a value that has another
 shape than its option and the value of an option that nobody knows are hidden where they stand.

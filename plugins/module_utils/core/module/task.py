@@ -62,7 +62,7 @@ class Task:
         progress(printable(line))
 
     def failure(self, error: ToolchainError) -> dict[str, Any]:
-        """The return values of a failed task (interface contract, 1.3)."""
+        """The return values of a failed task [C1.3]."""
         described = {
             name: printable(value) if isinstance(value, str) else value
             for name, value in error.as_dict().items()

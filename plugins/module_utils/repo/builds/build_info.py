@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The builds of a name, and what a task shows of them (written interface 2.1; contract, 2:
-build_info).
-"""
+"""The builds of a name, and what a task shows of them [W2.1, C2.9]."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from .. import repositories
 from ..client import Client, objects_of
 from . import records
 
-#: Words of a 404 that only a repository manager has (server fact, repo 1.3).
+#: Words of a 404 that only a repository manager has [repo-11].
 _NO_BUILDS = "no build was found"
 _OLDEST = datetime.min.replace(tzinfo=timezone.utc)
 
@@ -55,7 +53,7 @@ class BuildList:
 def read_list(client: Client, name: str, *, missing: bool = False) -> BuildList:
     """All builds of a name; C(missing): a name without builds is an empty list, not C(not_found).
 
-    Server fact: C(uri) is percent-encoded, the order means nothing.
+    Server fact [repo-11]: C(uri) is percent-encoded, the order means nothing.
     """
     expect = (200, 404) if missing else (200,)
     answer = client.transport.read(

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Promoting a build: giving it a status, and copying or moving its files (interface contract, 2:
-build_promote).
-"""
+"""Promoting a build: giving it a status, and copying or moving its files [C2.6]."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from ..repositories import deployment_target
 from . import records
 from .records import Promotion
 
-#: Field of the request (written interface 2.1) to option.
+#: Field of the request [W2.1] to option.
 _FIELDS = {
     "status": "status",
     "comment": "comment",
@@ -38,8 +36,8 @@ _FIELDS = {
 class PromoteBuild:
     """A build whose newest promotion shall have a status and a target.
 
-    Server fact: every promotion adds an entry to the record, whether or not it is the same as
-    the one before.
+    Server fact [repo-15]: every promotion adds an entry to the record, whether or not it is the
+    same as the one before.
     """
 
     def __init__(self, task: Task) -> None:
@@ -105,7 +103,7 @@ class PromoteBuild:
         """
         newest, status = self._newest(), self._params["status"]
         if newest is not None and status in (None, newest.status):
-            # server fact: a virtual target is recorded as its deployment repository
+            # server fact [repo-15]: a virtual target is recorded as its deployment repository
             if self._target is None:
                 return True
             if newest.repository in (self._target, self._params["target_repo"]):
@@ -138,7 +136,7 @@ class PromoteBuild:
         return f"api/build/promote/{address.path(self._name, self._number)}"
 
     def _rehearse(self) -> Answer:
-        """Have the server try it without doing it (C(dryRun), written interface 2.1): a read."""
+        """Have the server try it without doing it (C(dryRun), written interface [W2.1]): a read."""
         return self._client.transport.read(
             f"rehearsing the promotion of {self._label}",
             self._path,
@@ -179,7 +177,8 @@ class PromoteBuild:
         """The server's messages. Raises C(rejected) for an ERROR among them; a WARNING goes to
         the user.
 
-        Server fact: 200 although files stayed where they were, or 400 with the same messages.
+        Server fact [repo-15]: 200 although files stayed where they were, or 400 with the same
+        messages.
         """
         messages = _messages(answer)
         wrong = [one["message"] for one in messages if one["level"] == "ERROR"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deleting single build records (interface contract, 2: build_record)."""
+"""Deleting single build records [C2.8]."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class RemoveBuilds:
                 )
 
     def _refuse_misread(self, leaving: Sequence[str], present: Sequence[str]) -> None:
-        """Server fact: commas separate numbers. A number that has one and is sent in the query
-        must not name other builds by its parts.
+        """Server fact [repo-12]: commas separate numbers. A number that has one and is sent in the
+        query must not name other builds by its parts.
         """
         if self._client.dialect.builds_deleted_by_body:
             return
@@ -97,7 +97,7 @@ class RemoveBuilds:
         return [number for number in wanted if number in present]
 
     def _send_together(self, numbers: Sequence[str]) -> None:
-        """One request for all. The written interface (4.1) calls C(buildNumbers) "build number": a
+        """One request for all. The written interface [W4.1] calls C(buildNumbers) "build number": a
         server that takes the list for one number does not know it, or does nothing.
         """
         try:
@@ -125,7 +125,7 @@ class RemoveBuilds:
         self._write(numbers, "DELETE", path, query=query)
 
     def _by_body(self, numbers: Sequence[str]) -> None:
-        """Server fact: numbers with a comma need a body."""
+        """Server fact [repo-12]: numbers with a comma need a body."""
         body = {
             "buildName": self._name,
             "buildNumbers": list(numbers),

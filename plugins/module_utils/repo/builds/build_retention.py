@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Discarding old builds by count and age (interface contract, 2: build_retention)."""
+"""Discarding old builds by count and age [C2.7]."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _PARALLEL = 4
 class RetainBuilds:
     """The newest builds of a name that shall stay.
 
-    Server fact: the server keeps the newest C(count), those that are not older than the date,
-    those that are named, and every promoted one; it answers 204 whatever became of the rest.
+    Server fact [repo-13]: the server keeps the newest C(count), those that are not older than the
+    date, those that are named, and every promoted one; it answers 204 whatever became of the rest.
     """
 
     def __init__(self, task: Task) -> None:
@@ -127,7 +127,8 @@ class RetainBuilds:
         return [number for number, answer in zip(numbers, answers, strict=True) if answer]
 
     def _body(self) -> dict[str, Any]:
-        """Written interface 2.1; what is not given is left out: the server takes it as no limit."""
+        """Written interface [W2.1]; what is not given is left out: the server takes it as no
+        limit."""
         body: dict[str, Any] = {"deleteBuildArtifacts": self._params["delete_artifacts"]}
         if self._count is not None:
             body["count"] = self._count
@@ -157,7 +158,8 @@ class RetainBuilds:
         return any(run not in present for run in self._leaving)
 
     def _note_what_went(self, failed: ToolchainError) -> None:
-        """Server fact: a synchronous run that could not do all of it is refused in the end."""
+        """Server fact [repo-13]: a synchronous run that could not do all of it is refused in the
+        end."""
         try:
             failed.result.update(self._outcome(self._now_present()))
         except ToolchainError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Build records and the promotions that they remember (written interface 2.1, server fact:
+"""Build records and the promotions that they remember ([W2.1, repo-11]:
 C(statuses)).
 """
 
@@ -107,8 +107,8 @@ def relocated(
     """Whether the files of a build are in the target (a moved build's nowhere else); C(None):
     cannot tell.
 
-    Server fact: a promotion without a status leaves no trace in the record; files belong to a
-    build by the properties build.name and build.number.
+    Server fact [repo-15, repo-30]: a promotion without a status leaves no trace in the record;
+    files belong to a build by the properties build.name and build.number.
     """
     if not client.dialect.query_by_property:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deleting what is old (interface contract, 2: artifact_cleanup): one query a rule, one request an
+"""Deleting what is old [C2.4]: one query a rule, one request an
 item.
 """
 
@@ -153,7 +153,7 @@ class CleanUp:
         if error.status == 404:
             error.with_words("it is there, but hidden from those who may not delete it")
         elif item.folder and error.status == 403:
-            # server fact: a folder is deleted file by file
+            # server fact [repo-22]: a folder is deleted file by file
             error.with_words("a part of the folder may be deleted")
         if _will_not_get_better(error):
             self._stopped.set()

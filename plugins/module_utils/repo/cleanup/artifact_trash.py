@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The trash (interface contract, 2: artifact_trash): listing, cleaning and emptying it.
+"""The trash [C2.5]: listing, cleaning and emptying it.
 
-Written interface 2.1 and 4.1: the trash shows the keys of repositories. Server facts (repo 1.3): an
+Written interface [W2.1, W4.1]: the trash shows the keys of repositories. Server facts [repo-8]: an
 empty trash is a 404; a deleted item is at C(auto-trashcan/{repository}/{path}); cleaning what is
 not there is a 400.
 """
@@ -85,7 +85,7 @@ class EmptyTrash:
         self._client.write(what, "POST", "api/trash/empty", look=lambda: self._is_empty(found))
         left = children(self._client)
         if left:
-            # server fact: 202; what is deleted meanwhile is there, too
+            # server fact [repo-8]: 202; what is deleted meanwhile is there, too
             self._warn(f"emptying the trash: it still has something of {', '.join(left)}")
         return {"children": left}
 

@@ -2,7 +2,7 @@
 """Rules of a cleanup: what a user may say, and what the server is asked for it.
 
 A glob has C(*) for any text, slashes included, and C(?) for one character: so the query language
-has them (server fact, repo 1.7), and so everything is compared here.
+has them [repo-17], and so everything is compared here.
 """
 
 from __future__ import annotations

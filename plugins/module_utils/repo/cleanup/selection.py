@@ -118,7 +118,7 @@ def _item(row: Mapping[str, Any]) -> Item | None:
         repo=str(row.get("repo")),
         path=name if folder in ("", ROOT) else f"{folder}/{name}",
         folder=is_folder,
-        # server fact: folders have a size, too, which is 0 or -1
+        # server fact [repo-6]: folders have a size, too, which is 0 or -1
         size=int(size) if size.isdigit() and not is_folder else 0,
         created=None if row.get("created") is None else str(row["created"]),
         moment=moment_of(row.get("created")),

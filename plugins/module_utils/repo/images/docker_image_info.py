@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which images a repository holds, and which tags they have (interface contract, 2:
-docker_image_info).
-"""
+"""Which images a repository holds, and which tags they have [C2.11]."""
 
 from __future__ import annotations
 
@@ -74,7 +72,8 @@ def _images(task: Task) -> Callable[[], list[dict[str, Any]]]:
         try:
             return {"name": name, "tags": _tags_of(client, task, name)}
         except ToolchainError as error:
-            # server fact: a catalog may list images whose tags the login cannot read, or that went
+            # server fact [repo-23]: a catalog may list images whose tags the login cannot read, or
+            # that went
             if error.kind not in ("permission", "not_found"):
                 raise
             task.warn(f"the tags of '{repo}/{name}' cannot be read: {error.message}")

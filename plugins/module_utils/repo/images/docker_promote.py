@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Promoting a container image: copying or moving tags (interface contract, 2: docker_promote)."""
+"""Promoting a container image: copying or moving tags [C2.10]."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class Order:
 class PromoteImage:
     """Tags of an image that shall be in another repository: as copies, or moved there.
 
-    Server fact: what the target holds under a tag is overwritten; without a tag all of them go.
+    Server fact [repo-25]: what the target holds under a tag is overwritten; without a tag all of
+    them go.
     """
 
     def __init__(self, task: Task) -> None:
@@ -193,7 +194,7 @@ class PromoteImage:
         return message, after
 
     def _body(self, order: Order) -> dict[str, object]:
-        """The request (written interface 2.1). Server fact: what is left out must not be sent
+        """The request [W2.1]. Server fact [repo-25]: what is left out must not be sent
         empty.
         """
         body = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Lists of a container registry, which come in pages of many flavours (written interface 4.1)."""
+"""Lists of a container registry, which come in pages of many flavours [W4.1]."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class NameList:
     :param page: names to ask for in one request
     :param until: the list is only read as far as this name
 
-    Server facts: a C(Link) may have lost part of its path, name another host, or repeat itself: its
-    query is taken, never its path, and a page that adds nothing new is the last of its kind. A
-    registry may ignore the size of a page, give names unsorted, and C(null) for none.
+    Server facts [repo-23]: a C(Link) may have lost part of its path, name another host, or repeat
+    itself: its query is taken, never its path, and a page that adds nothing new is the last of its
+    kind. A registry may ignore the size of a page, give names unsorted, and C(null) for none.
     """
 
     client: Client
@@ -79,7 +79,7 @@ class NameList:
         decoded = object_of(answer, wanted)
         found = decoded.get(self.key)
         if found is None and (self._found or decoded.keys() & {self.key, "name"}):
-            # server fact: an answer has the name of the image, too
+            # server fact [repo-23]: an answer has the name of the image, too
             return []
         if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
             raise unreadable(answer, wanted)
@@ -123,7 +123,7 @@ class NameList:
         """Add the next pages of a server that does not say whether there are any; whether the end
         has been seen.
 
-        The written interface (4.1) names no greatest page size, so that even a short page may be
+        The written interface [W4.1] names no greatest page size, so that even a short page may be
         followed by others, and calls C(last) a position: that is a name for some servers, for
         others a count. After a short page this is a guess, which may fail; after a full one it
         C(must_answer).

@@ -30,9 +30,7 @@ def _base(client: Client, repo: str) -> str:
 
 
 def images(client: Client, repo: str, *, page: int = PAGE) -> list[str] | None:
-    """The names of all images, C(None) where there is no such repository (written interface,
-    4.1).
-    """
+    """The names of all images, C(None) where there is no such repository [W4.1]."""
     what = f"listing the images of '{repo}'"
     return NameList(client, what, f"{_base(client, repo)}/_catalog", "repositories", page).read()
 
@@ -41,7 +39,7 @@ def tags(
     client: Client, repo: str, image: str, *, page: int = PAGE, until: str | None = None
 ) -> list[str] | None:
     """All tags of an image, with C(until) only as far as that one; C(None) where there is no such
-    image (written interface 4.1).
+    image [W4.1].
     """
     what = f"listing the tags of '{repo}/{image}'"
     path = f"{_base(client, repo)}/{address.path(*segments(image))}/tags/list"
@@ -52,7 +50,7 @@ def manifest(client: Client, repo: str, image: str, tag: str) -> str | None:
     """The digest of a tag's manifest (an index counts as one), C(PRESENT) where only its name
     can be read, C(None) where there is no such tag.
 
-    Server fact: HEAD on the manifest; the written interface shows tags only.
+    Server fact [repo-24]: HEAD on the manifest; the written interface shows tags only.
     """
     if client.dialect.manifest_digests:
         answer = client.transport.read(
@@ -100,7 +98,7 @@ def manifests_of(client: Client, repo: str, image: str, names: Sequence[str]) ->
 
 
 def promote(client: Client, repo: str, body: dict[str, object], look: Look) -> str:
-    """Send a promotion; the server's words (written interface 4.1: plain text)."""
+    """Send a promotion; the server's words ([W4.1]: plain text)."""
     image, target = body["dockerRepository"], body["targetRepo"]
     name = f"{repo}/{image}" + (f":{body['tag']}" if "tag" in body else "")
     answer = client.write(

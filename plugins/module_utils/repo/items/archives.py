@@ -12,7 +12,7 @@ from typing import IO
 from ...core.errors import invalid
 from ..digests import Digests, digests_of
 
-#: Server fact: the kinds of archives that are expanded, told by the end of the name.
+#: Server fact [repo-0]: the kinds of archives that are expanded, told by the end of the name.
 SUFFIXES = (".zip", ".tar.gz", ".tgz", ".tar")
 _SAYS_UTF8 = 0x800
 

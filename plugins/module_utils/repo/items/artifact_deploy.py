@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deploying files, folders, texts and archives, and deleting items (interface contract, 2:
-artifact_deploy).
-"""
+"""Deploying files, folders, texts and archives, and deleting items [C2.1]."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Properties of an item that is there already (interface contract, 2: artifact_properties)."""
+"""Properties of an item that is there already [C2.2]."""
 
 from __future__ import annotations
 

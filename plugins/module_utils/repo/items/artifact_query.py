@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Asking what is in the repositories (interface contract, 2: artifact_query): in the query
+"""Asking what is in the repositories [C2.3]: in the query
 language, by pattern, or as the listing of a folder.
 """
 
@@ -19,7 +19,7 @@ from ..client import Client, item_path, join, repository_key, segments
 #: Characters of a query that a message shows.
 _SHOWN = 100
 _IS_QUERY = re.compile(r"\s*\w[\w.\s]*\.\s*find\s*\(")
-#: Options of a listing, as the written interface (4.1) spells them.
+#: Options of a listing, as the written interface [W4.1] spells them.
 _FLAGS = {
     "deep": "deep",
     "list_folders": "listFolders",
@@ -84,7 +84,7 @@ class Query:
     def by_pattern(self, pattern: str) -> Callable[[], Rows]:
         """C(path) of each file in the repository, in order: the server has none.
 
-        The shape is not written; server fact (repo 1.3): C(files), a list of paths.
+        The shape is not written; server fact [repo-16]: C(files), a list of paths.
         """
         repo, colon, path = pattern.partition(":")
         if colon == "" or path == "":
@@ -156,7 +156,7 @@ def _path_of(file: Any) -> str:
 
 
 def _entry(row: Mapping[str, Any]) -> dict[str, Any]:
-    """An entry with numbers and booleans: server fact (repo 1.3), they may be texts."""
+    """An entry with numbers and booleans: server fact [repo-6], they may be texts."""
     entry = {**row, "name": join(str(row.get("uri") or "")).partition("/")[0]}
     size = str(row.get("size"))
     if size.removeprefix("-").isdigit():

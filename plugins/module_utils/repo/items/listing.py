@@ -27,7 +27,7 @@ class Stored:
         """Whether it has this content; C(None): cannot tell."""
         if self.folder or (self.size is not None and self.size != content.size):
             return False
-        # server fact: old files have no SHA-256
+        # server fact [repo-20]: old files have no SHA-256
         if self.sha256 is not None:
             return self.sha256 == content.sha256
         return None if self.sha1 is None else self.sha1 == content.sha1
@@ -46,8 +46,8 @@ UNTOLD = Stored()
 def head(client: Client, repo: str, path: str) -> Stored | None:
     """What HEAD tells of an item, C(None) where it is not there.
 
-    Server fact: C(X-Checksum-*). The written interface does not list this read: a server that does
-    not know it tells nothing.
+    Server fact [repo-20]: C(X-Checksum-*). The written interface does not list this read: a server
+    that does not know it tells nothing.
     """
     answer = client.transport.read(
         f"looking at '{repo}/{path}'",
@@ -96,9 +96,9 @@ def listing(
     """The items below a folder by their path in the repository; empty where there is no such
     folder.
 
-    C(None): the server cannot list it, as a root that is not found: a repository has one. Written
-    interface 2.1 and 4.1; server fact: digests C(sha1) and C(sha2), numbers and booleans that may
-    be strings; 400 without a licence, and where it is a file.
+    C(None): the server cannot list it, as a root that is not found: a repository has one.
+    [W2.1, W4.1, repo-6]: digests C(sha1) and C(sha2), numbers and booleans that may be strings; 400
+    without a licence, and where it is a file.
     """
     query = {"deep": 1 if deep else None, "listFolders": 1 if folders else None}
     answer = _listing(client, repo, folder, query)
@@ -144,7 +144,7 @@ def _of_entry(entry: Mapping[str, Any]) -> Stored:
 
 
 def of_checksums(answer: Answer) -> Stored | None:
-    """What the answer to a deployment tells; C(None) where it tells no checksums (server fact:
+    """What the answer to a deployment tells; C(None) where it tells no checksums ([repo-19]:
     JSON with them).
     """
     decoded = json_or_none(answer.body)

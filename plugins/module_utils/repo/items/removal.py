@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deleting an item from a repository (interface contract, 2: artifact_deploy with state=absent)."""
+"""Deleting an item from a repository [C2.1]."""
 
 from __future__ import annotations
 

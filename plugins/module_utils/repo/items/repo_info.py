@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Repositories and storage (interface contract, 2: repo_info; written interface 2.1 and 4.1)."""
+"""Repositories and storage [C2.12, W2.1, W4.1]."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _all(client: Client) -> list[dict[str, Any]]:
 def _one(client: Client, key: str) -> dict[str, Any]:
     """One repository; where the server does not show it alone, as it is in the list.
 
-    Server fact: 400 or 404 for an unknown key, 400 without a licence.
+    Server fact [repo-9]: 400 or 404 for an unknown key, 400 without a licence.
     """
     answer = client.transport.read(
         f"reading the repository '{key}'",
@@ -57,7 +57,7 @@ def _one(client: Client, key: str) -> dict[str, Any]:
 def _shown(entry: Mapping[str, Any]) -> dict[str, Any]:
     """The server's fields, with C(type) as the written interface has it.
 
-    Server fact: an empty C(defaultDeploymentRepo) is none.
+    Server fact [repo-9]: an empty C(defaultDeploymentRepo) is none.
     """
     found = {**entry, "type": kind_of(entry)}
     if found["type"] == "VIRTUAL" and "defaultDeploymentRepo" in found:
@@ -92,7 +92,8 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def _numbers(part: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a part under names such as C(used_space), with the numbers that they tell.
 
-    Server fact: newer releases tell the size of a repository in bytes besides the rounded one.
+    Server fact [repo-10]: newer releases tell the size of a repository in bytes besides the rounded
+    one.
     """
     found: dict[str, Any] = {}
     for field, value in part.items():

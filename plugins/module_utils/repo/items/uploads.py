@@ -40,8 +40,8 @@ class Uploader:
     def deploy(self, wanted: Wanted, before: Stored | None) -> tuple[str, int]:
         """Put one file in place; the action that it took and the bytes that were sent.
 
-        Server fact: with the checksums in the header the server refuses a body that was damaged
-        on its way, and lets a content that it has already be put in place again.
+        Server fact [repo-19]: with the checksums in the header the server refuses a body that was
+        damaged on its way, and lets a content that it has already be put in place again.
         """
         try:
             if self._asks_for(wanted) and self._put(wanted, send_bytes=False):
@@ -147,8 +147,8 @@ class Uploader:
     def explode(self, archive: LocalFile, folder: str, entries: Sequence[Wanted]) -> int:
         """Have an archive expanded below a folder, all or nothing; the bytes that were sent.
 
-        Raises C(failed) where entries are not there afterwards. Interface contract, 1.5 and
-        server fact: at a path with a slash a real server only makes a folder.
+        Raises C(failed) where entries are not there afterwards. [C1.5, repo-21]: at a path with a
+        slash a real server only makes a folder.
         """
         by_name = self.client.dialect.archive_by_name
         name, size = os.path.basename(archive.path), os.path.getsize(archive.path)

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The attachments of an issue, as the tracker describes and sends them (written interface, 2.2 and
-4.2).
-"""
+"""The attachments of an issue, as the tracker describes and sends them [W2.2, W4.2]."""
 
 from __future__ import annotations
 
@@ -28,7 +26,8 @@ Taken = TypeVar("Taken")
 _BLOCK = 64 * 1024
 _SECOND = 1_000_000_000  # nanoseconds
 _SHOWN = 100
-# Server fact: the addresses under which servers and the cloud have their own attachments.
+# Server fact [tracker-7]: the addresses under which servers and the cloud have their own
+# attachments.
 _OWN_PATH = re.compile(r"/((secure/attachment/[^/]+/|rest/api/[^/]+/attachment/content/)[^/]+)$")
 _HTML = re.compile(r"\.x?html?$", re.IGNORECASE)
 _ZONE = re.compile(r"([+-]\d\d)(\d\d)$")
@@ -51,7 +50,7 @@ class Attachment:
     def of(cls, item: Mapping[str, Any], base: str) -> Attachment:
         """From the server's object; C(base): the address of the server.
 
-        Where the server tells no name, the last segment of the address has it (server fact).
+        Where the server tells no name, the last segment of the address has it [tracker-7].
         """
         content = address.target(f"{base}/", str(item["content"]))
         last = unquote(address.path_of(content).rpartition("/")[2])
@@ -90,7 +89,7 @@ class Attachment:
 
 
 def _seconds(created: Any) -> float | None:
-    """Seconds since 1970. Server fact: the zone has no colon."""
+    """Seconds since 1970. Server fact [tracker-2]: the zone has no colon."""
     text = _ZONE.sub(r"\1:\2", str(created).replace("Z", "+00:00"))
     try:
         moment = datetime.fromisoformat(text)
@@ -132,8 +131,9 @@ class Source:
     def _own_address(self, attachment: Attachment) -> str | None:
         """The same attachment on the server that we speak to, where its address names another.
 
-        Server fact: addresses begin as the server is configured, behind a proxy not as we know it;
-        with the login the server gives its attachment under the address that we use, too.
+        Server fact [tracker-7]: addresses begin as the server is configured, behind a proxy not as
+        we know it; with the login the server gives its attachment under the address that we use,
+        too.
         """
         if address.origin(attachment.content) == address.origin(self._tracker.url):
             return None
@@ -170,8 +170,8 @@ def _checked(what: str, attachment: Attachment, response: requests.Response) -> 
 def _refuse(
     what: str, attachment: Attachment, response: requests.Response, head: bytes, count: int
 ) -> None:
-    """Raise where the body cannot be the attachment. Server fact: instead of a refused login some
-    servers send their login page with status 200.
+    """Raise where the body cannot be the attachment. Server fact [tracker-7]: instead of a refused
+    login some servers send their login page with status 200.
     """
     answer = head_of(what, response, head)
     disposition = answer.headers.get("Content-Disposition", "").lower()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""File names for attachments: safe in every folder, and each one once (contract, 4)."""
+"""File names for attachments: safe in every folder, and each one once [C4]."""
 
 from __future__ import annotations
 

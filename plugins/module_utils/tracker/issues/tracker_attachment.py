@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Attachments as files in a folder (contract, 4): the module C(tracker_attachment)."""
+"""Attachments as files in a folder [C4.3]: the module C(tracker_attachment)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Single issues (written interface, 4.2; contract, 4): the module C(tracker_issue_info)."""
+"""Single issues [W4.2, C4.2]: the module C(tracker_issue_info)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def read_issues(
 ) -> list[Issue]:
     """All of the issues, or C(not_found) with every one that is missing.
 
-    Server fact: one that the account may not see is answered as one that is missing.
+    Server fact [tracker-5]: one that the account may not see is answered as one that is missing.
     """
     paths = {key: f"rest/api/2/issue/{path(key)}" for key in keys}
 

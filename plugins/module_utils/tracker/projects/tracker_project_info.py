@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Projects (written interface, 4.2; contract, 4): the module C(tracker_project_info)."""
+"""Projects [W4.2, C4.4]: the module C(tracker_project_info)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..pagination import OffsetWalk, Range
 Project = dict[str, Any]
 
 _LIST = "rest/api/2/project"
-#: Server fact: what takes the place of the list in the cloud, page by page.
+#: Server fact [tracker-8]: what takes the place of the list in the cloud, page by page.
 _SUCCESSOR = "rest/api/2/project/search"
 _PAGE_SIZE = 50
 _READING = "reading the projects"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Issue search (written interface, 4.2; contract, 4): the module and the lookup C(jql_search)."""
+"""Issue search [W4.2, C4.1]: the module and the lookup C(jql_search)."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Search:
         raise removed.with_words(f"its successor {_TOKEN[0]} is not there either")
 
     def _page_at(self, start: int, size: int) -> Mapping[str, Any]:
-        """A page by offset (written interface, 4.2)."""
+        """A page by offset [W4.2]."""
         members = {**self._members(), "startAt": start, "maxResults": size}
         validate = self._params["validate_query"]
         if validate is not None:

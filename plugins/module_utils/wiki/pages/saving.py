@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Saving a page so that nobody's work is lost (written interface, 4.3).
+"""Saving a page so that nobody's work is lost [W4.3].
 
-Server facts: a version that is not the next one is refused with 409; 409 and 5xx also stand for
-locks inside of the server, which go away and which their words name; what happened to a write whose
-answer is lost, or is any other 5xx, can only be read back.
+Server facts [wiki-3]: a version that is not the next one is refused with 409; 409 and 5xx also
+stand for locks inside of the server, which go away and which their words name; what happened to a
+write whose answer is lost, or is any other 5xx, can only be read back.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def _content(title: str, space: str | None, body: str, parent: str | None) -> di
 
 
 def _names_clash(error: ToolchainError) -> bool:
-    """Server fact: a title that is in use in the space is refused with 400, 409 or 500."""
+    """Server fact [wiki-3]: a title that is in use in the space is refused with 400, 409 or 500."""
     return _NAME_IN_USE.search(error.detail or "") is not None
 
 

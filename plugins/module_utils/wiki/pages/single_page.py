@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One page of the wiki (contract, 5): the module C(wiki_page)."""
+"""One page of the wiki [C5.1]: the module C(wiki_page)."""
 
 from __future__ import annotations
 

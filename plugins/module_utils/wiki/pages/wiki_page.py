@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Many pages in one task (contract, 5: the module C(wiki_page) with C(pages))."""
+"""Many pages in one task ([C5.1]: the module C(wiki_page) with C(pages))."""
 
 from __future__ import annotations
 

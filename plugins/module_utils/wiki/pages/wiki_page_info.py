@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A page with its body (contract, 5: the lookup C(wiki_page), the module C(wiki_page_info))."""
+"""A page with its body ([C5.1]: the lookup C(wiki_page), the module C(wiki_page_info))."""
 
 from __future__ import annotations
 

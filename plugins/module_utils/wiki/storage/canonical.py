@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the wiki rewrites when it saves a page, taken out of both sides of a comparison.
 
-Server facts (storage format on save): ids and marks are added, parameters of a macro are sorted,
-rows of a table get a body, whitespace between blocks goes, the page's own space is left out of its
-links, and readers' inline comments wrap text. Everything else that differs is a difference: letter
-case, any attribute of the author, any blank inside of text or code.
+Server facts [wiki-5] (storage format on save): ids and marks are added, parameters of a macro are
+sorted, rows of a table get a body, whitespace between blocks goes, the page's own space is left out
+of its links, and readers' inline comments wrap text. Everything else that differs is a difference:
+letter case, any attribute of the author, any blank inside of text or code.
 """
 
 from __future__ import annotations
