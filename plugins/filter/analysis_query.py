@@ -14,7 +14,8 @@ description:
     and C(owner)."
   - Besides these, C(build_exact) is the whole name of a build, and C(text) is searched for in all that is written.
   - Different keywords must all hold. A list as a value holds alternatives. Null is left out. True and false become C(on) and C(off).
-  - "These are errors: nothing to search for, more than one build, an empty value or list, a number with a fraction, and a value with both kinds of quotation marks, for which no escape is known."
+  - "These are errors: nothing to search for, more than one build, an empty value or list, a number with a fraction, and a value
+    with both kinds of quotation marks, for which no escape is known."
   - A server only warns of a keyword that it does not know; M(delivery.toolchain.analysis_issue_info) shows such a warning.
 author: delivery.toolchain contributors (@delivery-toolchain)
 positional: _input
