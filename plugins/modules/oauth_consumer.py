@@ -107,24 +107,12 @@ error:
   sample: {"kind": "invalid", "status": null, "method": null, "url": null, "detail": null}
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.local import oauth_consumer
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "private_key": {"type": "path", "required": True, "no_log": False},
-    "certificate": {"type": "path", "required": True},
-    "common_name": {"type": "str", "required": True},
-    "key_size": {"type": "int", "choices": [2048, 3072, 4096], "default": 2048, "no_log": False},
-    "valid_days": {"type": "int", "default": 365},
-    "renew_before": {"type": "int", "default": 30},
-    "force": {"type": "bool", "default": False},
-}
-
 
 def main() -> None:
-    runner.run_locally(OPTIONS, oauth_consumer.Consumer)
+    runner.run_locally(oauth_consumer.OauthConsumerOptions, oauth_consumer.OauthConsumerOperation)
 
 
 if __name__ == "__main__":

@@ -14,12 +14,13 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ansible.module_utils.basic import missing_required_lib
 
 from ..core.errors import ToolchainError, invalid
 from ..core.files import replacing
+from ..core.module.typed_options import Option, PathText
 from ..core.plan import Plan, plan
 
 if TYPE_CHECKING:
@@ -49,7 +50,20 @@ class Pair:
     certificate: x509.Certificate | None = None
 
 
-class Consumer:
+@dataclass(frozen=True)
+class OauthConsumerOptions:
+    """The options of C(oauth_consumer)."""
+
+    private_key: Annotated[str, Option(type="path", secret=False)]
+    certificate: PathText
+    common_name: str
+    key_size: Annotated[Literal[2048, 3072, 4096], Option(secret=False)] = 2048
+    valid_days: int = 365
+    renew_before: int = 30
+    force: bool = False
+
+
+class OauthConsumerOperation:
     """Key and certificate as they shall be; C(invalid) for options that do not fit.
 
     :param now: the clock, in UTC
@@ -57,21 +71,21 @@ class Consumer:
 
     def __init__(
         self,
-        params: Mapping[str, Any],
+        options: OauthConsumerOptions,
         now: Callable[[], datetime] = lambda: datetime.now(timezone.utc),
     ) -> None:
         if _LIBRARY_MISSING:
             raise invalid(missing_required_lib("cryptography"))
-        self._params, self._now = params, now
-        self._name: str = params["common_name"]
+        self._options, self._now = options, now
+        self._name = options.common_name
         # of a link, as a mounted secret is one, the file behind it is meant
-        self._key_path = os.path.realpath(params["private_key"])
-        self._certificate_path = os.path.realpath(params["certificate"])
+        self._key_path = os.path.realpath(options.private_key)
+        self._certificate_path = os.path.realpath(options.certificate)
         self._found = Pair()
         self._check_options()
 
     def _check_options(self) -> None:
-        valid, renew = self._params["valid_days"], self._params["renew_before"]
+        valid, renew = self._options.valid_days, self._options.renew_before
         if not 1 <= len(self._name) <= _LONGEST_NAME:
             raise invalid(f"common_name must have 1 to {_LONGEST_NAME} characters")
         if not 0 <= renew < valid:
@@ -95,8 +109,8 @@ class Consumer:
         found = self._found = Pair(*self._read_key(), self._read_certificate())
         kept_key = self._kept_key()
         kept = found.certificate if self._is_good(kept_key) else None
-        new_key = {"bits": self._params["key_size"], "mode": _octal(_KEY_MODE), "sha256": "new"}
-        lasting = f"in {self._params['valid_days']} days"
+        new_key = {"bits": self._options.key_size, "mode": _octal(_KEY_MODE), "sha256": "new"}
+        lasting = f"in {self._options.valid_days} days"
         new = {"common_name": self._name, "expires": lasting, "sha256": "new"}
         current = {
             "private_key": _of_key(found.key, found.mode),
@@ -110,8 +124,8 @@ class Consumer:
 
     def _kept_key(self) -> RSAPrivateKey | None:
         """The key that is there, unless a new one is to take its place."""
-        key, size = self._found.key, self._params["key_size"]
-        if key is None or self._params["force"]:
+        key, size = self._found.key, self._options.key_size
+        if key is None or self._options.force:
             return None
         if key.key_size < size:
             raise invalid(
@@ -141,7 +155,7 @@ class Consumer:
         return None
 
     def _require_force(self, path: str, wanted: str) -> None:
-        if not self._params["force"]:
+        if not self._options.force:
             raise invalid(f"{path} is there, but is not {wanted}: force replaces it")
 
     def _is_good(self, key: RSAPrivateKey | None) -> bool:
@@ -154,7 +168,7 @@ class Consumer:
             _spki(certificate.public_key()) == _spki(key.public_key())
             and _common_name(certificate) == self._name
             and _moment(certificate, "not_valid_before") <= moment
-            and left > timedelta(days=self._params["renew_before"])
+            and left > timedelta(days=self._options.renew_before)
         )
 
     # -- making it so ------------------------------------------------------------------------------
@@ -164,7 +178,7 @@ class Consumer:
         differing = {change.field for change in plan.changes}
         key, certificate = self._kept_key(), self._found.certificate
         if key is None:
-            key = rsa.generate_private_key(_EXPONENT, self._params["key_size"])
+            key = rsa.generate_private_key(_EXPONENT, self._options.key_size)
             with replacing(self._key_path, _KEY_MODE) as file:
                 file.write(_private_pem(key))
         elif "private_key" in differing:
@@ -185,7 +199,7 @@ class Consumer:
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
             .not_valid_before(begin)
-            .not_valid_after(begin + timedelta(days=self._params["valid_days"]))
+            .not_valid_after(begin + timedelta(days=self._options.valid_days))
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .sign(key, hashes.SHA256())
         )

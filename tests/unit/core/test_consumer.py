@@ -27,8 +27,10 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
 from ansible_collections.delivery.toolchain.plugins.module_utils.local import oauth_consumer
 from ansible_collections.delivery.toolchain.plugins.module_utils.local.oauth_consumer import (
-    Consumer,
+    OauthConsumerOperation,
+    OauthConsumerOptions,
 )
+from tests.helpers import options
 
 START = datetime(2026, 1, 5, 9, 0, 0, 123456, tzinfo=timezone.utc)
 
@@ -51,18 +53,10 @@ class Site:
         return self.folder / "consumer.crt"
 
     def __call__(self, *, check: bool = False, **params: Any) -> dict[str, Any]:
-        operation = Consumer(
-            {
-                "private_key": str(self.key),
-                "certificate": str(self.certificate),
-                "common_name": "toolchain",
-                "key_size": 2048,
-                "valid_days": 365,
-                "renew_before": 30,
-                "force": False,
-                **params,
-            },
-            now=lambda: self.now,
+        files = {"private_key": str(self.key), "certificate": str(self.certificate)}
+        given = {**files, "common_name": "toolchain", **params}
+        operation = OauthConsumerOperation(
+            options.build(OauthConsumerOptions, **given), now=lambda: self.now
         )
         self.plan = operation.plan()
         values = dict(self.plan.result)

@@ -46,6 +46,9 @@ class Everything:
     transitions: list[Transition] | None = None
     first: Transition | None = None
     user: Annotated[str | None, Option(aliases=("login",))] = None
+    size: Literal[2048, 4096] = 2048
+    parameters: Annotated[dict[str, Any] | None, Option(values="text", private=True)] = None
+    body: Annotated[str | None, Option(empty=True)] = None
 
 
 TRANSITION = {"from": {"type": "str", "required": True}, "to": {"type": "str"}}
@@ -71,6 +74,9 @@ def test_the_argument_spec_follows_from_the_fields() -> None:
         "transitions": {"type": "list", "elements": "dict", "options": TRANSITION, **TOGETHER},
         "first": {"type": "dict", "options": TRANSITION, **TOGETHER},
         "user": {"type": "str", "aliases": ["login"]},
+        "size": {"type": "int", "choices": [2048, 4096], "default": 2048},
+        "parameters": {"type": "dict", "values": "text", "private": True},
+        "body": {"type": "str", "empty": True},
     }
     assert constraints(Everything) == {"mutually_exclusive": [("src", "content")]}
 

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
@@ -14,9 +14,12 @@ from ..errors import ToolchainError, invalid, printable
 from ..http.sessions import REQUESTS_MISSING
 from ..plan import Operation
 from ..secret import hidden, secrets_in_addresses
+from . import typed_options
 from .input_check import Options, checked, for_ansible
 from .option_secrets import OptionSecrets
 from .task import Task
+
+Given = TypeVar("Given")
 
 
 class _Module(AnsibleModule):
@@ -78,20 +81,20 @@ class _Module(AnsibleModule):
 
 def run(
     service: str,
-    options: Options,
-    operation: Callable[[Task], Operation],
-    **constraints: Any,
+    options: Any,
+    operation: Callable[..., Operation],
+    **rules: Any,
 ) -> None:
     """Run a module: read its options, plan, apply what the plan says (not in check mode), exit.
 
-    :param options: argument spec of the module without the connection options
-    :param operation: makes the operation from the task; raises C(invalid) for options that
-        contradict each other
-    :param constraints: C(mutually_exclusive), C(required_one_of) and their like, as AnsibleModule
-        takes them
+    :param options: the dataclass of the module's options, without those of the connection
+    :param operation: makes the operation from the task and its options; raises C(invalid) for
+        options that contradict each other
     """
-    spec = {**argument_spec(service), **options}
-    module = _Module(spec, **constraints)
+    typed = isinstance(options, type)
+    spec = typed_options.argument_spec(options) if typed else options
+    rules = typed_options.constraints(options) if typed else rules
+    module = _Module({**argument_spec(service), **spec}, **rules)
     if REQUESTS_MISSING is not None:
         error = invalid(missing_required_lib("requests"))
         module.fail_json(**_refusal(error), exception=REQUESTS_MISSING)
@@ -102,23 +105,21 @@ def run(
         module.fail_json(**_refusal(error))
     warn: Callable[[str], None] = lambda text: module.warn(printable(text))  # noqa: E731
     task = Task(module.params, connection, warn, module.check_mode)
+    given = (typed_options.read(options, module.params),) if typed else ()
     try:
-        values = _values(operation(task), module.check_mode, module._diff)
+        values = _values(operation(task, *given), module.check_mode, module._diff)
     except ToolchainError as error:
         failure = task.failure(error)
         module.fail_json(failure.pop("msg"), **failure)
     module.exit_json(**values, http=task.accounting.as_dict())
 
 
-def run_locally(
-    options: Options,
-    operation: Callable[[Mapping[str, Any]], Operation],
-    **constraints: Any,
-) -> None:
+def run_locally(options: type[Given], operation: Callable[[Given], Operation]) -> None:
     """Run a module that speaks to no server, in the same way as :func:`run`."""
-    module = _Module(options, **constraints)
+    module = _Module(typed_options.argument_spec(options), **typed_options.constraints(options))
+    given = typed_options.read(options, module.params)
     try:
-        values = _values(operation(module.params), module.check_mode, module._diff)
+        values = _values(operation(given), module.check_mode, module._diff)
     except ToolchainError as error:
         module.fail_json(**_refusal(error))
     module.exit_json(**values, http=Accounting().as_dict())

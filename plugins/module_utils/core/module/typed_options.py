@@ -37,12 +37,29 @@ class Option:
     :param aliases: other names of the option
     :param secret: `True` hides the value everywhere; `False` says that a name such as `key_file`
         means no secret; `None` leaves it to the name
+    :param empty: whether the option may be empty, where the default does not tell [C1.6]
+    :param values: what a mapping without suboptions holds: texts, or values with types of their own
+    :param private: names in the mapping tell which of its values are secrets
     """
 
     name: str | None = None
     type: str | None = None
     aliases: tuple[str, ...] = ()
     secret: bool | None = None
+    empty: bool | None = None
+    values: Literal["text", "json"] | None = None
+    private: bool | None = None
+
+    def words(self) -> Spec:
+        """What it adds to an argument spec."""
+        words = {
+            "aliases": list(self.aliases) or None,
+            "no_log": self.secret,
+            "empty": self.empty,
+            "values": self.values,
+            "private": self.private,
+        }
+        return {word: value for word, value in words.items() if value is not None}
 
 
 #: An option that Ansible reads as a path: `~` and variables of the environment are expanded.
@@ -89,11 +106,7 @@ class _Declaration:
             spec["required"] = True
         elif default is not None:
             spec["default"] = default
-        if self.option.aliases:
-            spec["aliases"] = list(self.option.aliases)
-        if self.option.secret is not None:
-            spec["no_log"] = self.option.secret
-        return spec
+        return {**spec, **self.option.words()}
 
     def _element_type(self) -> str:
         (annotated,) = get_args(self.kind)
@@ -163,7 +176,7 @@ def _element(kind: Any) -> Any:
 
 def _type_name(kind: Any) -> str:
     if get_origin(kind) is Literal:
-        return "str"
+        return _TYPES[type(get_args(kind)[0])]
     if isinstance(kind, type) and is_dataclass(kind):
         return "dict"
     return _TYPES[get_origin(kind) or kind]

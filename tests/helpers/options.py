@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The options of an operation for a test: what a user gives, checked and filled up as in a task."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.input_check import (
+    for_ansible,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typed_options import (
+    argument_spec,
+    constraints,
+    read,
+)
+
+Given = TypeVar("Given")
+
+
+def build(options: type[Given], **given: Any) -> Given:
+    """The typed options for what a user gives; defaults and types come from the argument spec."""
+    kind: type = options
+    present = {name: value for name, value in given.items() if value is not None}
+    spec = for_ansible(argument_spec(kind))
+    checked = ArgumentSpecValidator(spec, **constraints(kind)).validate(present)
+    assert not checked.error_messages, checked.error_messages
+    return read(options, checked.validated_parameters)
