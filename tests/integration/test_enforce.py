@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
 
@@ -22,7 +24,14 @@ CONFIG: dict[str, Any] = {
 ROLE = "delivery.toolchain.analysis_config : "
 
 
-def _run(sandbox: Sandbox, folder: Path, name: str, variables: dict[str, Any]) -> playbook.Run:
+def _found(run: playbook.Run) -> list[tuple[str, ...]]:
+    keys = ("kind", "name", "action", "text")
+    return [tuple(one[key] for key in keys) for one in run.event("Report").result["msg"]]
+
+
+def _run(
+    sandbox: Sandbox, folder: Path, name: str, variables: dict[str, Any], *, code: int = 0
+) -> playbook.Run:
     logins = {
         service: connections.connection(service, sandbox.urls[service])
         for service in ("repo", "ci", "analysis")
@@ -33,7 +42,7 @@ def _run(sandbox: Sandbox, folder: Path, name: str, variables: dict[str, Any]) -
         "vars": {**variables, "enforce_connections": logins},
     }
     run = playbook.run(folder, [play], controls={"localhost": sandbox.control}, arguments=["-vvv"])
-    assert run.code == 0, run.output
+    assert run.code == code, run.output
     secrets = [secret for login in logins.values() for secret in connections.secrets(login)]
     assert run.shows([PASSWORD, *secrets]) == []
     return run
@@ -45,18 +54,17 @@ def test_drift_tells_what_enforce_then_does(fresh: Fresh, tmp_path: Path) -> Non
     before = _run(sandbox, tmp_path, "drift", CONFIG)
     assert before.event(task).result["changed"] is True
     assert before.event(task).writes == []
-    (report,) = before.event("Report").items
-    assert report["msg"] == [
-        {"kind": "users", "name": "eve", "text": "create"},
-        {"kind": "groups", "name": "quality", "text": "update users"},
-        {"kind": "modules", "name": "toolchain/ui, web", "text": "delete"},
+    assert _found(before) == [
+        ("users", "eve", "create", "create"),
+        ("groups", "quality", "update", "update users"),
+        ("modules", "toolchain/ui, web", "delete", "delete"),
     ]
     enforced = _run(sandbox, tmp_path, "enforce", CONFIG).event(task)
     assert enforced.result["plan"] == before.event(task).result["plan"]
     assert len(enforced.writes) == 3
     after = _run(sandbox, tmp_path, "drift", CONFIG)
     assert after.event(task).result["changed"] is False
-    assert after.event("Report").items[0]["msg"] == []
+    assert _found(after) == []
 
 
 def test_every_service_with_variables_is_held_in_its_state(fresh: Fresh, tmp_path: Path) -> None:
@@ -67,9 +75,9 @@ def test_every_service_with_variables_is_held_in_its_state(fresh: Fresh, tmp_pat
         "repo_housekeeping_retention": [{"build_name": "nightly", "count": 3}],
     }
     drift = _run(sandbox, tmp_path, "drift", variables)
-    assert [report["msg"] for report in drift.event("Report").items] == [
-        [{"kind": "plugin", "name": "there-is-none", "text": "plugin there-is-none is missing"}],
-        [{"kind": "build", "name": "nightly", "text": "too old or too many: 101"}],
+    assert _found(drift) == [
+        ("plugin", "there-is-none", "create", "plugin there-is-none is missing"),
+        ("build", "nightly", "delete", "too old or too many: 101"),
     ]
     assert sandbox.requests("analysis") == []
     assert [each for event in drift.events for each in event.writes] == []
@@ -84,8 +92,39 @@ def test_roles_are_chosen_on_the_command_line(fresh: Fresh, tmp_path: Path) -> N
     assert sandbox.requests("analysis", writes=True) != []
 
 
-def test_a_role_without_variables_asks_the_server_for_nothing(fresh: Fresh, tmp_path: Path) -> None:
+SLIPS: dict[str, tuple[dict[str, Any], str]] = {
+    "nothing is described": ({}, "Nothing is described"),
+    "a misspelt list": (
+        {**CONFIG, "analysis_config_user": [{"name": "eve"}]},
+        "analysis_config_user (is analysis_config_users meant?)",
+    ),
+    "a misspelt choice": (
+        {**CONFIG, "enforce_role_names": "ci_baseline"},
+        "The playbook enforce does not know enforce_role_names",
+    ),
+    "an unknown role": ({**CONFIG, "enforce_roles": "analysis"}, "analysis"),
+}
+
+
+@pytest.mark.parametrize("what", SLIPS)
+def test_a_slip_fails_and_is_named(fresh: Fresh, tmp_path: Path, what: str) -> None:
     sandbox = fresh("real")
-    _run(sandbox, tmp_path, "enforce", {})
+    variables, words = SLIPS[what]
+    assert words in _run(sandbox, tmp_path, "enforce", variables, code=2).output
     for service in ("repo", "ci", "analysis"):
         assert sandbox.requests(service) == []
+
+
+def test_one_role_that_fails_does_not_hide_the_others(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    wrong = {**CONFIG, "analysis_config_max_deletions": 0}
+    more = {"repo_housekeeping_retention": [{"build_name": "nightly", "count": 3}]}
+    run = _run(sandbox, tmp_path, "drift", {**wrong, **more}, code=2)
+    assert ("build", "nightly", "delete", "too old or too many: 101") in _found(run)
+    assert "The role analysis_config failed:" in run.output
+
+
+def test_drift_fails_where_that_is_wanted(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    run = _run(sandbox, tmp_path, "drift", {**CONFIG, "drift_fail": True}, code=2)
+    assert "3 objects differ: create; update users; delete." in run.output

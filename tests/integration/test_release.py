@@ -27,18 +27,6 @@ PROMOTED = ("Promote the builds", "Promote the container images")
 RECAP = re.compile(r"^localhost\s*:\s*(?P<counts>.*)$", re.MULTILINE)
 #: A step alone, and how many of its tasks change something in the sandbox as it is seeded.
 STEPS: dict[str, tuple[dict[str, Any], int]] = {
-    "nothing": ({}, 0),
-    "an unanswered survey": (
-        dict.fromkeys(
-            (
-                *("release_connections", "release_jobs", "release_repo", "release_files"),
-                *("release_builds", "release_images", "release_jql", "release_title"),
-                *("release_analysis_roles", "release_analysis_modules"),
-            ),
-            "",
-        ),
-        0,
-    ),
     "build": (
         {"release_jobs": [{"job": "no-parameters"}], "release_connections": {"ci": None}},
         1,
@@ -197,6 +185,38 @@ def test_a_step_runs_alone_with_the_connections_of_the_environment(
     assert not [
         secret for login in logins for secret in connections.secrets(login) if secret in done.output
     ]
+
+
+UNANSWERED = dict.fromkeys(
+    (
+        *("release_connections", "release_jobs", "release_repo", "release_files"),
+        *("release_builds", "release_images", "release_jql", "release_title"),
+        *("release_analysis_roles", "release_analysis_modules"),
+    ),
+    "",
+)
+SLIPS: dict[str, tuple[dict[str, Any], str]] = {
+    "nothing": ({}, "The release has nothing to do"),
+    "an unanswered survey": (UNANSWERED, "The release has nothing to do"),
+    "a misspelt step": (
+        {"release_job": [{"job": "no-parameters"}]},
+        "release_job (is release_jobs meant?)",
+    ),
+    "an unknown service": (
+        {"release_jql": "project = REL", "release_connections": {"artifactory": {}}},
+        "release_connections has no service artifactory",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", SLIPS)
+def test_a_slip_fails_before_anything_is_sent(fresh: Fresh, tmp_path: Path, what: str) -> None:
+    variables, words = SLIPS[what]
+    sandbox = fresh("real")
+    failed = release(tmp_path, variables, environment=environment_of(sandbox.urls))
+    assert failed.code == 2, failed.output
+    assert words in failed.output
+    assert not any(sandbox.requests(service) for service in sandbox.urls)
 
 
 def test_every_option_of_the_analysis_modules_is_handed_over() -> None:

@@ -1,0 +1,65 @@
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: ci_build_results
+short_description: What became of builds, from a loop of ci_job_build
+version_added: 1.0.0
+description:
+  - Reads the results that a loop of M(delivery.toolchain.ci_job_build) registers, and lists them as the module does with
+    O(delivery.toolchain.ci_job_build#module:builds).
+author: delivery.toolchain contributors (@delivery-toolchain)
+positional: _input, jobs
+options:
+  _input:
+    description: The results of the loop.
+    type: list
+    elements: dict
+    required: true
+  jobs:
+    description: The jobs, one for each result.
+    type: list
+    elements: raw
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Show the numbers of the builds
+  ansible.builtin.debug:
+    msg: "{{ runs.results | delivery.toolchain.ci_build_results(jobs) | map(attribute='build.number') }}"
+"""
+
+RETURN = r"""
+_value:
+  description: For each result C(job), C(build) and C(queue_id) (null where there is none), and C(joined).
+  type: list
+  elements: dict
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+
+
+def ci_build_results(results: Any, jobs: Any) -> list[dict[str, Any]]:
+    """The results of builds; see the documentation of the filter. A loop may have ended early."""
+    if not isinstance(results, list) or not isinstance(jobs, list):
+        raise AnsibleFilterError("ci_build_results takes the results of a loop, and its jobs")
+    return [
+        {
+            "job": job,
+            "build": result.get("build"),
+            "queue_id": result.get("queue_id"),
+            "joined": result.get("joined", False),
+        }
+        for job, result in zip(jobs, results, strict=False)
+    ]
+
+
+class FilterModule:
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        return {"ci_build_results": ci_build_results}

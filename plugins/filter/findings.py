@@ -1,0 +1,67 @@
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: findings
+short_description: What differs, from the result of a module
+version_added: 1.0.0
+description:
+  - Reads the result of a module, as a task registers it, and lists the objects that differ, in one wording for all services.
+  - The result of a task that was skipped has none.
+author: delivery.toolchain contributors (@delivery-toolchain)
+positional: _input, module
+options:
+  _input:
+    description: The result. What it does not tell itself (the name of a script or a build) has to be in it.
+    type: dict
+    required: true
+  module:
+    description: The module that it is the result of. V(ci_java) stands for a mapping with C(java), C(release) and C(supported).
+    type: str
+    choices: [analysis_config, artifact_cleanup, artifact_trash, build_retention, ci_java, ci_plugin_info, ci_script]
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Show what a configuration would change
+  ansible.builtin.debug:
+    msg: "{{ planned | delivery.toolchain.findings('analysis_config') | map(attribute='text') }}"
+"""
+
+RETURN = r"""
+_value:
+  description: The objects that differ, each with C(kind), C(name), C(action) (V(create), V(update) or V(delete)) and C(text).
+  type: list
+  elements: dict
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.findings import (
+    READERS,
+    Finding,
+)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.findings import (
+    findings as read,
+)
+
+
+def findings(result: Any, module: Any) -> list[Finding]:
+    """The findings in the result of a module; see the documentation of the filter."""
+    if not isinstance(result, Mapping):
+        raise AnsibleFilterError("findings takes the result of a module, which is a mapping")
+    if module not in READERS:
+        known = ", ".join(READERS)
+        raise AnsibleFilterError(f"findings: module is one of {known}, not {module!r}")
+    return read(result, str(module))
+
+
+class FilterModule:
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        return {"findings": findings}

@@ -1,0 +1,52 @@
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: unknown_variables
+short_description: Variables with the prefix of a role that the role does not know
+version_added: 1.0.0
+description:
+  - A misspelt variable of a role or a playbook is set and never read, and the run is green without having done anything.
+  - This lists the variables that begin with the name of a role or a playbook of this collection and that it does not know.
+author: delivery.toolchain contributors (@delivery-toolchain)
+options:
+  _terms:
+    description: Names of roles or playbooks of this collection.
+    type: list
+    elements: str
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Refuse misspelt variables
+  ansible.builtin.assert:
+    that: query('delivery.toolchain.unknown_variables', 'ci_build') | length == 0
+"""
+
+RETURN = r"""
+_list:
+  description: The names, each with the known one that is nearest.
+  type: list
+  elements: str
+"""
+
+from typing import Any
+
+from ansible.errors import AnsibleError
+from ansible.plugins.lookup import LookupBase
+
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import variables as known
+
+
+class LookupModule(LookupBase):
+    def run(
+        self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
+    ) -> list[str]:
+        self.set_options(var_options=variables, direct=kwargs)
+        strangers = [term for term in terms if term not in known.owners()]
+        if strangers:
+            raise AnsibleError(f"this collection has no role and no playbook '{strangers[0]}'")
+        return [text for term in terms for text in known.unknown(term, variables or {})]

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Variables with the prefix of a role or a playbook that it does not know [C1.6]."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+_COLLECTION = Path(__file__).resolve().parents[2]
+
+
+def unknown(owner: str, names: Iterable[str]) -> list[str]:
+    """The names with the prefix of C(owner) that it does not know, each with the nearest known one.
+
+    :param owner: name of a role, or of a playbook
+    """
+    known = known_to(owner)
+    others = tuple(f"{each}_" for each in owners() if each.startswith(f"{owner}_"))
+    return [
+        _told(name, known)
+        for name in sorted(names)
+        if name.startswith(f"{owner}_") and name not in known and not name.startswith(others)
+    ]
+
+
+def _told(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(known), 1)
+    return f"{name} (is {near[0]} meant?)" if near else name
+
+
+@cache
+def owners() -> frozenset[str]:
+    """The roles and playbooks of the collection."""
+    roles = {path.name for path in (_COLLECTION / "roles").iterdir() if path.is_dir()}
+    return frozenset(roles | {path.stem for path in (_COLLECTION / "playbooks").glob("*.yml")})
+
+
+@cache
+def known_to(owner: str) -> frozenset[str]:
+    """The names with its prefix that a role takes or sets, or that the playbooks mention."""
+    role = _COLLECTION / "roles" / owner
+    if not role.is_dir():
+        texts = [file.read_text("utf-8") for file in (_COLLECTION / "playbooks").rglob("*.yml")]
+        return frozenset(re.findall(rf"\b{re.escape(owner)}_\w+", "\n".join(texts)))
+    (specs,) = _loaded(role / "meta" / "argument_specs.yml")["argument_specs"].values()
+    known = {*specs["options"], f"{owner}_in_check_mode"}
+    for file in (role / "vars").glob("*.yml"):
+        known.update(_loaded(file))
+    for file in (role / "tasks").glob("*.yml"):
+        known.update(_set_by(_loaded(file)))
+    return frozenset(known)
+
+
+def _set_by(tasks: Any) -> Iterator[str]:
+    """The variables that tasks leave behind: facts and registered results, not those of a loop."""
+    for task in tasks:
+        for blocked in ("block", "rescue", "always"):
+            yield from _set_by(task.get(blocked, ()))
+        yield from task.get("ansible.builtin.set_fact", ())
+        if "register" in task:
+            yield task["register"]
+
+
+def _loaded(file: Path) -> Any:
+    return yaml.safe_load(file.read_text("utf-8"))

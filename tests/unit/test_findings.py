@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What differs, in one wording, and variables that are not known: what roles used to compute."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.delivery.toolchain.plugins.filter.ci_build_results import ci_build_results
+from ansible_collections.delivery.toolchain.plugins.filter.findings import findings
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import variables
+
+CHANGED = {"changed": True}
+PLUGINS = {
+    "missing": ["not-there"],
+    "outdated": [{"name": "git", "installed": "4.0", "required": "5.0"}],
+    "newer": [{"name": "ant", "installed": "2.0", "required": "1.0"}],
+    "inactive": ["mailer"],
+    "extra": ["junit"],
+}
+CONFIGURATION = {
+    "plan": [
+        {"kind": "roles", "name": "a", "action": "update", "changes": [{"field": "permissions"}]},
+        {"kind": "views", "name": "p/v", "action": "delete", "changes": [{"field": "query"}]},
+    ]
+}
+JAVA = {"java": "1.8", "release": "2.400", "supported": [11, 17]}
+RESULTS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
+    "a configuration": (
+        "analysis_config",
+        CONFIGURATION,
+        ["roles a update: update permissions", "views p/v delete: delete"],
+    ),
+    "items": (
+        "artifact_cleanup",
+        {"deleted": [{"repo": "r", "path": "a/b", "reason": "older than 4w"}]},
+        ["item r/a/b delete: older than 4w"],
+    ),
+    "builds": (
+        "build_retention",
+        {"build_name": "agent", "discarded": ["1", "2"]},
+        ["build agent delete: too old or too many: 1, 2"],
+    ),
+    "no builds": ("build_retention", {"build_name": "agent", "discarded": []}, []),
+    "the trash": (
+        "artifact_trash",
+        {"state": "clean", "repo": "r", **CHANGED},
+        ["trash r delete: something of it is in the trash"],
+    ),
+    "plugins": (
+        "ci_plugin_info",
+        PLUGINS,
+        [
+            "plugin not-there create: plugin not-there is missing",
+            "plugin git update: plugin git is 4.0, the baseline has 5.0",
+            "plugin ant update: plugin ant is 2.0, the baseline has 1.0",
+            "plugin mailer update: plugin mailer is disabled or not loaded",
+            "plugin junit delete: plugin junit is not in the lock file",
+        ],
+    ),
+    "a script": (
+        "ci_script",
+        {"name": "views", **CHANGED},
+        ["script views update: script views would change something"],
+    ),
+    "a script that is done": ("ci_script", {"name": "views", "changed": False}, []),
+    "an old Java": (
+        "ci_java",
+        JAVA,
+        ["java 8 update: the server runs on Java 8, release 2.400 is to run on 11 or 17"],
+    ),
+    "a good Java": ("ci_java", {**JAVA, "java": "17"}, []),
+    "nobody asks for Java": ("ci_java", {**JAVA, "supported": []}, []),
+    "a task that was skipped": ("ci_plugin_info", {**PLUGINS, "skipped": True}, []),
+}
+
+
+@pytest.mark.parametrize("what", RESULTS)
+def test_every_object_that_differs_is_one_finding(what: str) -> None:
+    module, result, expected = RESULTS[what]
+    found = findings(result, module)
+    assert [f"{one['kind']} {one['name']} {one['action']}: {one['text']}" for one in found] == (
+        expected
+    )
+
+
+@pytest.mark.parametrize(
+    ("result", "module", "words"),
+    [("text", "ci_script", "is a mapping"), ({}, "ci_skript", "not 'ci_skript'")],
+)
+def test_a_slip_in_the_filter_is_an_error(result: Any, module: str, words: str) -> None:
+    with pytest.raises(AnsibleFilterError, match=words):
+        findings(result, module)
+
+
+def test_a_loop_that_ended_early_has_results_for_the_jobs_that_ran() -> None:
+    run = {"build": {"number": 7}, "queue_id": 3, "joined": True}
+    assert ci_build_results([run, {"failed": True}], ["a", ["b", "c"], "d"]) == [
+        {"job": "a", "build": {"number": 7}, "queue_id": 3, "joined": True},
+        {"job": ["b", "c"], "build": None, "queue_id": None, "joined": False},
+    ]
+
+
+def test_a_misspelt_variable_is_named_with_the_one_that_is_meant() -> None:
+    names = ["ci_build_job", "ci_build_jobs", "ci_build_results", "ci_builder", "other"]
+    assert variables.unknown("ci_build", names) == ["ci_build_job (is ci_build_jobs meant?)"]
+
+
+def test_variables_of_a_role_are_none_of_a_playbook() -> None:
+    names = ["release_job", "release_jobs", "release_publish_file", "release_notes_title"]
+    assert variables.unknown("release", names) == ["release_job (is release_jobs meant?)"]
+    assert variables.unknown("release_publish", names) == [
+        "release_publish_file (is release_publish_files meant?)"
+    ]
