@@ -79,6 +79,7 @@ JOBS = (
     _pytest("faults"),
     Job("galaxy-importer", ("python", "-m", "tools.importer")),
     _pytest("unit"),
+    Job("benchmarks", ("python", "-m", "tests.benchmarks", "--smallest"), group="tests"),
     Job("ansible-lint", ("ansible-lint", "--offline", "--config-file", ".ansible-lint")),
     Job(
         "antsibull-docs",

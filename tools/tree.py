@@ -8,9 +8,13 @@ A link is enough for pytest, mypy and playbooks; ansible-test resolves links and
 from __future__ import annotations
 
 import argparse
+import atexit
+import importlib.util
 import os
 import shutil
 import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -40,12 +44,31 @@ def copy_tree(destination: Path) -> Path:
     return copy
 
 
+def make_importable() -> None:
+    """Let this process, and those that it starts, import the collection of the checkout."""
+    if _importable():
+        return
+    folder = tempfile.TemporaryDirectory(prefix="toolchain-tree-")
+    atexit.register(folder.cleanup)
+    link_tree(Path(folder.name))
+    os.environ.update(environment(Path(folder.name)))
+    sys.path.insert(0, folder.name)
+    importlib.invalidate_caches()
+
+
 def environment(collections: Path) -> dict[str, str]:
     """The variables with which Python and Ansible find the collection and its repository."""
     return {
         "ANSIBLE_COLLECTIONS_PATH": str(collections),
         "PYTHONPATH": os.pathsep.join([str(collections), str(collections / COLLECTION)]),
     }
+
+
+def _importable() -> bool:
+    try:
+        return importlib.util.find_spec("ansible_collections.delivery.toolchain") is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def _sources() -> list[str]:

@@ -15,9 +15,10 @@ from typing import Any
 
 from sandbox.client import Sandbox
 from tests.helpers import configuration, connections, playbook
+from tests.helpers.sizes import size
 from tools import tree
 
-URI_ITEMS = 40
+URI_ITEMS = size(40, 2)
 DELAY_MS = 20
 PARALLEL = 8
 MOST_SECONDS = 5.0

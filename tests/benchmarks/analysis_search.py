@@ -31,9 +31,10 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
     Connection,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from tests.helpers.sizes import size
 
-ISSUES = 100_000
-ROUNDS = 3
+ISSUES = size(100_000, 1000)
+ROUNDS = size(3, 1)
 #: Promised, as shares of what the client takes that takes the answer whole.
 COUNTED_MEMORY, KEPT_MEMORY, TIME = 0.1, 0.5, 2.5
 STREAMED, KEPT, WHOLE = "counted as they come", "kept", "requests, whole text"

@@ -17,10 +17,11 @@ from typing import Any
 
 from sandbox.client import Sandbox
 from tests.helpers import connections, operations, playbook
+from tests.helpers.sizes import size
 from tools import tree
 
-ITEMS = 100
-ROUNDS = 3
+ITEMS = size(100, 2)
+ROUNDS = size(3, 1)
 PROMISED_RATIO = 15.0
 LOOP = {"loop": "{{ range(items) | list }}"}
 IN_PROCESS, SEPARATE, URI = "in process", "toolchain_in_process: false", "ansible.builtin.uri"

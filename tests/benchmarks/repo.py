@@ -27,12 +27,13 @@ from typing import Any
 from sandbox.client import Sandbox
 from tests.helpers import connections, deploying, playbook
 from tests.helpers.discarding import Counts, Server
+from tests.helpers.sizes import size
 from tools import tree
 
-FILES, FILE_BYTES = 1000, 16 * 1024
-BIG_BYTES, HUGE_BYTES = 2 * 1024**3, 4 * 1024**3
+FILES, FILE_BYTES = size(1000, 10), 16 * 1024
+BIG_BYTES, HUGE_BYTES = size(2 * 1024**3, 1024**2), size(4 * 1024**3, 1024**2)
 #: A large file goes once: its time is that of the bytes.
-ROUNDS, BIG_ROUNDS = 3, 1
+ROUNDS, BIG_ROUNDS = size(3, 1), 1
 PARALLEL = 4
 #: Seconds that the second server takes to store a file; other answers take a tenth.
 DELAY = 0.01

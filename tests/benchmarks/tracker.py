@@ -35,9 +35,10 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.search import jql_search
 from tests.helpers import playbook
+from tests.helpers.sizes import size
 from tools import tree
 
-ISSUES = 50_000
+ISSUES = size(50_000, 300)
 PAGE = 100
 DELAY = 0.05  # seconds a page
 JQL = "project = OPS ORDER BY key"

@@ -34,10 +34,11 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages impo
 from ansible_collections.delivery.toolchain.plugins.modules.wiki_page import DEFAULTS, OPTIONS, PAGE
 from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
+from tests.helpers.sizes import size
 from tools import tree
 
-PAGES = 100
-ROUNDS = 3
+PAGES = size(100, 2)
+ROUNDS = size(3, 1)
 DELAY = 20  # milliseconds an answer
 PROMISED_RATIO = 3.0
 TASK, CLIENT, PEER = "wiki_page, one task", "our client alone", "atlassian-python-api"

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-ROLES, GROUPS, PROJECTS, MODULES = 1000, 1000, 4, 50
+from tests.helpers.sizes import size
+
+ROLES, GROUPS = size(1000, 3), size(1000, 3)
+PROJECTS, MODULES = size(4, 1), size(50, 2)
 OBJECTS = ROLES + GROUPS + PROJECTS * MODULES
 _USERS = [f"user {number}" for number in range(5)]
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import threading
 import time
@@ -99,3 +101,18 @@ def test_a_linked_tree_shows_the_checkout(tmp_path: Path) -> None:
     link = tree.link_tree(tmp_path / "tree")
     assert link.resolve() == tree.ROOT
     assert (link / "galaxy.yml").is_file()
+
+
+def test_a_benchmark_starts_in_a_checkout_that_no_variable_points_to() -> None:
+    unset = ("ANSIBLE_COLLECTIONS_PATH", "PYTHONPATH")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.benchmarks", "--smallest", "analysis_search"],
+        cwd=tree.ROOT,
+        env={name: value for name, value in os.environ.items() if name not in unset},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "1,000 issues" in done.stdout
