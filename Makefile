@@ -17,7 +17,7 @@ help:
 	@echo 'make unit      the unit tests alone'
 	@echo 'make faults    every module that writes, times every answer that does not tell'
 	@echo 'make bench     wall time and number of requests'
-	@echo 'make lock      write requirements-dev.txt anew (needs uv)'
+	@echo 'make lock      write the lock files anew (needs uv)'
 	@echo 'make clean     remove what these commands made'
 
 demo:
@@ -48,10 +48,12 @@ bench:
 	@tools/setup bench
 	@$(VENV_PYTHON) -m tests.benchmarks
 
+lock: LOCK := uv pip compile --universal --python-version 3.11 --upgrade --generate-hashes \
+	--quiet --no-header --no-emit-index-url --no-emit-find-links
 lock:
-	uv pip compile --universal --python-version 3.11 --upgrade --quiet --no-header \
-		--no-emit-index-url --no-emit-find-links \
-		requirements-dev.in --output-file requirements-dev.txt
+	$(LOCK) requirements-dev.in --output-file requirements-dev.txt
+	$(LOCK) --no-deps tests/benchmarks/requirements.in \
+		--output-file tests/benchmarks/requirements.txt
 
 clean:
 	rm -rf .venv .ansible .hypothesis .mypy_cache .pytest_cache .ruff_cache dist

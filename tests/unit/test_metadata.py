@@ -13,9 +13,11 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
+from tools import lock
 
 ROOT = Path(__file__).resolve().parents[2]
 COLLECTION = "ansible_collections.delivery.toolchain"
@@ -228,20 +230,43 @@ def test_no_sanity_test_is_ignored() -> None:
         assert path.read_text(encoding="utf-8") == "", path.name
 
 
-def locked() -> dict[str, list[str]]:
-    """The lock file: package to its lines, which differ by environment marker."""
-    lines: dict[str, list[str]] = {}
-    for line in (ROOT / "requirements-dev.txt").read_text(encoding="utf-8").splitlines():
-        if line and not line.startswith((" ", "#")):
-            lines.setdefault(re.split(r"[=<>;\[ ]", line)[0], []).append(line)
-    return lines
+LOCKS = ("requirements-dev.txt", "tests/benchmarks/requirements.txt")
 
 
-def test_the_lock_pins_every_package_to_one_version() -> None:
-    for package, lines in locked().items():
-        for line in lines:
-            assert re.fullmatch(r"[a-z0-9-]+==[0-9a-z.]+( ; .+)?", line), line
-        assert len(lines) == 1 or all(" ; " in line for line in lines), package
+def locked(path: str = LOCKS[0]) -> dict[str, list[lock.Entry]]:
+    """A lock file: package to its versions, which differ by environment marker."""
+    packages: dict[str, list[lock.Entry]] = {}
+    for entry in lock.read((ROOT / path).read_text(encoding="utf-8")):
+        packages.setdefault(entry.name, []).append(entry)
+    return packages
+
+
+@pytest.mark.parametrize("path", LOCKS)
+def test_a_lock_pins_every_package_to_one_version(path: str) -> None:
+    packages = locked(path)
+    assert packages
+    for package, entries in packages.items():
+        assert len(entries) == 1 or all(" ; " in entry.lines[0] for entry in entries), package
+
+
+def test_a_line_of_a_lock_without_version_or_hash_is_refused() -> None:
+    digest = f"    --hash=sha256:{'0' * 64}"
+    pinned = "requests==2.34.2 \\"
+    assert [entry.name for entry in lock.read(f"{pinned}\n{digest}\n")] == ["requests"]
+    for text in ("requests==2.34.2", f"requests>=2 \\\n{digest}", f"{pinned}\n{digest[:-1]}"):
+        with pytest.raises(ValueError, match="pins no package with hashes here: requests"):
+            lock.read(text)
+
+
+def test_what_the_demo_installs_is_all_that_its_requirements_lead_to() -> None:
+    files = ("requirements-demo.in", "requirements.txt", "sandbox/requirements.in")
+    entries = [entry for entries in locked().values() for entry in entries]
+    names = {entry.name for entry in lock.needed(entries, files)}
+    assert names >= {"ansible-core", "cffi", "oauthlib", "requests", "starlette", "urllib3"}
+    assert names.isdisjoint({"mypy", "pytest"})
+    assert {entry.name for entry in lock.needed(entries, ("requirements.txt",))} == {
+        *("certifi", "charset-normalizer", "idna", "requests", "urllib3")
+    }
 
 
 def test_the_lock_holds_everything_that_is_asked_for_by_name() -> None:
@@ -258,6 +283,7 @@ def test_the_lock_holds_everything_that_is_asked_for_by_name() -> None:
     assert asked - set(locked()) == set()
 
 
-def test_the_lock_names_no_host_and_no_folder() -> None:
-    text = (ROOT / "requirements-dev.txt").read_text(encoding="utf-8")
+@pytest.mark.parametrize("path", LOCKS)
+def test_a_lock_names_no_host_and_no_folder(path: str) -> None:
+    text = (ROOT / path).read_text(encoding="utf-8")
     assert re.findall(r"://|--(?:extra-)?index|--find-links|file:|^/", text, re.MULTILINE) == []

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read the lock file: which packages there are, and who asked for them.
+
+    python -m tools.lock FILE ...    print the part of the lock that these requirement files need
+
+Only the standard library is used here: this runs before anything is installed.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+FILE = Path(__file__).resolve().parent.parent / "requirements-dev.txt"
+_PIN = re.compile(r"(?P<name>[a-z0-9-]+)==(?P<version>[0-9][0-9a-z.]*)(?: ; .+?)?(?: \\)?")
+_HASH = re.compile(r"    --hash=sha256:[0-9a-f]{64}(?: \\)?")
+_ASKED = re.compile(r" +# +(?:via)?(?P<by>.*)")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One version of a package; another may be there for another Python."""
+
+    name: str
+    version: str
+    #: As pip reads them: the pin with its marker, then the hashes.
+    lines: tuple[str, ...]
+    #: Packages, and requirement files as `-r requirements.txt`.
+    asked_by: frozenset[str]
+
+
+def read(text: str) -> list[Entry]:
+    """The entries of a lock file; ValueError where a line is neither pin nor hash nor comment."""
+    blocks: list[list[str]] = []
+    for line in text.splitlines():
+        if not line.startswith((" ", "#")):
+            blocks.append([])
+        if blocks:
+            blocks[-1].append(line)
+    return [_entry(block) for block in blocks]
+
+
+def needed(entries: Iterable[Entry], files: Collection[str]) -> list[Entry]:
+    """The entries that requirement files ask for, directly or through other packages."""
+    listed = list(entries)
+    wanted = {f"-r {file}" for file in files}
+    before = 0
+    while len(wanted) != before:
+        before = len(wanted)
+        wanted |= {entry.name for entry in listed if entry.asked_by & wanted}
+    return [entry for entry in listed if entry.name in wanted]
+
+
+def _entry(block: list[str]) -> Entry:
+    pin = _PIN.fullmatch(block[0])
+    lines = [line for line in block if not line.lstrip().startswith("#")]
+    if pin is None or len(lines) < 2 or not all(map(_HASH.fullmatch, lines[1:])):
+        raise ValueError(f"the lock file pins no package with hashes here: {block[0]}")
+    asked = {found["by"].strip() for found in map(_ASKED.fullmatch, block) if found}
+    return Entry(pin["name"], pin["version"], tuple(lines), frozenset(asked - {""}))
+
+
+def main() -> None:
+    """Print what the requirement files of the command line need."""
+    for entry in needed(read(FILE.read_text(encoding="utf-8")), sys.argv[1:]):
+        print("\n".join(entry.lines))
+
+
+if __name__ == "__main__":
+    main()
