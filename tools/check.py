@@ -99,6 +99,7 @@ JOBS = (
     ),
     # What it says of the plugins that the tests import is for the job above.
     Job("mypy", ("mypy", "--follow-imports", "silent", "sandbox", "tools", "tests", "conftest.py")),
+    Job("licences", ("python", "-m", "tools.licences")),
     Job("antsibull-changelog", ("antsibull-changelog", "lint")),
     Job("yamllint", ("yamllint", "--strict", ".")),
     Job("shellcheck", ("shellcheck", "tools/setup", ".ci/run")),

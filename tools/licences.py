@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Check that every locked package has a licence that goes together with that of the collection.
+
+    python -m tools.licences
+
+A licence is named as SPDX does. It comes from the metadata of the installed package; where that is
+silent or inexact, somebody has read the package's own words, and the answer stands here.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+
+from tools import lock
+
+#: Licences of free software that may be combined with GPL-3.0-or-later.
+ALLOWED = frozenset(
+    {
+        *("0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "GPL-3.0-or-later"),
+        *("ISC", "MIT", "MIT-0", "MPL-2.0", "PSF-2.0"),
+    }
+)
+FILES = (lock.FILE, lock.FILE.parent / "tests" / "benchmarks" / "requirements.txt")
+#: What classifiers, and the old field for a licence, say without a doubt.
+_SAID = {
+    "Apache 2.0": "Apache-2.0",
+    "GNU General Public License v3 or later (GPLv3+)": "GPL-3.0-or-later",
+    "Apache Software License": "Apache-2.0",
+    "ISC License (ISCL)": "ISC",
+    "MIT License": "MIT",
+    "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
+    "Python Software Foundation License": "PSF-2.0",
+}
+#: Packages whose metadata says only "BSD", several things, or nothing; or that are not installed.
+_READ = {
+    "alabaster": "BSD-3-Clause",
+    "ansible": "GPL-3.0-or-later",
+    "colorama": "BSD-3-Clause",
+    "docutils": "0BSD AND BSD-2-Clause AND GPL-3.0-or-later",
+    "jinja2": "BSD-3-Clause",
+    "jira": "BSD-2-Clause AND BSD-3-Clause",
+    "python-jenkins": "BSD-3-Clause",
+    "semantic-version": "BSD-2-Clause",
+    "sphinxcontrib-applehelp": "BSD-2-Clause",
+    "sphinxcontrib-devhelp": "BSD-2-Clause",
+    "sphinxcontrib-htmlhelp": "BSD-2-Clause",
+    "sphinxcontrib-jsmath": "BSD-2-Clause",
+    "sphinxcontrib-qthelp": "BSD-2-Clause",
+    "sphinxcontrib-serializinghtml": "BSD-2-Clause",
+    "twiggy": "BSD-3-Clause",
+}
+
+
+class UnknownLicenceError(Exception):
+    """Nobody can say under which licence a package is."""
+
+
+def of(package: str) -> str:
+    """The SPDX expression for the licence of a package."""
+    if package in _READ:
+        return _READ[package]
+    try:
+        metadata = importlib.metadata.metadata(package)
+    except importlib.metadata.PackageNotFoundError:
+        raise UnknownLicenceError(f"{package} is not installed") from None
+    for expression in metadata.get_all("License-Expression") or []:
+        return str(expression)
+    classifiers = [str(value) for value in metadata.get_all("Classifier") or []]
+    said = [value.rpartition(" :: ")[2] for value in classifiers if value.startswith("License")]
+    for value in [*map(str, metadata.get_all("License") or []), *said]:
+        found = value if value in ALLOWED else _SAID.get(value)
+        if found:
+            return found
+    raise UnknownLicenceError(f"{package} names no licence that is known here: {said}")
+
+
+def allowed(expression: str) -> bool:
+    """Whether one may use what is under this licence; of alternatives one is enough."""
+    return any(
+        all(name in ALLOWED for name in choice.split(" AND "))
+        for choice in expression.split(" OR ")
+    )
+
+
+def problems(packages: set[str]) -> list[str]:
+    """A line for each package without an allowed licence."""
+    found = []
+    for package in sorted(packages):
+        try:
+            expression = of(package)
+        except UnknownLicenceError as error:
+            found.append(str(error))
+            continue
+        if not allowed(expression):
+            found.append(f"{package} is under {expression}, which is not allowed here")
+    return found
+
+
+def main() -> int:
+    """Return 1 when a package has no allowed licence."""
+    texts = [file.read_text(encoding="utf-8") for file in FILES]
+    packages = {entry.name for text in texts for entry in lock.read(text)}
+    found = problems(packages)
+    print("\n".join(found or [f"{len(packages)} packages, each under an allowed licence"]))
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
