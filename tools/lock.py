@@ -43,10 +43,10 @@ def read(text: str) -> list[Entry]:
     return [_entry(block) for block in blocks]
 
 
-def needed(entries: Iterable[Entry], files: Collection[str]) -> list[Entry]:
-    """The entries that requirement files ask for, directly or through other packages."""
+def needed(entries: Iterable[Entry], askers: Collection[str]) -> list[Entry]:
+    """The packages among `askers`, and what these or requirement files ask for, at any remove."""
     listed = list(entries)
-    wanted = {f"-r {file}" for file in files}
+    wanted = set(askers)
     before = 0
     while len(wanted) != before:
         before = len(wanted)
@@ -65,7 +65,8 @@ def _entry(block: list[str]) -> Entry:
 
 def main() -> None:
     """Print what the requirement files of the command line need."""
-    for entry in needed(read(FILE.read_text(encoding="utf-8")), sys.argv[1:]):
+    askers = {f"-r {file}" for file in sys.argv[1:]}
+    for entry in needed(read(FILE.read_text(encoding="utf-8")), askers):
         print("\n".join(entry.lines))
 
 

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The archive of the collection: the same bytes for the same sources, and what lies beside it."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tools import build, licences, tree
+
+MOMENT = 1_700_000_000
+LEFT_OVER = shutil.ignore_patterns(
+    ".git", ".venv", ".*_cache", ".hypothesis", "__pycache__", "dist"
+)
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build.build(tmp_path_factory.mktemp("dist"), MOMENT)
+
+
+@pytest.fixture(scope="module")
+def bill(archive: Path) -> dict[str, Any]:
+    name = archive.name.replace(".tar.gz", ".cdx.json")
+    loaded = json.loads(archive.with_name(name).read_text(encoding="utf-8"))
+    assert isinstance(loaded, dict)
+    return loaded
+
+
+def test_another_folder_and_umask_give_the_same_bytes(archive: Path, tmp_path: Path) -> None:
+    other = tmp_path / "another checkout"
+    shutil.copytree(tree.ROOT, other, ignore=LEFT_OVER)
+    for left in ("__pycache__", "plugins/modules/__pycache__", ".mypy_cache", "dist"):
+        (other / left).mkdir()
+        (other / left / "left-over").touch()
+    for path in other.rglob("*"):
+        # as a checkout with umask 077 has it, made at another time
+        path.chmod(path.stat().st_mode & 0o700)
+        os.utime(path, (MOMENT + 5, MOMENT + 5))
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": str(MOMENT), "PYTHONPATH": str(other)}
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.build"],
+        cwd=other,
+        env=environment,
+        umask=0o077,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (other / "dist" / "left-over").unlink()
+    built = sorted((other / "dist").iterdir())
+    assert [path.name for path in built] == sorted(path.name for path in archive.parent.iterdir())
+    for path in built:
+        assert path.read_bytes() == archive.with_name(path.name).read_bytes(), path.name
+
+
+def test_nothing_in_the_archive_tells_who_packed_it(archive: Path) -> None:
+    with tarfile.open(archive) as packed:
+        members = packed.getmembers()
+    names = [member.name for member in members]
+    assert names[:2] == ["MANIFEST.json", "FILES.json"]
+    assert names[2:] == sorted(names[2:])
+    assert {member.mtime for member in members} == {MOMENT}
+    assert {member.mode for member in members} <= {0o644, 0o755}
+    owners = {(member.uid, member.gid, member.uname, member.gname) for member in members}
+    assert owners == {(0, 0, "", "")}
+    # of the header of gzip: neither a name nor a time
+    assert archive.read_bytes()[3:8] == bytes(5)
+    assert len(gzip.decompress(archive.read_bytes())) > 0
+
+
+def test_the_digest_beside_the_archive_is_its_own(archive: Path) -> None:
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    beside = archive.with_name(f"{archive.name}.sha256").read_text(encoding="ascii")
+    assert beside == f"{digest}  {archive.name}\n"
+
+
+def test_the_archive_is_installed_and_verified(archive: Path, tmp_path: Path) -> None:
+    collections = tmp_path / "collections"
+    # Through PYTHONPATH the checkout would be found first.
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+    def galaxy(action: str, what: str) -> subprocess.CompletedProcess[str]:
+        program = str(Path(sys.executable).parent / "ansible-galaxy")
+        home = {"ANSIBLE_HOME": str(tmp_path), "ANSIBLE_COLLECTIONS_PATH": str(collections)}
+        return subprocess.run(
+            [program, "collection", action, "--offline", "-p", str(collections), what],
+            env={**inherited, **home},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    installed = galaxy("install", str(archive))
+    assert installed.returncode == 0, installed.stderr
+    verified = galaxy("verify", "delivery.toolchain")
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+    (collections / tree.COLLECTION / "README.md").write_text("something else", encoding="utf-8")
+    assert galaxy("verify", "delivery.toolchain").returncode != 0
+
+
+def test_the_bill_of_materials_names_the_archive_and_what_it_needs(
+    archive: Path, bill: dict[str, Any]
+) -> None:
+    whole = bill["metadata"]["component"]
+    assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
+    assert bill["metadata"]["timestamp"] == "2023-11-14T22:13:20Z"
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    assert whole["hashes"] == [{"alg": "SHA-256", "content": digest}]
+    assert archive.name == f"{whole['group']}-{whole['name']}-{whole['version']}.tar.gz"
+    scopes = {each["name"]: each["scope"] for each in bill["components"]}
+    assert (scopes["requests"], scopes["urllib3"], scopes["ansible-core"]) == ("required",) * 3
+    assert (scopes["oauthlib"], scopes["requests-oauthlib"]) == ("optional",) * 2
+    assert set(scopes).isdisjoint({"lxml", "pytest", "starlette"})
+
+
+def test_the_bill_of_materials_lists_what_it_refers_to_once(bill: dict[str, Any]) -> None:
+    whole = bill["metadata"]["component"]["bom-ref"]
+    components = [each["bom-ref"] for each in bill["components"]]
+    assert len(components) == len(set(components))
+    needs = {each["ref"]: each["dependsOn"] for each in bill["dependencies"]}
+    assert sorted(needs) == sorted([whole, *components])
+    reached, open_ = set(), [whole]
+    while open_:
+        reached.add(open_[-1])
+        open_ += [each for each in needs[open_.pop()] if each not in reached]
+    assert reached == {whole, *components}
+    for each in bill["components"]:
+        assert [licences.allowed(one["expression"]) for one in each["licenses"]] == [True]
+
+
+def test_the_time_is_that_of_the_commit_unless_it_is_given(tmp_path: Path) -> None:
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=n", "-c", "user.email=n@example.org"]
+    when = {"GIT_AUTHOR_DATE": "@1000 +0000", "GIT_COMMITTER_DATE": "@2000 +0000"}
+    for arguments in (["init", "--quiet"], ["commit", "--quiet", "--allow-empty", "-m", "first"]):
+        subprocess.run([*git, *arguments], env={**os.environ, **when}, check=True)
+    assert build.moment_of(tmp_path, {}) == 2000
+    assert build.moment_of(tmp_path, {"SOURCE_DATE_EPOCH": "3000"}) == 3000
+
+
+def test_without_a_time_it_says_what_to_give(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="set SOURCE_DATE_EPOCH to seconds since 1970"):
+        build.moment_of(tmp_path, {"SOURCE_DATE_EPOCH": ""})
+    with pytest.raises(SystemExit, match="SOURCE_DATE_EPOCH is 'today': give seconds"):
+        build.moment_of(tmp_path, {"SOURCE_DATE_EPOCH": "today"})

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The bill of materials of an archive of the collection, as CycloneDX 1.6 in JSON.
+
+The archive itself holds no code of others. Listed is what it needs where it runs, in the versions
+that the lock file names and the tests ran with. The same archive gives the same document.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+from tools import licences, lock
+
+#: Without them no module runs; all else that the demo asks for is for single features.
+REQUIRED = frozenset({"-r requirements.txt", "ansible-core"})
+OFFERED = REQUIRED | {"-r requirements-demo.in"}
+_MARKER = re.compile(r" ; (?P<marker>[^\\]+?)(?: \\)?$")
+_LINKS = {
+    "repository": "vcs",
+    "homepage": "website",
+    "documentation": "documentation",
+    "issues": "issue-tracker",
+}
+
+
+def document(info: Mapping[str, Any], digest: str, moment: int) -> str:
+    """The document for an archive: what its manifest says of it, its SHA-256 and its time."""
+    entries = lock.read(lock.FILE.read_text(encoding="utf-8"))
+    offered = lock.needed(entries, OFFERED)
+    required = {entry.name for entry in lock.needed(entries, REQUIRED)}
+    whole = _collection(info, digest)
+    content = {
+        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        # the same archive, the same number
+        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_OID, digest)}",
+        "version": 1,
+        "metadata": {
+            "timestamp": datetime.fromtimestamp(moment, timezone.utc).strftime(
+                "%Y-%m-%dT%H:%M:%SZ"
+            ),
+            "lifecycles": [{"phase": "build"}],
+            "component": whole,
+        },
+        "components": [_component(entry, entry.name in required) for entry in offered],
+        "dependencies": _dependencies(str(whole["bom-ref"]), offered),
+    }
+    return json.dumps(content, indent=2) + "\n"
+
+
+def _collection(info: Mapping[str, Any], digest: str) -> dict[str, Any]:
+    name = f"{info['namespace']}.{info['name']}"
+    purl = f"pkg:generic/{name}@{info['version']}"
+    return {
+        "type": "library",
+        "bom-ref": purl,
+        "group": info["namespace"],
+        "name": info["name"],
+        "version": info["version"],
+        "description": info["description"],
+        "hashes": [{"alg": "SHA-256", "content": digest}],
+        "licenses": [{"expression": " OR ".join(info["license"])}],
+        "purl": purl,
+        "externalReferences": [
+            {"type": kind, "url": info[key]} for key, kind in _LINKS.items() if info.get(key)
+        ],
+    }
+
+
+def _purl(entry: lock.Entry) -> str:
+    return f"pkg:pypi/{entry.name}@{entry.version}"
+
+
+def _component(entry: lock.Entry, required: bool) -> dict[str, Any]:
+    component = {
+        "type": "library",
+        "bom-ref": _purl(entry),
+        "name": entry.name,
+        "version": entry.version,
+        "scope": "required" if required else "optional",
+        "licenses": [{"expression": licences.of(entry.name)}],
+        "purl": _purl(entry),
+    }
+    marker = _MARKER.search(entry.lines[0])
+    if marker:
+        component["properties"] = [{"name": "delivery.toolchain:marker", "value": marker["marker"]}]
+    return component
+
+
+def _dependencies(whole: str, offered: Sequence[lock.Entry]) -> list[dict[str, Any]]:
+    """Who needs whom: the collection first, then the packages."""
+    files = {asker for asker in OFFERED if asker.startswith("-r ")}
+    direct = [_purl(entry) for entry in offered if entry.asked_by & files]
+    return [
+        {"ref": whole, "dependsOn": direct},
+        *(
+            {
+                "ref": _purl(entry),
+                "dependsOn": [_purl(each) for each in offered if entry.name in each.asked_by],
+            }
+            for entry in offered
+        ),
+    ]
