@@ -7,7 +7,7 @@ export PYTHON
 
 VENV_PYTHON := .venv/bin/python
 
-.PHONY: help demo sandbox test lint unit faults bench lock clean
+.PHONY: help demo sandbox test lint unit faults bench build lock clean
 
 help:
 	@echo 'make demo      run the release twice against the sandbox'
@@ -17,6 +17,7 @@ help:
 	@echo 'make unit      the unit tests alone'
 	@echo 'make faults    every module that writes, times every answer that does not tell'
 	@echo 'make bench     wall time and number of requests'
+	@echo 'make build     the archive of the collection, its digest and its bill of materials, in dist'
 	@echo 'make lock      write the lock files anew (needs uv)'
 	@echo 'make clean     remove what these commands made'
 
@@ -47,6 +48,10 @@ faults:
 bench:
 	@tools/setup bench
 	@$(VENV_PYTHON) -m tests.benchmarks
+
+build:
+	@tools/setup demo
+	@$(VENV_PYTHON) -m tools.build
 
 lock: LOCK := uv pip compile --universal --python-version 3.11 --upgrade --generate-hashes \
 	--quiet --no-header --no-emit-index-url --no-emit-find-links

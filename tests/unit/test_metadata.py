@@ -222,7 +222,17 @@ def test_the_archive_holds_the_collection_and_nothing_else() -> None:
         for path in ROOT.iterdir()
         if not any(fnmatch.fnmatch(path.name, pattern) for pattern in ignored)
     }
-    assert left - CONTENT - {"__pycache__"} == set()
+    assert left - CONTENT == set()
+
+
+def test_what_git_leaves_out_is_left_out_of_the_archive() -> None:
+    # What Ansible itself leaves out of every archive.
+    ignored = [*load("galaxy.yml")["build_ignore"], "*.pyc", "tests/output"]
+    lines = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    for line in lines:
+        name = line.strip("/")
+        folders = [name.rsplit("/", count)[0] for count in range(name.count("/") + 1)]
+        assert line.startswith("#") or set(folders) & set(ignored), line
 
 
 def test_no_sanity_test_is_ignored() -> None:
@@ -260,11 +270,12 @@ def test_a_line_of_a_lock_without_version_or_hash_is_refused() -> None:
 
 def test_what_the_demo_installs_is_all_that_its_requirements_lead_to() -> None:
     files = ("requirements-demo.in", "requirements.txt", "sandbox/requirements.in")
+    askers = {f"-r {file}" for file in files}
     entries = [entry for entries in locked().values() for entry in entries]
-    names = {entry.name for entry in lock.needed(entries, files)}
+    names = {entry.name for entry in lock.needed(entries, askers)}
     assert names >= {"ansible-core", "cffi", "oauthlib", "requests", "starlette", "urllib3"}
     assert names.isdisjoint({"mypy", "pytest"})
-    assert {entry.name for entry in lock.needed(entries, ("requirements.txt",))} == {
+    assert {entry.name for entry in lock.needed(entries, {"-r requirements.txt"})} == {
         *("certifi", "charset-normalizer", "idna", "requests", "urllib3")
     }
 
