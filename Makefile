@@ -7,7 +7,7 @@ export PYTHON
 
 VENV_PYTHON := .venv/bin/python
 
-.PHONY: help demo sandbox test lint unit faults bench build lock clean
+.PHONY: help demo sandbox test lint unit faults bench build changelog lock clean
 
 help:
 	@echo 'make demo      run the release twice against the sandbox'
@@ -18,6 +18,7 @@ help:
 	@echo 'make faults    every module that writes, times every answer that does not tell'
 	@echo 'make bench     wall time and number of requests'
 	@echo 'make build     the archive of the collection, its digest and its bill of materials, in dist'
+	@echo 'make changelog takes the fragments into CHANGELOG.md, for the version in galaxy.yml'
 	@echo 'make lock      write the lock files anew (needs uv)'
 	@echo 'make clean     remove what these commands made'
 
@@ -52,6 +53,10 @@ bench:
 build:
 	@tools/setup demo
 	@$(VENV_PYTHON) -m tools.build
+
+changelog:
+	@tools/setup dev
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" antsibull-changelog release --update-existing
 
 lock: LOCK := uv pip compile --universal --python-version 3.11 --upgrade --generate-hashes \
 	--quiet --no-header --no-emit-index-url --no-emit-find-links

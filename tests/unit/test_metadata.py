@@ -10,6 +10,8 @@ from __future__ import annotations
 import fnmatch
 import importlib
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +27,11 @@ NAME = "delivery.toolchain"
 # What the archive of the collection is made of; all else in the root is on the list of exceptions.
 CONTENT = {
     "CHANGELOG.md",
+    "CODE_OF_CONDUCT.md",
     "CONTRIBUTING.md",
     "LICENSE",
     "README.md",
+    "SECURITY.md",
     "bindep.txt",
     "changelogs",
     "docs",
@@ -233,6 +237,33 @@ def test_what_git_leaves_out_is_left_out_of_the_archive() -> None:
         name = line.strip("/")
         folders = [name.rsplit("/", count)[0] for count in range(name.count("/") + 1)]
         assert line.startswith("#") or set(folders) & set(ignored), line
+
+
+def test_the_readme_has_the_sections_that_certified_collections_have() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (.+)$", readme, re.MULTILINE) == [
+        "Description",
+        "Requirements",
+        "Installation",
+        "Use Cases",
+        "Testing",
+        "Support",
+        "Release Notes and Roadmap",
+        "Related Information",
+        "License Information",
+    ]
+
+
+def test_the_changelog_is_written_for_this_version_and_by_the_command(tmp_path: Path) -> None:
+    releases = load("changelogs/changelog.yaml")["releases"]
+    assert load("galaxy.yml")["version"] in releases
+    written = tmp_path / "CHANGELOG.md"
+    program = str(Path(sys.executable).parent / "antsibull-changelog")
+    command = [program, "generate", "--output", str(written), "--output-format", "md"]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    assert written.read_text(encoding="utf-8") == (ROOT / "CHANGELOG.md").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_no_sanity_test_is_ignored() -> None:
