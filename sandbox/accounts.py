@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How issue tracker and wiki take a login: basic, bearer, OAuth 1.0a [W5].
 
-Server facts [tracker-1, tracker-2, tracker-14]. Credentials in the seed:
-`{users: {name: password}, tokens: {token: name}, oauth: {consumer_key, access_token, user}}`.
+Server facts, tracker 1.1, 1.2 and 2.6. Credentials in the seed:
+`{users: {name: password}, tokens: {token: name}, oauth: {consumer_key, access_token, user}}`; a
+user may be `{password, permissions}` too (`sandbox.rights`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
 from sandbox.oauth import Consumer, OAuthProblem, SignedRequest, header_parameters, verify
+from sandbox.rights import Rights, password_of
 from sandbox.service import Service
 
 # `logins`: which kinds the administrator allows. `refusal`: the shape of a refused login, one of
@@ -54,6 +56,11 @@ def login_of(request: Request) -> Login:
     """The login that `Accounts.authenticate` accepted."""
     found: Login = request.scope[_SCOPE_KEY]
     return found
+
+
+def rights_of(request: Request, service: Service) -> Rights:
+    """What the account that asks may do."""
+    return Rights(service.context.credentials(service.name), login_of(request).user)
 
 
 class Accounts:
@@ -108,7 +115,7 @@ class Accounts:
             name, _colon, password = base64.b64decode(secret).decode("utf-8").partition(":")
         except (binascii.Error, UnicodeDecodeError):
             return None
-        known = credentials.get("users", {}).get(name)
+        known = password_of(credentials.get("users", {}).get(name))
         return name if kind == "basic" and known == password else None
 
     def _oauth(self, request: Request, query: str) -> Login:

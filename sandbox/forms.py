@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Multipart forms, read as older servers do."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_BOUNDARY = re.compile(r'boundary="?([^";,]+)"?')
+# `filename*=` is not read (server fact, writes 3.8)
+_PARAMETER = re.compile(rb'[; ](name|filename)="([^"]*)"')
+
+
+@dataclass(frozen=True)
+class Part:
+    """One field of a form; `filename` None where it is no file."""
+
+    name: str
+    filename: str | None
+    kind: str
+    content: bytes
+
+
+def parts_of(content_type: str, body: bytes) -> list[Part] | None:
+    """The fields in their order; None where it is no multipart form."""
+    found = _BOUNDARY.search(content_type)
+    if not content_type.startswith("multipart/form-data") or found is None:
+        return None
+    limit = b"\r\n--" + found[1].encode()
+    parts = []
+    for piece in (b"\r\n" + body).split(limit)[1:]:
+        head, _blank, content = piece.partition(b"\r\n\r\n")
+        names = {key: value.decode("utf-8", "replace") for key, value in _PARAMETER.findall(head)}
+        media = re.search(rb"(?i)content-type: *([^\r\n]+)", head)
+        kind = "application/octet-stream" if media is None else media[1].decode("latin-1")
+        if b"name" in names:
+            parts.append(Part(names[b"name"], names.get(b"filename"), kind, content))
+    return parts
+
+
+def base_name(filename: str) -> str:
+    """A path in a name is cut to its last part (server facts, writes 3.8 and 4.6)."""
+    return re.split(r"[/\\]", filename)[-1]
