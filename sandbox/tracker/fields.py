@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The fields of issues, and the screens that hold them (server facts, writes 1.2 and 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from sandbox.store import Store
+from sandbox.tracker.world import Issue
+
+Json = dict[str, Any]
+
+CREATE, EDIT = "create", "edit"
+_NOT_NAVIGABLE = ("attachment", "comment")
+#: What the server keeps by itself: on no screen.
+_KEPT = ("attachment", "created", "resolution", "status", "updated")
+_ONLY_CREATED = ("issuetype", "project")
+_ONLY_EDITED = ("comment", "issuelinks")
+
+
+@dataclass(frozen=True)
+class Field:
+    """`type` and `items` as in the server's schema; `options` of a field that has a choice."""
+
+    id: str
+    name: str
+    type: str
+    items: str | None = None
+    options: tuple[str, ...] = ()
+    projects: tuple[str, ...] = ()
+
+    @property
+    def custom(self) -> bool:
+        return self.id.startswith("customfield_")
+
+    @property
+    def operations(self) -> list[str]:
+        """The verbs of an update (server fact, writes 3.3)."""
+        if self.id == "comment":
+            return ["add", "edit", "remove"]
+        if self.id == "issuelinks":
+            return ["add"]
+        if self.id == "attachment":
+            return []
+        return ["add", "set", "remove"] if self.type == "array" else ["set"]
+
+    def schema(self) -> Json:
+        shown: Json = {"type": self.type}
+        if self.items is not None:
+            shown["items"] = self.items
+        if not self.custom:
+            return {**shown, "system": self.id}
+        kind = f"{self.type}{'' if self.items is None else '-' + self.items}"
+        return {**shown, "custom": f"sandbox:{kind}", "customId": int(self.id.rpartition("_")[2])}
+
+    def option_id(self, index: int) -> str:
+        return f"{self.id.rpartition('_')[2]}{index:02d}"
+
+    def of(self, issue: Issue) -> Any:
+        """What the issue keeps for this field."""
+        return issue.get("custom", {}).get(self.id) if self.custom else issue.get(self.id)
+
+    def put(self, issue: Issue, value: Any) -> None:
+        if self.custom:
+            issue["custom"] = {**issue.get("custom", {}), self.id: value}
+        else:
+            issue[self.id] = value
+
+
+_SYSTEM = {
+    field.id: field
+    for field in (
+        Field("assignee", "Assignee", "user"),
+        Field("attachment", "Attachment", "array", "attachment"),
+        Field("comment", "Comment", "comments-page"),
+        Field("components", "Component/s", "array", "component"),
+        Field("created", "Created", "datetime"),
+        Field("description", "Description", "string"),
+        Field("duedate", "Due Date", "date"),
+        Field("environment", "Environment", "string"),
+        Field("fixVersions", "Fix Version/s", "array", "version"),
+        Field("issuelinks", "Linked Issues", "array", "issuelinks"),
+        Field("issuetype", "Issue Type", "issuetype"),
+        Field("labels", "Labels", "array", "string"),
+        Field("priority", "Priority", "priority"),
+        Field("project", "Project", "project"),
+        Field("reporter", "Reporter", "user"),
+        Field("resolution", "Resolution", "resolution"),
+        Field("status", "Status", "status"),
+        Field("summary", "Summary", "string"),
+        Field("updated", "Updated", "datetime"),
+        Field("versions", "Affects Version/s", "array", "version"),
+    )
+}
+
+
+class Fields:
+    """System fields and those that the seed adds; `words` are names in another language."""
+
+    def __init__(self, store: Store, words: dict[str, str]) -> None:
+        self.words = words
+        self.all = {**_SYSTEM}
+        for number, data in store.items("tracker.field"):
+            lists = {name: tuple(data.get(name, ())) for name in ("options", "projects")}
+            self.all[number] = Field(
+                number, data["name"], data.get("type", "string"), data.get("items"), **lists
+            )
+
+    def name(self, field: Field) -> str:
+        """Server fact, writes 3.3: names of system fields are translated."""
+        return self.words.get(field.name, field.name)
+
+    def names(self) -> dict[str, str]:
+        return {number: self.name(field) for number, field in sorted(self.all.items())}
+
+    def schema(self) -> Json:
+        return {number: field.schema() for number, field in sorted(self.all.items())}
+
+    def listing(self) -> list[Json]:
+        """All fields, those on no screen included."""
+        return [
+            {
+                "id": number,
+                "name": self.name(field),
+                "custom": field.custom,
+                "orderable": True,
+                "navigable": number not in _NOT_NAVIGABLE,
+                "searchable": True,
+                "clauseNames": [f"cf[{number.rpartition('_')[2]}]" if field.custom else number],
+                "schema": field.schema(),
+            }
+            for number, field in sorted(self.all.items())
+        ]
+
+    def on_screen(self, project: Json, screen: str) -> dict[str, Field]:
+        """The fields on a screen of the project; `screens` of the seed name them, else all."""
+        named = project.get("screens", {}).get(screen)
+        absent = _ONLY_EDITED if screen == CREATE else _ONLY_CREATED
+        return {
+            number: field
+            for number, field in self.all.items()
+            if number not in (*_KEPT, *absent)
+            and (named is None or number in named or number in _ONLY_CREATED)
+            and (not field.projects or project["key"] in field.projects)
+        }
+
+    def required(self, project: Json) -> Collection[str]:
+        """Fields that a new issue needs."""
+        return ("project", "issuetype", "summary", *project.get("required", ()))

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Texts of the cloud (server facts, writes 3.6): a document in version 3 of the interface, and in
+version 2 markup that was rendered anew from the document."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+Json = dict[str, Any]
+
+_ADDRESS = re.compile(r"(?<![|\[])\bhttps?://[^\s|\]]+")
+
+
+def is_document(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and value.get("type") == "doc"
+        and value.get("version") == 1
+        and isinstance(value.get("content"), list)
+    )
+
+
+def to_document(text: str) -> Json:
+    """A paragraph for each block of lines."""
+    blocks = [block for block in re.split(r"\n{2,}", text) if block != ""]
+    return {"type": "doc", "version": 1, "content": [_paragraph(block) for block in blocks]}
+
+
+def _paragraph(block: str) -> Json:
+    content: list[Json] = []
+    for index, line in enumerate(block.split("\n")):
+        if index:
+            content.append({"type": "hardBreak"})
+        if line:
+            content.append({"type": "text", "text": line})
+    return {"type": "paragraph", "content": content}
+
+
+def from_document(node: Json) -> str:
+    """The markup of a document."""
+    kind, content = node.get("type"), node.get("content", [])
+    if kind == "text":
+        return str(node.get("text", ""))
+    if kind == "hardBreak":
+        return "\n"
+    inner = [from_document(child) for child in content]
+    if kind == "doc":
+        return "\n\n".join(inner)
+    if kind in ("bulletList", "orderedList"):
+        mark = "*" if kind == "bulletList" else "#"
+        return "\n".join(f"{mark} {item}" for item in inner)
+    text = "".join(inner)
+    return f"h{node['attrs']['level']}. {text}" if kind == "heading" else text
+
+
+def rendered_anew(text: str) -> str:
+    """What is read in version 2: lists with stars, smart links, no blanks at the ends of lines."""
+    lines = [re.sub(r"^(\s*)- ", r"\1* ", line.rstrip()) for line in text.split("\n")]
+    return _ADDRESS.sub(lambda found: f"[{found[0]}|{found[0]}|smart-link]", "\n".join(lines))
