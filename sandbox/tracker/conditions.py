@@ -14,7 +14,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from sandbox.tracker.jql import And, Clause, Node, Not, Operand, Or, OrderTerm, Query
-from sandbox.tracker.world import World, issue_number, milliseconds
+from sandbox.tracker.world import LISTS, World, issue_number, milliseconds
 
 Issue = dict[str, Any]
 
@@ -26,7 +26,7 @@ _ALIASES = {
     "createddate": "created",
     "updateddate": "updated",
 }
-_NAMED = ("project", "status", "issuetype", "fixversion", "resolution", "priority")
+_NAMED = ("project", "status", "issuetype", "resolution", "priority", *LISTS)
 _PEOPLE = ("assignee", "reporter")
 _TEXTS = ("summary", "description", "text")
 _DATES = ("created", "updated")

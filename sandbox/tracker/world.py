@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sandbox.rights import Rights
     from sandbox.store import Store
 
 Issue = dict[str, Any]
@@ -22,18 +23,27 @@ def milliseconds(stamp: str) -> int:
     return int(datetime.fromisoformat(stamp).timestamp() * 1000)
 
 
-class World:
-    """Projects, issues and named values; an anonymous account (`user` None) sees only projects
-    that are marked `anonymous` [tracker-8]."""
+#: Fields that name several things of a project: kind of the things, and the issue's member.
+LISTS = {
+    "fixversion": ("version", "fixVersions"),
+    "affectedversion": ("version", "versions"),
+    "component": ("component", "components"),
+}
 
-    def __init__(self, store: Store, user: str | None, now_ms: int) -> None:
+
+class World:
+    """Projects, issues and named values; an account sees the projects that it may browse, an
+    anonymous one those that are marked `anonymous` (server fact, tracker 2.4)."""
+
+    def __init__(self, store: Store, rights: Rights, now_ms: int) -> None:
         self.store = store
-        self.user = user.lower() if user is not None else None
+        self.rights = rights
+        self.user = rights.user.lower() if rights.user is not None else None
         self.now_ms = now_ms
         self.projects = {
             key: project
             for key, project in store.items("tracker.project")
-            if user is not None or project.get("anonymous", False)
+            if rights.may("browse", key) or project.get("anonymous", False)
         }
         self._issues: dict[str, Issue] | None = None
         self._known: dict[str, set[str]] = {}
@@ -63,7 +73,7 @@ class World:
         return found
 
     def named(self, kind: str, name: str) -> dict[str, Any]:
-        """A status, issuetype, resolution, priority (`name`) or version (`PROJECT/name`)."""
+        """A status, issuetype, resolution or priority; a version or component as `PROJECT/name`."""
         found = self.store.get(f"tracker.{kind}", name)
         if found is None:
             raise LookupError(f"the seed registers every {kind} that an issue names: {name}")
@@ -82,10 +92,10 @@ class World:
             return set().union(*map(_names, self.projects.values()))
         if field in ("assignee", "reporter"):
             return {key.lower() for key in self.store.keys("tracker.user")}
-        kind = "version" if field == "fixversion" else field
+        kind = LISTS[field][0] if field in LISTS else field
         names: set[str] = {"unresolved"} if field == "resolution" else set()
         for key, entry in self.store.items(f"tracker.{kind}"):
-            if kind != "version" or key.partition("/")[0] in self.projects:
+            if field not in LISTS or key.partition("/")[0] in self.projects:
                 names |= _names(entry)
         return names
 
@@ -95,12 +105,12 @@ class World:
             return _names(self.projects[issue["project"]])
         if field == "labels":
             return {label.lower() for label in issue.get("labels", [])}
-        if field == "fixversion":
-            versions = [
-                self.named("version", f"{issue['project']}/{name}")
-                for name in issue.get("fixVersions", [])
+        if field in LISTS:
+            kind, member = LISTS[field]
+            entries = [
+                self.named(kind, f"{issue['project']}/{name}") for name in issue.get(member, [])
             ]
-            return set().union(*map(_names, versions))
+            return set().union(*map(_names, entries))
         value = issue.get(field)
         if value is None:
             return set()
@@ -114,8 +124,8 @@ class World:
         """For sorting: empty values last, then by the server's sequence, then by name."""
         if field == "project":
             return (False, 0, issue["project"])
-        if field in ("labels", "fixversion"):
-            values = issue.get("fixVersions" if field == "fixversion" else "labels", [])
+        if field == "labels" or field in LISTS:
+            values = issue.get(LISTS[field][1] if field in LISTS else field, [])
             return (not values, 0, str(min(values, default="")))
         value = issue.get(field)
         if value is None:

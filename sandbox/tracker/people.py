@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Accounts, and what people may be asked for (server facts, writes 3.4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import JSONResponse, Response
+
+from sandbox.rights import Rights
+from sandbox.tracker.beans import account_name
+from sandbox.tracker.call import Call, Json
+from sandbox.tracker.errors import Unsuitable, refusal
+from sandbox.tracker.world import Issue
+
+_STRICT = "'accountId' must be the only user identifying query parameter in GDPR strict mode."
+_AUTOMATIC = "-1"
+_LIMIT = 50
+
+
+def read_user(call: Call, value: Any) -> str | None:
+    """`{name}` on a server, `{accountId}` or `{id}` in the cloud; null, or null inside: nobody."""
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise Unsuitable("data was not an object")
+    if not call.cloud:
+        return _known(call, value.get("name", value.get("key")))
+    if "accountId" not in value and "id" not in value:
+        raise Unsuitable(_STRICT)
+    wanted = value.get("accountId", value.get("id"))
+    return None if wanted is None else _known(call, account_name(str(wanted)) or str(wanted))
+
+
+def _known(call: Call, name: Any) -> str | None:
+    if name is None:
+        return None
+    for known in call.store.keys("tracker.user"):
+        if known.lower() == str(name).lower():
+            return known
+    raise Unsuitable(f"User '{name}' does not exist.")
+
+
+def read_assignee(call: Call, issue: Issue, value: Any) -> str | None:
+    """Who is to have the issue; the caller needs a right, and so does the other."""
+    name, project = None, issue["project"]
+    if isinstance(value, dict) and _AUTOMATIC in (value.get("name"), value.get("accountId")):
+        name = call.world.projects[project].get("lead")
+    else:
+        name = read_user(call, value)
+    if not call.may("assign", project):
+        raise Unsuitable("You do not have permission to assign issues.")
+    if name is not None and not assignable(call, name, project):
+        raise Unsuitable(f"User '{name}' cannot be assigned issues.")
+    return name
+
+
+def assignable(call: Call, name: str, project: str) -> bool:
+    known = call.store.get("tracker.user", name) or {}
+    others = Rights(call.context.credentials("tracker"), name)
+    return bool(known.get("active", True)) and others.may("assignable", project)
+
+
+def myself(call: Call) -> Response:
+    """The account that asks; clients check their login with it."""
+    if call.rights.user is None:
+        raise refusal(401, "You are not authenticated.")
+    return JSONResponse(call.views.user(call.rights.user))
+
+
+def user(call: Call) -> Response:
+    """GET /user: by name on a server, by account id in the cloud."""
+    if call.cloud and (call.query("username") or call.query("key")):
+        raise refusal(400, _STRICT)
+    wanted = call.query("accountId") if call.cloud else call.query("username", call.query("key"))
+    name = (account_name(wanted) if call.cloud else wanted) or wanted
+    if call.store.get("tracker.user", name) is None:
+        raise refusal(404, f"The user named '{wanted}' does not exist")
+    return JSONResponse(call.views.user(name))
+
+
+def users(call: Call) -> Response:
+    """GET /user/search."""
+    return _people(call, _search(call))
+
+
+def assignable_users(call: Call) -> Response:
+    """GET /user/assignable/search: those that may have issues of a project."""
+    project = call.query("project") or call.seen(call.query("issueKey"))["project"]
+    call.project(project)
+    return _people(call, [name for name in _search(call) if assignable(call, name, project)])
+
+
+def _search(call: Call) -> list[str]:
+    """Whose name, display name or address begins, word by word, with what is asked for."""
+    if call.cloud and call.query("username"):
+        raise refusal(400, _STRICT)
+    wanted = call.query("query") if call.cloud else call.query("username")
+    found = []
+    for name, known in call.store.items("tracker.user"):
+        words = [name, *str(known.get("displayName", "")).split(), known.get("displayName", "")]
+        if wanted in ("", ".") or any(one.lower().startswith(wanted.lower()) for one in words):
+            found.append(name)
+    return found
+
+
+def _people(call: Call, names: list[str]) -> Response:
+    start, size = call.number("startAt", 0), call.number("maxResults", _LIMIT)
+    return JSONResponse([call.views.user(name) for name in names[start : start + size]])
+
+
+def permissions(call: Call) -> Response:
+    """GET /mypermissions, for a project where one is named."""
+    key = call.query("projectKey") or None
+    shown: Json = {}
+    for number, (name, permission) in enumerate(sorted(_KEYS.items())):
+        have = call.rights.may_anywhere(permission) if key is None else call.may(permission, key)
+        shown[name] = {"id": str(number), "key": name, "name": name, "havePermission": have}
+    return JSONResponse({"permissions": shown})
+
+
+_KEYS = {
+    "ADD_COMMENTS": "comment",
+    "ADMINISTER_PROJECTS": "administer",
+    "ASSIGNABLE_USER": "assignable",
+    "ASSIGN_ISSUES": "assign",
+    "BROWSE_PROJECTS": "browse",
+    "CREATE_ATTACHMENTS": "attach",
+    "CREATE_ISSUES": "create",
+    "DELETE_ISSUES": "delete",
+    "EDIT_ISSUES": "edit",
+    "LINK_ISSUES": "link",
+    "TRANSITION_ISSUES": "transition",
+}
