@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Seed data of the issue tracker.
 
-Shape: `statuses` ({name: category}), `users` ({name: {displayName}}), `projects` ([{key, name,
-anonymous?, lead?}]), `versions` ({PROJECT: {name: {released}}}), `issues` (list, see `_issue`) and
-`series` (many alike: `{project, count, first?, summary, types, statuses, days}`, where `{n}` in
-the summary is the number). What an issue names and nobody declared is declared by it.
+Shape: `statuses` ({name: category}, or {name: {category, editable}}), `users` ({name: {displayName,
+active?}}), `projects` ([{key, name, anonymous?, lead?, screens?: {create, edit}, required?}]),
+`versions` ({PROJECT: {name: {released, ...}}}), `components` ({PROJECT: [name]}), `fields`
+({customfield_N: {name, type, items?, options?, projects?}}), `link_types` ({name: {inward,
+outward}}), `workflows` (see `sandbox.tracker.workflow`), `issues` (list, see `_issue`) and `series`
+(many alike: `{project, count, first?, summary, types, statuses, days}`, where `{n}` in the summary
+is the number). What an issue names and nobody declared is declared by it.
 """
 
 from __future__ import annotations
@@ -14,25 +17,27 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from sandbox.context import Context
+from sandbox.tracker.call import FIRST_ID
+from sandbox.tracker.world import LISTS
 
 Json = dict[str, Any]
 
-_FIRST_ID = 10000
+_OF_PROJECTS = ("version", "component")
 _EPOCH = "2026-01-05T09:00:00.000+0000"
 
 
 def seed(context: Context, data: Json) -> None:
     """Merge `data`; an issue, project or user under the same key is replaced."""
     seeding = _Seeding(context)
-    for name, category in data.get("statuses", {}).items():
-        seeding.declare("status", name, {"category": category})
-    for name, user in data.get("users", {}).items():
-        context.store.put("tracker.user", name, user)
+    seeding.declarations(data)
     for project in data.get("projects", []):
         seeding.project(project)
     for project, versions in data.get("versions", {}).items():
         for name, version in versions.items():
             seeding.declare("version", f"{project}/{name}", version)
+    for project, names in data.get("components", {}).items():
+        for name in names:
+            seeding.declare("component", f"{project}/{name}", {})
     for issue in data.get("issues", []):
         seeding.issue(issue)
     for series in data.get("series", []):
@@ -71,16 +76,27 @@ class _Seeding:
         self.store = context.store
 
     def declare(self, kind: str, key: str, more: Json | None = None) -> None:
-        """Know a status, issuetype, resolution, priority, or a version as `PROJECT/name`."""
+        """Know a status, issuetype, ..., or a version or component as `PROJECT/name`."""
         known = self.store.get(f"tracker.{kind}", key)
         if known is not None and more is None:
             return
         number = known["id"] if known is not None else str(self._next(kind))
-        name = key.partition("/")[2] if kind == "version" else key
+        name = key.partition("/")[2] if kind in _OF_PROJECTS else key
         self.store.put(f"tracker.{kind}", key, {**(more or {}), "id": number, "name": name})
 
+    def declarations(self, data: Json) -> None:
+        """What belongs to no project."""
+        for name, status in data.get("statuses", {}).items():
+            whole = status if isinstance(status, dict) else {"category": status}
+            self.declare("status", name, whole)
+        for name, phrases in data.get("link_types", {}).items():
+            self.declare("linktype", name, phrases)
+        for kind, member in (("user", "users"), ("field", "fields"), ("workflow", "workflows")):
+            for name, document in data.get(member, {}).items():
+                self.store.put(f"tracker.{kind}", name, document)
+
     def _next(self, kind: str) -> int:
-        return _FIRST_ID + self.store.next_id(f"tracker.{kind}")
+        return FIRST_ID + self.store.next_id(f"tracker.{kind}")
 
     def project(self, project: Json) -> None:
         known = self.store.get("tracker.project", project["key"])
@@ -89,8 +105,8 @@ class _Seeding:
 
     def issue(self, data: Json) -> None:
         """`{key, summary, type?, status?, resolution?, priority?, fixVersions?, labels?,
-        assignee?, reporter?, description?, created?, updated?, attachments?, properties?,
-        former_keys?}`."""
+        assignee?, reporter?, description?, versions?, components?, duedate?, custom?: {id: value},
+        created?, updated?, attachments?, properties?, former_keys?}`."""
         issue = dict(data)
         key = issue["key"]
         issue["project"] = key.rpartition("-")[0]
@@ -106,8 +122,9 @@ class _Seeding:
         for kind in ("status", "issuetype", "resolution", "priority"):
             if issue.get(kind) is not None:
                 self.declare(kind, issue[kind])
-        for version in issue.get("fixVersions", []):
-            self.declare("version", f"{issue['project']}/{version}")
+        for kind, member in LISTS.values():
+            for name in issue.get(member, []):
+                self.declare(kind, f"{issue['project']}/{name}")
         self._account(issue)
         for other in (issue["id"], *issue.pop("former_keys", [])):
             self.store.put("tracker.other_key", other, {"key": key})

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Routes and data of the issue tracker [W4.2, tracker-0]."""
+"""Routes and settings of the issue tracker (written interface 4.2; server facts, tracker 2, writes
+2 and 3)."""
 
 from __future__ import annotations
 
@@ -11,14 +12,25 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from sandbox.accounts import SETTINGS, Accounts, login_of
+from sandbox.accounts import SETTINGS, Accounts, login_of, rights_of
 from sandbox.context import Context
-from sandbox.service import Service, route
-from sandbox.tracker import views
+from sandbox.service import Answer, Service, route
+from sandbox.tracker import (
+    comments,
+    editing,
+    links,
+    meta,
+    people,
+    reading,
+    uploads,
+    versions,
+    workflow,
+)
 from sandbox.tracker.attachments import LOGIN_PAGE, MEDIA, Attachments
+from sandbox.tracker.call import Call, Handler
 from sandbox.tracker.search import Search, read_search, xml_status
 from sandbox.tracker.seeding import seed
-from sandbox.tracker.views import Views, comma_list
+from sandbox.tracker.views import Views
 from sandbox.tracker.world import World
 
 AsyncHandler = Callable[[Request], Awaitable[Response]]
@@ -32,24 +44,39 @@ _REMOVED = (
 _DEFAULTS: dict[str, Any] = {
     **SETTINGS,
     "deployment": "Server",
+    "version": "9.12.5",
     "max_page": 1000,
     "cloud_max_page": 100,
+    "cloud_comment_page": 100,
+    "createmeta_page": 50,
     "window_limit": None,
     "unstable_order": False,
     "omit_is_last": False,
     "unrecognized": [],
     "attachment_logins": ["basic", "bearer", "oauth"],
     "account_language": "en",
+    "index_lag_ms": 0,
+    "index_lag_searches": 0,
+    "version_post_ignores_states": False,
+    "remove_and_swap": True,
+    "transition_fields_ignored": False,
+    "linking": True,
+    "upload_limit": 10 * 1024 * 1024,
+    "empty_uploads": True,
 }
 
 
 class TrackerService(Service):
-    """Settings beyond those of `sandbox.accounts`: `deployment` (`Server` or `Cloud`), `max_page`
-    (cap of a page), `cloud_max_page` (further cap of the cloud's search), `window_limit` (how
-    deep pages may reach, None: no limit), `unstable_order`, `omit_is_last`, `unrecognized`
-    (members of a search request that this server does not know), `attachment_logins` (kinds of
-    logins that the server takes for the bytes of an attachment), `account_language` (`en` or `de`,
-    of names in answers)."""
+    """Settings beyond those of `sandbox.accounts`: `deployment` (`Server` or `Cloud`), `version`
+    (of a server), `max_page` (cap of a page), `cloud_max_page` (further cap of the cloud's search),
+    `cloud_comment_page`, `createmeta_page`, `window_limit` (how deep pages may reach, None: no
+    limit), `unstable_order`, `omit_is_last`, `unrecognized` (members that this server does not
+    know), `attachment_logins` (kinds of logins that the server takes for the bytes of an
+    attachment), `account_language` (`en` or `de`, of names in answers), `index_lag_ms` and
+    `index_lag_searches` (a new issue is found after that time, and not by that many searches),
+    `version_post_ignores_states` and `remove_and_swap` (old servers pass over `released` in a POST,
+    and have no such address), `transition_fields_ignored` (without a screen; else refused),
+    `linking` (false: switched off), `upload_limit` (bytes), `empty_uploads`."""
 
     name = "tracker"
     defaults = _DEFAULTS
@@ -90,18 +117,82 @@ class TrackerService(Service):
             self._api("/search/jql", self.search_by_token, "GET", "POST", cloud=True),
             self._api("/search", self.search, "GET"),
             self._api("/search", self.search, "POST", real=True),
-            self._api("/issue/{key}", self.issue),
-            self._api("/project", self.projects),
-            self._api("/project/search", self.projects_by_page, real=True, cloud=True),
-            self._api("/project/{key}", self.project, real=True),
-            self._api("/serverInfo", self.server_info, real=True),
-            self._api("/myself", self.myself, real=True),
-            self._api("/field", self.fields, real=True),
-            self._api("/attachment/{id}", self.attachment, real=True),
+            self._api("/project", self._called(reading.projects)),
+            *self._issue_routes(),
+            *self._detail_routes(),
+            *self._version_routes(),
+            *self._list_routes(),
             self._api("/attachment/content/{id}", self.attachments.content, real=True, cloud=True),
+            self._on("/attachment/{id}", uploads.attachment, "GET", "DELETE"),
             route("/secure/attachment/{id}/{name}", self._noted(self.attachments.secure)),
+            route("/secure/attachment/{id}/", self._noted(self._real(self.attachments.secure))),
             route(MEDIA + "file/{id}", self._real(self.attachments.media)),
             route(LOGIN_PAGE, self._real(self.attachments.login_page)),
+        ]
+
+    def _issue_routes(self) -> list[Route]:
+        on = self._on
+        return [
+            on("/issue", editing.create, "POST"),
+            on("/issue/bulk", editing.create_many, "POST"),
+            on("/issue/createmeta", meta.createmeta),
+            on("/issue/createmeta/{project}/issuetypes", meta.create_types),
+            on("/issue/createmeta/{project}/issuetypes/{id}", meta.create_fields),
+            self._api("/issue/{key}", self._called(reading.issue)),
+            on("/issue/{key}", editing.edit, "PUT"),
+            on("/issue/{key}", editing.delete, "DELETE"),
+        ]
+
+    def _detail_routes(self) -> list[Route]:
+        on = self._on
+        return [
+            on("/issue/{key}/editmeta", meta.editmeta),
+            on("/issue/{key}/assignee", editing.assign, "PUT"),
+            on("/issue/{key}/transitions", workflow.transitions),
+            on("/issue/{key}/transitions", workflow.transition, "POST"),
+            on("/issue/{key}/comment", comments.comments, "GET", "POST"),
+            on("/issue/{key}/comment/{comment}", comments.comment, "GET", "DELETE"),
+            on("/issue/{key}/attachments", uploads.upload, "POST"),
+            on("/issue/{key}/changelog", reading.changelog, cloud=True),
+            on("/issue/{key}/properties", editing.issue_properties),
+            on("/issue/{key}/properties/{name}", editing.issue_property, "GET", "PUT", "DELETE"),
+            on("/issueLink", links.create, "POST"),
+            on("/issueLink/{id}", links.link, "GET", "DELETE"),
+            on("/issueLinkType", links.link_types),
+            on("/issueLinkType/{id}", links.link_type),
+        ]
+
+    def _version_routes(self) -> list[Route]:
+        on = self._on
+        return [
+            on("/project/search", reading.projects_by_page, cloud=True),
+            on("/project/{key}", reading.project),
+            on("/project/{key}/versions", versions.listed),
+            on("/project/{key}/version", versions.paged),
+            on("/project/{key}/components", versions.components),
+            on("/version", versions.create, "POST"),
+            on("/version/{id}", versions.version),
+            on("/version/{id}", versions.update, "PUT"),
+            on("/version/{id}", versions.delete, "DELETE"),
+            on("/version/{id}/removeAndSwap", versions.swap, "POST"),
+            on("/version/{id}/mergeto/{target}", versions.merge, "PUT"),
+            on("/version/{id}/move", versions.move, "POST"),
+            on("/version/{id}/unresolvedIssueCount", versions.unresolved),
+            on("/version/{id}/relatedIssueCounts", versions.related),
+        ]
+
+    def _list_routes(self) -> list[Route]:
+        on = self._on
+        return [
+            on("/serverInfo", reading.server_info),
+            on("/myself", people.myself),
+            on("/mypermissions", people.permissions),
+            on("/user", people.user),
+            on("/user/search", people.users),
+            on("/user/assignable/search", people.assignable_users),
+            on("/field", reading.fields),
+            on("/attachment/meta", uploads.limits),
+            *(on(f"/{kind}", meta.list_of) for kind in _LISTS),
         ]
 
     def _real(self, handler: AsyncHandler) -> AsyncHandler:
@@ -111,6 +202,21 @@ class TrackerService(Service):
             return await handler(request) if self.real else self.not_found(request)
 
         return known
+
+    def _on(self, path: str, handler: Handler, *methods: str, cloud: bool = False) -> Route:
+        """An address that the written interface does not know."""
+        return self._api(path, self._called(handler), *methods, real=True, cloud=cloud)
+
+    def _called(self, handler: Handler) -> AsyncHandler:
+        """A request that is refused leaves nothing behind."""
+
+        async def called(request: Request) -> Response:
+            body = await request.body()
+            rights = rights_of(request, self)
+            with self.context.store.transaction():
+                return handler(Call(self.context, request, body, self._views(request), rights))
+
+        return called
 
     def _api(
         self,
@@ -133,16 +239,16 @@ class TrackerService(Service):
 
     def _noted(self, handler: AsyncHandler) -> AsyncHandler:
         async def noted(request: Request) -> Response:
-            response = await handler(request)
+            try:
+                response = await handler(request)
+            except Answer as answer:
+                response = answer.response
             self.accounts.note(request, response)
             if self.cloud:
                 response.headers["X-AACCOUNTID"] = f"account-{login_of(request).user}"
             return response
 
         return noted
-
-    def _world(self, request: Request) -> World:
-        return World(self.context.store, login_of(request).user, self.context.now_ms())
 
     def _views(self, request: Request) -> Views:
         """Server fact [tracker-13]: names come in the language of the account, or in one that is
@@ -151,7 +257,12 @@ class TrackerService(Service):
         if request.headers.get("x-force-accept-language") == "true":
             language = request.headers.get("accept-language")
         language = language or self.settings["account_language"]
-        return Views(self._world(request), base, cloud=self.cloud, language=language)
+        documents = self.cloud and request.path_params["version"] == "3"
+        world = World(self.context.store, rights_of(request, self), self.context.now_ms())
+        views = Views(world, base, cloud=self.cloud, language=language, documents=documents)
+        if self.cloud:
+            views.embedded = int(self.settings["cloud_comment_page"])
+        return views
 
     async def search(self, request: Request) -> Response:
         """[W4.2, tracker-11] (410 in the cloud)."""
@@ -170,97 +281,5 @@ class TrackerService(Service):
         shuffle = self.context.store.next_id("tracker.search")
         return Search(self._views(request), self.settings, shuffle)
 
-    async def issue(self, request: Request) -> Response:
-        """[W4.2, tracker-5] (a moved issue has its new key)."""
-        shown = self._views(request)
-        key = request.path_params["key"]
-        issue = shown.world.find(key)
-        if issue is None:
-            hidden = shown.world.user is None and shown.world.exists(key) is not None
-            return self._hidden() if hidden else self._no_issue()
-        fields = comma_list(request.query_params.getlist("fields"))
-        if not self.real:
-            return JSONResponse(shown.written_issue(issue, fields))
-        expand = comma_list(request.query_params.getlist("expand"))
-        properties = comma_list(request.query_params.getlist("properties"))
-        answer = shown.issue(issue, fields or [views.ALL], properties)
-        if "names" in expand:
-            answer["names"] = views.names()
-        if "schema" in expand:
-            answer["schema"] = views.schema()
-        return JSONResponse(answer)
 
-    def _no_issue(self) -> Response:
-        words = (
-            "Issue does not exist or you do not have permission to see it."
-            if self.cloud
-            else "Issue Does Not Exist"
-        )
-        return JSONResponse({"errorMessages": [words], "errors": {}}, 404)
-
-    def _hidden(self) -> Response:
-        words = ["You do not have the permission to see the specified issue.", "Login Required"]
-        return JSONResponse({"errorMessages": words, "errors": {}}, 401)
-
-    async def projects(self, request: Request) -> Response:
-        """[W4.2, tracker-8]: never paged."""
-        shown = self._views(request)
-        found = shown.world.projects.values()
-        if not self.real:
-            return JSONResponse([{"key": one["key"], "name": one["name"]} for one in found])
-        expand = "description,lead,url,projectKeys"
-        return JSONResponse([{"expand": expand, **shown.project(one)} for one in found])
-
-    async def projects_by_page(self, request: Request) -> Response:
-        """Server fact [tracker-8]: what takes the place of the list in the cloud."""
-        shown, query = self._views(request), request.query_params
-        start, size = int(query.get("startAt") or 0), int(query.get("maxResults") or 50)
-        found = [shown.project(one) for one in shown.world.projects.values()]
-        page = found[start : start + size]
-        answer = {
-            "startAt": start,
-            "maxResults": size,
-            "total": len(found),
-            "isLast": start + len(page) >= len(found),
-            "values": page,
-        }
-        return JSONResponse(answer)
-
-    async def project(self, request: Request) -> Response:
-        """One project by key or id."""
-        shown, wanted = self._views(request), request.path_params["key"]
-        for project in shown.world.projects.values():
-            if wanted in (project["key"], project["id"]):
-                return JSONResponse(shown.whole_project(project))
-        message = f"No project could be found with key '{wanted}'."
-        return JSONResponse({"errorMessages": [message], "errors": {}}, 404)
-
-    async def server_info(self, request: Request) -> Response:
-        """Server fact [tracker-3]: how to tell the deployments apart."""
-        numbers = [1001, 0, 0] if self.cloud else [9, 12, 5]
-        return JSONResponse(
-            {
-                "baseUrl": self.context.base_url(request, self.name),
-                "version": ".".join(map(str, numbers)),
-                "versionNumbers": numbers,
-                "deploymentType": self.settings["deployment"],
-                "buildNumber": 912005,
-                "serverTitle": "Sandbox",
-            }
-        )
-
-    async def myself(self, request: Request) -> Response:
-        """The account that asks; clients check their login with it."""
-        return JSONResponse(self._views(request).user(login_of(request).user or "anonymous"))
-
-    async def fields(self, request: Request) -> Response:
-        """All fields; clients read them before their first search."""
-        return JSONResponse(views.field_list())
-
-    async def attachment(self, request: Request) -> Response:
-        """Description of one attachment."""
-        found = self.attachments.visible(request)
-        if found is None:
-            message = f"The attachment with id '{request.path_params['id']}' does not exist"
-            return JSONResponse({"errorMessages": [message], "errors": {}}, 404)
-        return JSONResponse(self._views(request).attachment(found))
+_LISTS = ("priority", "resolution", "status", "issuetype")

@@ -1,42 +1,22 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Issues and projects as the tracker shows them
-[W2.2, tracker-5, tracker-7, tracker-8, tracker-9]."""
+"""Issues as the tracker shows them (written interface 2.2; server facts, tracker 2.2 to 2.5, writes
+3)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any
-from urllib.parse import quote
 
-from sandbox.tracker.world import Issue, World
+from sandbox.tracker.beans import Beans
+from sandbox.tracker.fields import Field
+from sandbox.tracker.markup import rendered_anew, to_document
+from sandbox.tracker.world import Issue
 
 Json = dict[str, Any]
 
 ALL, NAVIGABLE = "*all", "*navigable"
 _NOT_NAVIGABLE = ("attachment", "comment")
-_TYPES = {
-    "attachment": "array",
-    "comment": "comments-page",
-    "created": "datetime",
-    "fixVersions": "array",
-    "issuetype": "issuetype",
-    "labels": "array",
-    "priority": "priority",
-    "project": "project",
-    "resolution": "resolution",
-    "status": "status",
-    "updated": "datetime",
-    "assignee": "user",
-    "reporter": "user",
-    "summary": "string",
-    "description": "string",
-}
-_NAMES = {"issuetype": "Issue Type", "fixVersions": "Fix Version/s"}
-_CATEGORIES = {"new": (2, "To Do"), "indeterminate": (4, "In Progress"), "done": (3, "Done")}
-# Names of statuses and types in another language than that of the seed.
-_WORDS = {
-    "de": {"Open": "Offen", "In Progress": "In Arbeit", "Done": "Fertig", "Bug": "Fehler"},
-}
 
 
 def comma_list(values: Sequence[str]) -> list[str]:
@@ -44,15 +24,11 @@ def comma_list(values: Sequence[str]) -> list[str]:
     return [part.strip() for value in values for part in value.split(",") if part.strip()]
 
 
-class Views:
-    """Shows what is in `world`; `base` is the tracker's address, `cloud` its user objects and
-    addresses of attachments, `language` that of names."""
+class Views(Beans):
+    """Shows what is in `world`."""
 
-    def __init__(self, world: World, base: str, *, cloud: bool, language: str) -> None:
-        self.world = world
-        self.base = base
-        self.cloud = cloud
-        self.words = _WORDS.get(language, {})
+    #: How many comments an issue embeds (server fact, writes 3.6); None: all.
+    embedded: int | None = None
 
     def written_issue(self, issue: Issue, fields: Sequence[str] | None) -> Json:
         """Written interface [W2.2], and nothing else."""
@@ -63,7 +39,7 @@ class Views:
             "updated": issue["updated"],
             "created": issue["created"],
             "attachment": [
-                {"id": item["id"], "content": self._secure(item)} for item in issue["attachments"]
+                {"id": item["id"], "content": self.secure(item)} for item in issue["attachments"]
             ],
         }
         names = _selection(whole, fields if fields else [ALL])
@@ -74,156 +50,163 @@ class Views:
         whole = self._fields(issue)
         shown = {
             "expand": "operations,editmeta,changelog,transitions,renderedFields",
-            "id": issue["id"],
-            "self": f"{self.base}/rest/api/2/issue/{issue['id']}",
-            "key": issue["key"],
-            "fields": {name: whole[name] for name in _selection(whole, fields)},
+            **self._address(issue),
+            "fields": {name: whole[name]() for name in _selection(whole, fields)},
         }
         if properties:
             known = issue.get("properties", {})
             shown["properties"] = {name: known[name] for name in properties if name in known}
         return shown
 
-    def _fields(self, issue: Issue) -> Json:
-        project = self.world.projects[issue["project"]]
+    def _address(self, issue: Issue) -> Json:
+        address = f"{self.base}/rest/api/2/issue/{issue['id']}"
+        return {"id": issue["id"], "self": address, "key": issue["key"]}
+
+    def _fields(self, issue: Issue) -> dict[str, Callable[[], Any]]:
+        """What shows each field; of many issues only what was asked for is looked up."""
         return {
+            **self._own(issue),
+            **self._named_values(issue),
+            **{
+                number: partial(self.value, field, issue)
+                for number, field in self.catalogue.all.items()
+                if field.custom and (not field.projects or issue["project"] in field.projects)
+            },
+        }
+
+    def _own(self, issue: Issue) -> dict[str, Callable[[], Any]]:
+        return {
+            "summary": lambda: issue["summary"],
+            "description": lambda: self.text(issue.get("description")),
+            "environment": lambda: self.text(issue.get("environment")),
+            "labels": lambda: sorted(issue.get("labels", [])),
+            "assignee": lambda: self.user(issue.get("assignee")),
+            "reporter": lambda: self.user(issue.get("reporter")),
+            "duedate": lambda: issue.get("duedate"),
+            "created": lambda: issue["created"],
+            "updated": lambda: issue["updated"],
+            "attachment": lambda: [self.attachment(item) for item in issue["attachments"]],
+            "comment": lambda: self._comments(issue),
+            "issuelinks": lambda: self.links(issue),
+        }
+
+    def _named_values(self, issue: Issue) -> dict[str, Callable[[], Any]]:
+        key = issue["project"]
+        return {
+            "status": lambda: self.status(issue["status"]),
+            "issuetype": lambda: self.named("issuetype", issue["issuetype"]),
+            "priority": lambda: self.named("priority", issue.get("priority")),
+            "resolution": lambda: self.named("resolution", issue.get("resolution")),
+            "project": lambda: self.project(self.world.projects[key]),
+            "fixVersions": lambda: [self.version(key, one) for one in issue.get("fixVersions", [])],
+            "versions": lambda: [self.version(key, one) for one in issue.get("versions", [])],
+            "components": lambda: [self.component(key, one) for one in issue.get("components", [])],
+        }
+
+    def text(self, text: str | None) -> Any:
+        """Server fact, writes 3.6: on a server as it was sent."""
+        if text is None or not self.cloud:
+            return text
+        return to_document(text) if self.documents else rendered_anew(text)
+
+    def value(self, field: Field, issue: Issue) -> Any:
+        """The value of a custom field (server fact, writes 3.3: numbers are floats)."""
+        value = field.of(issue)
+        if field.type != "array":
+            return None if value is None else self._one(field, field.type, value, issue)
+        shown = [self._one(field, str(field.items), one, issue) for one in value or []]
+        return shown or None
+
+    def _one(self, field: Field, kind: str, value: Any, issue: Issue) -> Any:
+        if kind == "option":
+            return self.option(field, value)
+        if kind == "number":
+            return float(value)
+        if kind == "user":
+            return self.user(value)
+        return self.version(issue["project"], value) if kind == "version" else value
+
+    # -- comments and links ------------------------------------------------------------------
+
+    def comment(self, number: str, comment: Json) -> Json:
+        """A comment of the issue with this id (server fact, writes 3.6)."""
+        author = self.user(comment["author"])
+        return {
+            "self": f"{self.base}/rest/api/2/issue/{number}/comment/{comment['id']}",
+            "id": comment["id"],
+            "author": author,
+            "body": self.text(comment["body"]),
+            "updateAuthor": author,
+            "created": comment["created"],
+            "updated": comment["created"],
+            "jsdPublic": True,
+        }
+
+    def comments(self, issue: Issue) -> list[Json]:
+        """All comments, oldest first."""
+        known = self.world.store.values("tracker.comment", f"{issue['id']}/")
+        return [self.comment(issue["id"], comment) for comment in known]
+
+    def _comments(self, issue: Issue) -> Json:
+        """Server fact, writes 3.6: embedded in the cloud is the first page only."""
+        whole = self.comments(issue)
+        page = whole[: self.embedded]
+        size = len(whole) if self.embedded is None else self.embedded
+        return {"comments": page, "maxResults": size, "total": len(whole), "startAt": 0}
+
+    def links(self, issue: Issue) -> list[Json]:
+        """Server fact, writes 3.7: read on the source it is `outwardIssue`, on the target
+        `inwardIssue`; what the account does not see is left out."""
+        shown = []
+        for link in self.world.store.values("tracker.linked", f"{issue['id']}/"):
+            for mine, other, side in (
+                ("source", "target", "outwardIssue"),
+                ("target", "source", "inwardIssue"),
+            ):
+                found = self.world.find(link[other]) if link[mine] == issue["id"] else None
+                if found is not None:
+                    shown.append({**self._link(link), side: self.linked(found)})
+        return shown
+
+    def whole_link(self, link: Json) -> Json | None:
+        """A link with both issues; None where one of them is not seen."""
+        source, target = self.world.find(link["source"]), self.world.find(link["target"])
+        if source is None or target is None:
+            return None
+        # the issue that was sent as `inwardIssue` is the source
+        sides = {"inwardIssue": self.linked(source), "outwardIssue": self.linked(target)}
+        return {**self._link(link), **sides}
+
+    def _link(self, link: Json) -> Json:
+        address = f"{self.base}/rest/api/2/issueLink/{link['id']}"
+        return {"id": link["id"], "self": address, "type": self.link_type(link["type"])}
+
+    def linked(self, issue: Issue) -> Json:
+        fields = {
             "summary": issue["summary"],
-            "description": issue.get("description"),
-            "status": self._status(issue["status"]),
-            "issuetype": self._named("issuetype", issue["issuetype"]),
-            "priority": self._named("priority", issue.get("priority")),
-            "resolution": self._named("resolution", issue.get("resolution")),
-            "project": self.project(project),
-            "labels": issue.get("labels", []),
-            "fixVersions": [
-                self.version(issue["project"], name) for name in issue.get("fixVersions", [])
-            ],
-            "assignee": self.user(issue.get("assignee")),
-            "reporter": self.user(issue.get("reporter")),
-            "created": issue["created"],
-            "updated": issue["updated"],
-            "attachment": [self.attachment(item) for item in issue["attachments"]],
-            "comment": {"comments": [], "maxResults": 0, "total": 0, "startAt": 0},
+            "status": self.status(issue["status"]),
+            "priority": self.named("priority", issue.get("priority")),
+            "issuetype": self.named("issuetype", issue["issuetype"]),
         }
+        return {**self._address(issue), "fields": fields}
 
-    def project(self, project: Json) -> Json:
-        """Server fact [tracker-8]; names keep their leading blanks."""
+    # -- history -----------------------------------------------------------------------------
+
+    def changelog(self, issue: Issue) -> list[Json]:
+        """What changed, oldest first; newest first in the cloud."""
+        known = self.world.store.values("tracker.history", f"{issue['id']}/")
+        shown = [{**entry, "author": self.user(entry["author"])} for entry in known]
+        return shown[::-1] if self.cloud else shown
+
+    def expanded(self, issue: Issue, expand: Collection[str]) -> Json:
+        """What `expand` adds to an issue that was read or found."""
+        if "changelog" not in expand:
+            return {}
+        histories = self.changelog(issue)
+        size = len(histories)
         return {
-            "self": f"{self.base}/rest/api/2/project/{project['id']}",
-            "id": project["id"],
-            "key": project["key"],
-            "name": project["name"],
-            "avatarUrls": {"48x48": f"{self.base}/secure/projectavatar?pid={project['id']}"},
-            "projectTypeKey": "software",
+            "changelog": {"startAt": 0, "maxResults": size, "total": size, "histories": histories}
         }
-
-    def whole_project(self, project: Json) -> Json:
-        """One project with its versions and issue types."""
-        versions = self.world.store.values("tracker.version", f"{project['key']}/")
-        types = self.world.store.keys("tracker.issuetype")
-        return {
-            "expand": "description,lead,url,projectKeys",
-            **self.project(project),
-            "description": project.get("description", ""),
-            "lead": self.user(project.get("lead")),
-            "components": [],
-            "issueTypes": [self._named("issuetype", name) for name in types],
-            "versions": [self.version(project["key"], entry["name"]) for entry in versions],
-        }
-
-    def version(self, project: str, name: str) -> Json:
-        entry = self.world.named("version", f"{project}/{name}")
-        released = bool(entry.get("released", False))
-        return {
-            "self": f"{self.base}/rest/api/2/version/{entry['id']}",
-            "id": entry["id"],
-            "name": name,
-            "archived": False,
-            "released": released,
-        }
-
-    def attachment(self, item: Json) -> Json:
-        """Server fact [tracker-6]: no checksum, equal names are possible."""
-        return {
-            "self": f"{self.base}/rest/api/2/attachment/{item['id']}",
-            "id": item["id"],
-            "filename": item["filename"],
-            "author": self.user(item.get("author")),
-            "created": item["created"],
-            "size": item["size"],
-            "mimeType": item["mimeType"],
-            "content": self._content(item),
-        }
-
-    def _content(self, item: Json) -> str:
-        cloud = f"{self.base}/rest/api/2/attachment/content/{item['id']}"
-        return cloud if self.cloud else self._secure(item)
-
-    def _secure(self, item: Json) -> str:
-        return f"{self.base}/secure/attachment/{item['id']}/{quote(item['filename'], safe='')}"
-
-    def user(self, name: str | None) -> Json | None:
-        """Server fact [tracker-3]: names on a server, account ids in the cloud."""
-        if name is None:
-            return None
-        known = self.world.store.get("tracker.user", name) or {}
-        shown = {"displayName": known.get("displayName", name), "active": True, "timeZone": "UTC"}
-        if self.cloud:
-            return {"accountId": f"account-{name}", "accountType": "atlassian", **shown}
-        return {
-            "self": f"{self.base}/rest/api/2/user?username={quote(name)}",
-            "name": name,
-            "key": name,
-            "emailAddress": known.get("emailAddress", f"{name}@example.com"),
-            **shown,
-        }
-
-    def _named(self, kind: str, name: str | None) -> Json | None:
-        if name is None:
-            return None
-        entry = self.world.named(kind, name)
-        return {
-            "self": f"{self.base}/rest/api/2/{kind}/{entry['id']}",
-            "id": entry["id"],
-            "name": self.words.get(name, name),
-        }
-
-    def _status(self, name: str) -> Json:
-        entry = self.world.named("status", name)
-        key = entry.get("category", "indeterminate")
-        number, category = _CATEGORIES[key]
-        return {
-            "self": f"{self.base}/rest/api/2/status/{entry['id']}",
-            "id": entry["id"],
-            "name": self.words.get(name, name),
-            "statusCategory": {"id": number, "key": key, "name": category},
-        }
-
-
-def names() -> dict[str, str]:
-    """Display names of the fields, by id."""
-    return {field: _NAMES.get(field, field.capitalize()) for field in sorted(_TYPES)}
-
-
-def schema() -> dict[str, Json]:
-    return {field: {"type": _TYPES[field], "system": field} for field in sorted(_TYPES)}
-
-
-def field_list() -> list[Json]:
-    """All fields, as clients ask for them before they search."""
-    return [
-        {
-            "id": field,
-            "name": name,
-            "custom": False,
-            "orderable": True,
-            "navigable": field not in _NOT_NAVIGABLE,
-            "searchable": True,
-            "clauseNames": [field],
-            "schema": schema()[field],
-        }
-        for field, name in names().items()
-    ]
 
 
 def _selection(whole: Collection[str], asked: Sequence[str]) -> list[str]:

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an issue names, as the tracker shows it: projects, versions, people, statuses (server facts,
+tracker 2.1 to 2.4, writes 2.2 and 3.7)."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timezone
+from typing import Any
+from urllib.parse import quote
+
+from sandbox.tracker.fields import Field, Fields
+from sandbox.tracker.world import World
+
+Json = dict[str, Any]
+
+_CATEGORIES = {"new": (2, "To Do"), "indeterminate": (4, "In Progress"), "done": (3, "Done")}
+# Names in another language than that of the seed.
+_WORDS = {
+    "de": {
+        "Open": "Offen",
+        "In Progress": "In Arbeit",
+        "Done": "Fertig",
+        "Bug": "Fehler",
+        "Summary": "Zusammenfassung",
+        "Fix Version/s": "Lösungsversion(en)",
+        "Labels": "Stichwörter",
+    },
+}
+_ACCOUNT = "account-"
+
+
+def user_date(day: str) -> str:
+    """`31/May/24` (server fact, writes 2.2)."""
+    return date.fromisoformat(day).strftime("%d/%b/%y")
+
+
+def account_name(account_id: str) -> str | None:
+    """The name behind an account id of the cloud."""
+    return account_id.removeprefix(_ACCOUNT) if account_id.startswith(_ACCOUNT) else None
+
+
+class Beans:
+    """`base` is the tracker's address, `cloud` its user objects and addresses of attachments,
+    `language` that of names, `documents` texts as version 3 of the interface shows them."""
+
+    def __init__(
+        self, world: World, base: str, *, cloud: bool, language: str, documents: bool = False
+    ) -> None:
+        self.world = world
+        self.base = base
+        self.cloud = cloud
+        self.documents = documents
+        self.words = _WORDS.get(language, {})
+        self.catalogue = Fields(world.store, self.words)
+
+    def project(self, project: Json) -> Json:
+        """Server fact, tracker 2.4; names keep their leading blanks."""
+        return {
+            "self": f"{self.base}/rest/api/2/project/{project['id']}",
+            "id": project["id"],
+            "key": project["key"],
+            "name": project["name"],
+            "avatarUrls": {"48x48": f"{self.base}/secure/projectavatar?pid={project['id']}"},
+            "projectTypeKey": "software",
+        }
+
+    def whole_project(self, project: Json) -> Json:
+        """One project with its versions, components and issue types."""
+        types = self.world.store.keys("tracker.issuetype")
+        components = self.world.store.values("tracker.component", f"{project['key']}/")
+        return {
+            "expand": "description,lead,url,projectKeys",
+            **self.project(project),
+            "description": project.get("description", ""),
+            "lead": self.user(project.get("lead")),
+            "components": [self.component(project["key"], one["name"]) for one in components],
+            "issueTypes": [self.named("issuetype", name) for name in types],
+            "versions": self.versions(project["key"]),
+        }
+
+    def versions(self, project: str) -> list[Json]:
+        """Server fact, writes 2.1: in the order of the project, not by name."""
+        known = self.world.store.values("tracker.version", f"{project}/")
+        ordered = sorted(known, key=lambda one: float(one.get("sequence", one["id"])))
+        return [self.version(project, entry["name"]) for entry in ordered]
+
+    def version(self, project: str, name: str) -> Json:
+        """Server fact, writes 2.2: members without a value are absent."""
+        entry = self.world.named("version", f"{project}/{name}")
+        shown: Json = {
+            "self": f"{self.base}/rest/api/2/version/{entry['id']}",
+            "id": entry["id"],
+            "name": name,
+            "archived": bool(entry.get("archived", False)),
+            "released": bool(entry.get("released", False)),
+        }
+        for member in ("description", "startDate", "releaseDate"):
+            if entry.get(member):
+                shown[member] = entry[member]
+        for member, shown_as in (
+            ("startDate", "userStartDate"),
+            ("releaseDate", "userReleaseDate"),
+        ):
+            if member in shown:
+                shown[shown_as] = user_date(shown[member])
+        if "releaseDate" in shown and not shown["released"]:
+            today = datetime.fromtimestamp(self.world.now_ms / 1000, timezone.utc).date()
+            shown["overdue"] = shown["releaseDate"] < today.isoformat()
+        owner = self.world.store.get("tracker.project", project)
+        if owner is not None:
+            shown["projectId"] = int(owner["id"])
+        return shown
+
+    def component(self, project: str, name: str) -> Json:
+        return self._named("component", self.world.named("component", f"{project}/{name}"), name)
+
+    def attachment(self, item: Json) -> Json:
+        """Server fact, tracker 2.3: no checksum, equal names are possible."""
+        return {
+            "self": f"{self.base}/rest/api/2/attachment/{item['id']}",
+            "id": item["id"],
+            "filename": item["filename"],
+            "author": self.user(item.get("author")),
+            "created": item["created"],
+            "size": item["size"],
+            "mimeType": item["mimeType"],
+            "content": self._content(item),
+        }
+
+    def _content(self, item: Json) -> str:
+        cloud = f"{self.base}/rest/api/2/attachment/content/{item['id']}"
+        return cloud if self.cloud else self.secure(item)
+
+    def secure(self, item: Json) -> str:
+        """The address of an attachment's bytes on a server."""
+        return f"{self.base}/secure/attachment/{item['id']}/{quote(item['filename'], safe='')}"
+
+    def user(self, name: str | None) -> Json | None:
+        """Server fact, tracker 2.1: names on a server, account ids in the cloud."""
+        if name is None:
+            return None
+        known = self.world.store.get("tracker.user", name) or {}
+        shown = {
+            "displayName": known.get("displayName", name),
+            "active": known.get("active", True),
+            "timeZone": "UTC",
+        }
+        if self.cloud:
+            return {"accountId": f"{_ACCOUNT}{name}", "accountType": "atlassian", **shown}
+        return {
+            "self": f"{self.base}/rest/api/2/user?username={quote(name)}",
+            "name": name,
+            "key": known.get("key", name),
+            "emailAddress": known.get("emailAddress", f"{name}@example.com"),
+            **shown,
+        }
+
+    def named(self, kind: str, name: str | None) -> Json | None:
+        """An issuetype, priority or resolution."""
+        return None if name is None else self._named(kind, self.world.named(kind, name), name)
+
+    def _named(self, kind: str, entry: Json, name: str) -> Json:
+        return {
+            "self": f"{self.base}/rest/api/2/{kind}/{entry['id']}",
+            "id": entry["id"],
+            "name": self.words.get(name, name),
+        }
+
+    def status(self, name: str) -> Json:
+        entry = self.world.named("status", name)
+        key = entry.get("category", "indeterminate")
+        number, category = _CATEGORIES[key]
+        shown = self._named("status", entry, name)
+        return {**shown, "statusCategory": {"id": number, "key": key, "name": category}}
+
+    def option(self, field: Field, value: str) -> Json:
+        """One of a field's options."""
+        number = field.option_id(field.options.index(value))
+        address = f"{self.base}/rest/api/2/customFieldOption/{number}"
+        return {"self": address, "value": value, "id": number}
+
+    def link_type(self, name: str) -> Json:
+        entry = self.world.named("linktype", name)
+        shown = self._named("issueLinkType", entry, name)
+        return {**shown, "inward": entry["inward"], "outward": entry["outward"]}
