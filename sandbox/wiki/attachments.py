@@ -1,66 +1,60 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files of a page: listed, added, given a new version, downloaded.
+"""Files of a page: listed, added, given a new version, downloaded, deleted (server facts, writes
+4.6).
 
-Server facts [wiki-15], as public clients and their issue threads show them (atlassian-python-api
-`attach_content`, mark `attachment.go`, md2cf): a name that is in use is refused with 400 and has to
-be given its next version under `{attachment}/data`; the answer to the one is a list, to the other
-an object; `PUT` on the listing is known to the cloud alone; the version of a file is its own, not
-the page's; the listing shows size, media type and comment in `extensions`, the comment in
-`metadata` too, and no digest; `version` comes only where it is expanded.
+A name that is in use is refused and has to be given its next version under `{attachment}/data`; the
+answer to the one is a list, to the other an object; `PUT` on the listing is known to the cloud
+alone; the version of a file is its own, not the page's; the listing shows size, media type and
+comment in `extensions`, the comment in `metadata` too, and no digest; `version` comes only where it
+is expanded.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Any
 from urllib.parse import quote
 
-from sandbox.wiki.errors import bad_request, error, forbidden
+from sandbox.forms import Part, base_name, parts_of
+from sandbox.wiki.errors import bad_request, error
 from sandbox.wiki.pages import Pages
 
 Json = dict[str, Any]
 
-_BOUNDARY = re.compile(r'boundary="?([^";,]+)"?')
-_PARAMETER = re.compile(rb'[; ](name|filename)="([^"]*)"')
 _LONGEST_COMMENT = 255
 
 
-def form_of(content_type: str, body: bytes) -> Json:
-    """The fields of a multipart form as text; `file` as `(name, media type, bytes)`."""
-    found = _BOUNDARY.search(content_type)
-    if not content_type.startswith("multipart/form-data") or found is None:
+def form_of(content_type: str, body: bytes) -> list[Part]:
+    """The fields of a form; 415 where it is none."""
+    parts = parts_of(content_type, body)
+    if parts is None:
         raise error(415, "Unsupported Media Type: multipart/form-data is expected")
-    limit = b"\r\n--" + found[1].encode()
-    form: Json = {}
-    for part in (b"\r\n" + body).split(limit)[1:]:
-        head, _blank, content = part.partition(b"\r\n\r\n")
-        names = {key: value.decode() for key, value in _PARAMETER.findall(head)}
-        if b"filename" in names:
-            media = re.search(rb"(?i)content-type: *([^\r\n]+)", head)
-            kind = "application/octet-stream" if media is None else media[1].decode()
-            form[names[b"name"]] = (names[b"filename"], kind, content)
-        elif b"name" in names:
-            form[names[b"name"]] = content.decode()
-    return form
+    return parts
 
 
-def add(pages: Pages, page: Json, form: Json) -> Json:
-    """POST on the listing: a file under a new name."""
-    name, _kind, _content = _file(form)
-    if any(each["name"] == name for each in page["attachments"]):
-        words = "Cannot add a new attachment with same file name as an existing attachment"
-        raise bad_request(f"{words}: {name}")
-    number = pages.store.next_id("wiki.attachment")
-    return _store(pages, page, form, {"id": f"att{number}", "name": name, "version": 0})
+def add(pages: Pages, page: Json, form: list[Part], *, replaces: bool) -> list[Json]:
+    """POST on the listing: files under new names; with `replaces` (PUT) under any."""
+    stored = []
+    for file in _files(form):
+        name = base_name(file.filename or "")
+        known = next((each for each in page["attachments"] if each["name"] == name), None)
+        if known is not None and not replaces:
+            words = "Cannot add a new attachment with same file name as an existing attachment"
+            raise error(int(pages.settings["duplicate_attachment_status"]), f"{words}: {name}")
+        if known is None:
+            number = pages.store.next_id("wiki.attachment")
+            known = {"id": f"att{number}", "name": name, "version": 0}
+        page, attachment = _store(pages, page, form, file, known)
+        stored.append(attachment)
+    return stored
 
 
-def replace(pages: Pages, page: Json, attachment: str, form: Json) -> Json:
+def replace(pages: Pages, page: Json, number: str, form: list[Part]) -> Json:
     """POST on `data`: the next version of a file, which keeps its name."""
-    _file(form)
+    file = _files(form)[0]
     for each in page["attachments"]:
-        if each["id"] == attachment:
-            return _store(pages, page, form, each)
-    raise error(404, f"No attachment {attachment} on content {page['id']}")
+        if each["id"].removeprefix("att") == number.removeprefix("att"):
+            return _store(pages, page, form, file, each)[1]
+    raise error(404, f"No attachment {number} on content {page['id']}")
 
 
 def content_of(pages: Pages, page: Json, name: str) -> tuple[str, bytes]:
@@ -69,6 +63,21 @@ def content_of(pages: Pages, page: Json, name: str) -> tuple[str, bytes]:
         if each["name"] == name:
             return each["media_type"], pages.store.blobs.read(each["sha256"])
     raise error(404, f"No attachment {name} on content {page['id']}")
+
+
+def find(pages: Pages, number: str) -> tuple[Json, Json] | None:
+    """Page and attachment by the attachment's id, if the page is seen."""
+    for page in pages.all():
+        for each in page["attachments"]:
+            if each["id"] == number:
+                return page, each
+    return None
+
+
+def delete(pages: Pages, page: Json, attachment: Json) -> None:
+    pages.access.must_delete_attachments(page)
+    others = [each for each in page["attachments"] if each["id"] != attachment["id"]]
+    pages.store.put("wiki.page", page["id"], {**page, "attachments": others})
 
 
 def view(base: str, page: Json, attachment: Json, *, version: bool) -> Json:
@@ -92,29 +101,38 @@ def view(base: str, page: Json, attachment: Json, *, version: bool) -> Json:
     return shown
 
 
-def _file(form: Json) -> tuple[str, str, bytes]:
-    file = form.get("file")
-    if not isinstance(file, tuple) or file[0] == "":
+def _files(form: list[Part]) -> list[Part]:
+    files = [part for part in form if part.name == "file" and part.filename]
+    if not files:
         raise bad_request("At least one file is expected in the field 'file'")
-    return file
+    return files
 
 
-def _store(pages: Pages, page: Json, form: Json, attachment: Json) -> Json:
-    if page.get("read_only", False):
-        raise forbidden(f"Could not create attachments on Content with id {page['id']}")
-    _name, kind, content = _file(form)
-    comment = form.get("comment", "")
+def _comment(form: list[Part]) -> str:
+    comment = "".join(part.content.decode() for part in form if part.name == "comment")
     if len(comment) > _LONGEST_COMMENT:
         raise bad_request(f"Comment cannot be longer than {_LONGEST_COMMENT} characters")
-    blob = pages.store.blobs.put(content)
+    return comment
+
+
+def _store(
+    pages: Pages, page: Json, form: list[Part], file: Part, attachment: Json
+) -> tuple[Json, Json]:
+    """The page and the attachment as they are kept; identical bytes are a new version too."""
+    pages.access.must_attach(page)
+    comment, limit = _comment(form), int(pages.settings["upload_limit"])
+    if len(file.content) > limit:
+        raise error(413, f"The file {file.filename} exceeds the maximum size of {limit} bytes")
+    blob = pages.store.blobs.put(file.content)
     stored = {
         **attachment,
         "version": attachment["version"] + 1,
         "comment": comment,
-        "media_type": kind,
+        "media_type": file.kind,
         "size": blob.size,
         "sha256": blob.sha256,
     }
     others = [each for each in page["attachments"] if each["id"] != attachment["id"]]
-    pages.store.put("wiki.page", page["id"], {**page, "attachments": [*others, stored]})
-    return stored
+    changed = {**page, "attachments": [*others, stored]}
+    pages.store.put("wiki.page", page["id"], changed)
+    return changed, stored

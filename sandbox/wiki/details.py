@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What hangs on a page: content properties and labels [wiki-6, wiki-14]."""
+"""What hangs on a page: content properties and labels (server facts, wiki 3.3 and writes 4.5)."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from sandbox.service import json_body
@@ -10,6 +11,9 @@ from sandbox.wiki.errors import bad_request, conflict, error, json_object, membe
 from sandbox.wiki.pages import Pages
 
 Json = dict[str, Any]
+
+_LONGEST_NAME, _LONGEST_VALUE = 255, 32768
+_NOT_IN_LABELS = "()!#&*,.:;<>?@[]^"
 
 
 def find_property(page: Json, key: str) -> None:
@@ -24,6 +28,7 @@ def create_property(pages: Pages, page: Json, body: bytes) -> str:
     key = data.get("key")
     if not isinstance(key, str) or not key or "value" not in data:
         raise bad_request("A property needs a key and a value")
+    pages.access.must_edit(page)
     if key in page["properties"]:
         raise conflict(f"A property with key {key} exists already")
     _store(pages, page, key, data["value"], 1)
@@ -37,6 +42,7 @@ def replace_property(pages: Pages, page: Json, key: str, body: bytes) -> None:
     expected = known["version"] + 1 if known is not None else 1
     if "value" not in data:
         raise bad_request("A property needs a value")
+    pages.access.must_edit(page)
     if member(data, "version", "number") != expected:
         raise conflict(f"Version of property {key} must be {expected}")
     _store(pages, page, key, data["value"], expected)
@@ -44,30 +50,42 @@ def replace_property(pages: Pages, page: Json, key: str, body: bytes) -> None:
 
 def delete_property(pages: Pages, page: Json, key: str) -> None:
     find_property(page, key)
+    pages.access.must_edit(page)
     del page["properties"][key]
     pages.store.put("wiki.page", page["id"], page)
 
 
 def _store(pages: Pages, page: Json, key: str, value: Any, version: int) -> None:
+    if len(key) > _LONGEST_NAME:
+        raise bad_request(f"A property key has at most {_LONGEST_NAME} characters")
+    if len(json.dumps(value, ensure_ascii=False)) > _LONGEST_VALUE:
+        raise bad_request(f"A property value has at most {_LONGEST_VALUE} characters")
     page["properties"][key] = {"value": value, "version": version}
     pages.store.put("wiki.page", page["id"], page)
 
 
 def add_labels(pages: Pages, page: Json, body: bytes) -> None:
-    """POST `[{prefix, name}]`: adds to what is there."""
+    """POST `[{prefix, name}]`: adds to what is there; blanks split a name."""
     data = json_body(body)
-    given = data if isinstance(data, list) else [data]
-    for entry in given:
-        name = member(entry, "name")
-        if not isinstance(name, str) or not name or " " in name:
-            raise bad_request(f"Not a label: {name}")
-        if name.lower() not in page["labels"]:
-            page["labels"].append(name.lower())
+    pages.access.must_edit(page)
+    for entry in data if isinstance(data, list) else [data]:
+        page["labels"] = with_labels(page["labels"], member(entry, "name"))
     pages.store.put("wiki.page", page["id"], page)
 
 
+def with_labels(labels: list[str], name: Any) -> list[str]:
+    """`labels` and what a name that was sent adds to them."""
+    names = str(name or "").lower().split()
+    if not names or any(char in _NOT_IN_LABELS for one in names for char in one):
+        raise bad_request(f"Not a label: {name}")
+    if any(len(one) > _LONGEST_NAME for one in names):
+        raise bad_request(f"A label has at most {_LONGEST_NAME} characters")
+    return list(dict.fromkeys([*labels, *names]))
+
+
 def remove_label(pages: Pages, page: Json, name: str) -> None:
-    if name not in page["labels"]:
+    pages.access.must_edit(page)
+    if name.lower() not in page["labels"]:
         raise error(404, f"Label {name} is not on content {page['id']}")
-    page["labels"].remove(name)
+    page["labels"].remove(name.lower())
     pages.store.put("wiki.page", page["id"], page)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who may see, write and delete what in the wiki (server facts, wiki 3.1, 3.2 and writes 4).
+
+Permissions of a space: `view`, `add` (create and edit), `delete`, `attach`, `delete_attachments`,
+`administer`. A page may be restricted: `restrictions: {read: [name], update: [name]}`; what hides a
+page hides what is below it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sandbox.context import Context
+from sandbox.rights import Rights
+from sandbox.wiki.errors import error, forbidden, no_content
+
+Json = dict[str, Any]
+
+_PAGE_CLASS = "class com.atlassian.confluence.pages.Page"
+
+
+class Access:
+    """What the account of `rights` may do; None: everything (the sandbox itself)."""
+
+    def __init__(self, context: Context, rights: Rights | None) -> None:
+        self.store = context.store
+        self.settings = context.settings("wiki")
+        self.rights = rights
+
+    def may(self, permission: str, space: str) -> bool:
+        if self.rights is None or self.rights.may(permission, space):
+            return True
+        known = self.store.get("wiki.space", space) or {}
+        return permission == "view" and bool(known.get("anonymous", False))
+
+    def sees(self, page: Json) -> bool:
+        """Whether the page is shown; the same answer as for one that does not exist, if not."""
+        if page.get("hidden", False) or not self.may("view", page["space"]):
+            return False
+        above: Json | None = page
+        while above is not None:
+            if not self._named(above, "read"):
+                return False
+            parent = above.get("parent")
+            above = None if parent is None else self.store.get("wiki.page", parent)
+        return True
+
+    def _named(self, page: Json, operation: str) -> bool:
+        names = page.get("restrictions", {}).get(operation) or []
+        return not names or self.rights is None or self.rights.user in names
+
+    def edits(self, page: Json) -> bool:
+        allowed = self.may("add", page["space"]) and self._named(page, "update")
+        return allowed and not page.get("read_only", False)
+
+    def must_edit(self, page: Json) -> None:
+        """403; some servers hide the page at once (server fact, wiki 3.2)."""
+        if self.edits(page):
+            return
+        if self.settings["uneditable_status"] == 404:
+            raise no_content(page["id"])
+        raise forbidden(f"Could not update Content of type : {_PAGE_CLASS} with id {page['id']}")
+
+    def must_add(self, space: str) -> None:
+        if not self.may("add", space):
+            raise forbidden(f"Could not create content with type page in space {space}")
+
+    def must_delete(self, page: Json) -> None:
+        if not self.may("delete", page["space"]) or page.get("read_only", False):
+            raise forbidden(
+                f"Could not delete Content of type : {_PAGE_CLASS} with id {page['id']}"
+            )
+
+    def must_purge(self, page: Json) -> None:
+        """Server fact, writes 4.3: needs to administer the space."""
+        if not self.may("administer", page["space"]):
+            raise forbidden(f"Could not purge Content with id {page['id']}")
+
+    def must_attach(self, page: Json) -> None:
+        if not self.may("attach", page["space"]) or page.get("read_only", False):
+            raise forbidden(f"Could not create attachments on Content with id {page['id']}")
+
+    def must_delete_attachments(self, page: Json) -> None:
+        if not self.may("delete_attachments", page["space"]):
+            raise forbidden(f"Could not delete attachments of Content with id {page['id']}")
+
+    def space(self, key: Any) -> Json:
+        """A space that is seen; 404 else."""
+        found = self.store.get("wiki.space", str(key))
+        if found is None or not self.may("view", str(key)):
+            raise error(404, f"No space found with key : {key}")
+        return found

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What requests to the wiki ask for: parts of lists, expansions, statuses (server facts, wiki 3.4
+and writes 4.2)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+
+from sandbox.wiki.errors import bad_request
+from sandbox.wiki.views import Views
+
+Json = dict[str, Any]
+
+DEFAULT_LIMIT = 25
+_MAX_LIMIT = 200
+_MAX_WITH_BODIES = 50
+
+
+def part(
+    request: Request,
+    views: Views,
+    found: Sequence[Json],
+    show: Callable[[Json], Json],
+    *,
+    default: int = DEFAULT_LIMIT,
+    cursor: bool = False,
+) -> Json:
+    """The part of a list that was asked for, with the way to the next one.
+
+    More than the most is cut without a word; the way on is a cursor where searches of the cloud
+    give one.
+    """
+    start, limit = _start(request, cursor=cursor), integer(request, "limit", default)
+    bodies = views.pages.cloud and any("body" in name for name in expansions(request))
+    limit = min(limit, _MAX_WITH_BODIES if bodies else _MAX_LIMIT)
+    shown = [show(each) for each in found[start : start + limit]]
+    links = {"base": views.base, "context": "/wiki"}
+    if start + limit < len(found):
+        place = {"cursor": _cursor(start + limit)} if cursor else {"start": start + limit}
+        query = {**request.query_params, **place, "limit": limit}
+        links["next"] = f"{request.url.path.removeprefix('/wiki')}?{urlencode(query)}"
+    answer = {"results": shown, "start": start, "limit": limit, "size": len(shown)}
+    return {**answer, "_links": links}
+
+
+def answered(answer: Any) -> JSONResponse:
+    return JSONResponse(answer)
+
+
+def _start(request: Request, *, cursor: bool) -> int:
+    if not cursor:
+        return integer(request, "start", 0)
+    given = request.query_params.get("cursor")
+    if given is None:
+        return 0
+    try:
+        return int(base64.urlsafe_b64decode(given))
+    except (binascii.Error, ValueError):
+        raise bad_request(f"Invalid cursor: {given}") from None
+
+
+def _cursor(start: int) -> str:
+    return base64.urlsafe_b64encode(str(start).encode()).decode()
+
+
+def expansions(request: Request) -> list[str]:
+    values = request.query_params.getlist("expand")
+    return [part.strip() for value in values for part in value.split(",") if part.strip()]
+
+
+def statuses(request: Request) -> list[str]:
+    values = request.query_params.getlist("status")
+    return [part for value in values for part in value.split(",") if part] or ["current"]
+
+
+def integer(request: Request, name: str, default: int) -> int:
+    value = request.query_params.get(name, "")
+    if value == "":
+        return default
+    if not value.isdigit():
+        raise bad_request(f"{name} is not a number: {value}")
+    return int(value)

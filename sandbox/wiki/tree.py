@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pages below each other: display order, moves, links that follow a title (server facts, writes
+4.1 and 4.2)."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from sandbox.wiki.errors import bad_request
+from sandbox.wiki.pages import Pages
+
+Json = dict[str, Any]
+
+_POSITIONS = ("append", "before", "after")
+
+
+def _display_order(page: Json) -> tuple[bool, int, list[tuple[bool, int, str]]]:
+    """By position where the branch was ordered by hand, else by title, numbers as numbers."""
+    parts = re.findall(r"\d+|\D+", page["title"].lower())
+    title = [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
+    position = page.get("position")
+    return (position is None, position or 0, title)
+
+
+def children(pages: Pages, space: str, parent: str | None) -> list[Json]:
+    """Current pages directly below a page (None: at the top of the space), in display order."""
+    found = [
+        page
+        for page in pages.store.values("wiki.page")
+        if page["space"] == space
+        and page.get("parent") == parent
+        and page["status"] == "current"
+        and page["type"] == "page"
+        and pages.access.sees(page)
+    ]
+    return sorted(found, key=_display_order)
+
+
+def descendants(pages: Pages, page: Json) -> Iterator[Json]:
+    """All levels below a page."""
+    for child in children(pages, page["space"], page["id"]):
+        yield child
+        yield from descendants(pages, child)
+
+
+def move(pages: Pages, page: Json, position: str, target: Json) -> None:
+    """Takes what is below along, and costs no version."""
+    if position not in _POSITIONS:
+        raise bad_request(f"Unknown position: {position}")
+    pages.access.must_edit(page)
+    if page["space"] != target["space"]:
+        pages.access.must_add(target["space"])
+    parent = target["id"] if position == "append" else target.get("parent")
+    line = [target["id"], *(above["id"] for above in pages.ancestors(target))]
+    if page["id"] in line:
+        raise bad_request("A page cannot be its own ancestor")
+    moved = {**page, "parent": parent, "space": target["space"], "position": None}
+    others = [one for one in children(pages, target["space"], parent) if one["id"] != page["id"]]
+    by_hand = any(one.get("position") is not None for one in others)
+    if position != "append":
+        place = next(index for index, one in enumerate(others) if one["id"] == target["id"])
+        others.insert(place + (position == "after"), moved)
+    else:
+        others.append(moved)
+    if by_hand or position != "append":
+        for number, one in enumerate(others):
+            pages.store.put("wiki.page", one["id"], {**one, "position": number})
+    else:
+        pages.store.put("wiki.page", moved["id"], moved)
+    pages.keep_title(moved)
+    if moved["space"] != page["space"]:
+        _take_along(pages, page, moved["space"])
+
+
+def _take_along(pages: Pages, page: Json, space: str) -> None:
+    for child in list(descendants(pages, page)):
+        changed = {**child, "space": space}
+        pages.store.put("wiki.page", child["id"], changed)
+        pages.keep_title(changed)
+
+
+def follow_title(pages: Pages, before: Json, after: Json) -> None:
+    """Links by title in other pages follow a rename, without a version of theirs."""
+    former, title = (html.escape(one["title"]) for one in (before, after))
+    for _key, page in pages.store.items("wiki.page"):
+        if former not in page["body"]:
+            continue
+
+        def renamed(found: re.Match[str], home: str = page["space"]) -> str:
+            space = re.search(r'ri:space-key="([^"]*)"', found[0])
+            if (home if space is None else space[1]) != before["space"]:
+                return found[0]
+            old, new = (f'ri:content-title="{one}"' for one in (former, title))
+            return found[0].replace(old, new)
+
+        body = re.sub(r"<ri:page [^>]*>", renamed, page["body"])
+        if body != page["body"]:
+            pages.store.put("wiki.page", page["id"], {**page, "body": body})
