@@ -12,7 +12,7 @@ from typing import Any
 
 from sandbox.context import Context
 from sandbox.rights import Rights
-from sandbox.wiki.errors import error, forbidden, no_content
+from sandbox.wiki.errors import forbidden, no_content, no_space
 
 Json = dict[str, Any]
 
@@ -88,5 +88,5 @@ class Access:
         """A space that is seen; 404 else."""
         found = self.store.get("wiki.space", str(key))
         if found is None or not self.may("view", str(key)):
-            raise error(404, f"No space found with key : {key}")
+            raise no_space(str(key))
         return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pages and their life: read, create, replace, trash [wiki-1, wiki-3, wiki-5, wiki-7]."""
+"""Pages and their life: read, create, replace, trash (server facts, wiki 3.1 to 3.4, writes 4)."""
 
 from __future__ import annotations
 
@@ -8,15 +8,9 @@ from datetime import datetime, timezone
 from typing import Any
 
 from sandbox.context import Context
-from sandbox.wiki.errors import (
-    bad_request,
-    conflict,
-    error,
-    forbidden,
-    member,
-    no_content,
-    no_space,
-)
+from sandbox.rights import Rights
+from sandbox.wiki.access import Access
+from sandbox.wiki.errors import bad_request, conflict, error, member, no_content
 from sandbox.wiki.rewrite import rewrite
 from sandbox.wiki.storage import StorageError, parse
 
@@ -36,21 +30,24 @@ _WRITTEN = (
 
 
 class Pages:
-    """The pages as `user` may handle them; `settings` are the wiki's."""
+    """The pages as the account of `rights` may handle them (None: as the sandbox itself);
+    `settings` are the wiki's."""
 
-    def __init__(self, context: Context, user: str | None) -> None:
+    def __init__(self, context: Context, rights: Rights | None) -> None:
         self.context = context
         self.store = context.store
         self.settings = context.settings("wiki")
         self.real = context.real("wiki")
-        self.user = user or "anonymous"
+        self.cloud = self.settings["deployment"] == "Cloud"
+        self.access = Access(context, rights)
+        self.user = (rights.user if rights is not None else None) or "anonymous"
 
     # -- reading -----------------------------------------------------------------------------
 
     def get(self, page_id: str, statuses: Collection[str] = ("current",)) -> Json:
         """404 for what is missing, not in one of `statuses`, or restricted."""
         page = self.store.get("wiki.page", page_id)
-        if page is None or page.get("hidden", False):
+        if page is None or not self.access.sees(page):
             raise no_content(page_id)
         if page["status"] not in statuses and "any" not in statuses:
             raise no_content(page_id)
@@ -69,24 +66,8 @@ class Pages:
     def all(self) -> Iterator[Json]:
         """By id, without restricted ones."""
         for _page_id, page in sorted(self.store.items("wiki.page"), key=lambda item: int(item[0])):
-            if not page.get("hidden", False):
+            if self.access.sees(page):
                 yield page
-
-    def children(self, page: Json) -> list[Json]:
-        """The current pages right below one."""
-        return [
-            each
-            for each in self.all()
-            if each["parent"] == page["id"] and each["status"] == "current"
-        ]
-
-    def home(self, key: str) -> Json | None:
-        """The home page of a space; 404 where there is no such space."""
-        space = self.store.get("wiki.space", key)
-        if space is None:
-            raise no_space(key)
-        found = self.store.get("wiki.page", str(space.get("home")))
-        return found if found is not None and found["status"] == "current" else None
 
     def keep_title(self, page: Json) -> None:
         """Note under which title a page is found; what is noted of former titles may stay."""
@@ -94,10 +75,10 @@ class Pages:
         self.store.put("wiki.title", key, {"id": page["id"]})
 
     def titled(self, space: str, title: str) -> Iterator[Json]:
-        """Pages of a title in whatever letter case [wiki-13], without restricted ones."""
+        """Pages of a title in whatever letter case (wiki 3.2), those included that are not seen."""
         for _key, noted in self.store.items("wiki.title", f"{space}/{title.lower()}/"):
             page = self.store.get("wiki.page", noted["id"])
-            if page is None or page.get("hidden", False) or page["space"] != space:
+            if page is None or page["space"] != space:
                 continue
             if page["title"].lower() == title.lower():
                 yield page
@@ -117,8 +98,9 @@ class Pages:
     # -- writing -----------------------------------------------------------------------------
 
     def create(self, data: Json) -> Json:
-        """Server facts [wiki-13]: titles are unique per space."""
-        space = self._space(member(data, "space", "key"))
+        """Server facts, wiki 3.2 and 3.4: titles are unique per space."""
+        space = str(self.access.space(member(data, "space", "key"))["key"])
+        self.access.must_add(space)
         if data.get("type") not in ("page", "blogpost"):
             raise bad_request(f"Unsupported content type: {data.get('type')}")
         title = self._title(data, space, None)
@@ -129,15 +111,16 @@ class Pages:
             "status": data.get("status", "current"),
             "title": title,
             "space": space,
-            "parent": self._parent_of(data, space, None),
+            "parent": self._parent_of(data, space, None) or self._default_parent(space),
             "body": body or "",
             "version": self._new_version(data, 1),
             "created": {"when": self._now(), "by": self.user},
-            "labels": [],
+            "labels": self._labels(data),
             "attachments": [],
             "properties": {},
         }
         self._take_properties(page, data)
+        self._delay_index(page["id"])
         self.store.put("wiki.page", page["id"], page)
         self.keep_title(page)
         return page
@@ -146,9 +129,7 @@ class Pages:
         """[W4.3, wiki-3]."""
         page = self.get(page_id, ("any",))
         self._check_members(page, data)
-        if page.get("read_only", False):
-            words = "class com.atlassian.confluence.pages.Page"
-            raise forbidden(f"Could not update Content of type : {words} with id {page_id}")
+        self.access.must_edit(page)
         if page["status"] == "draft":
             raise conflict(f"Content {page_id} is a draft and cannot be updated")
         if page["status"] == "trashed" and data.get("status") != "current":
@@ -158,6 +139,8 @@ class Pages:
         if member(data, "version", "number") != current + 1:
             words = "Version must be incremented on update. Current version is: "
             raise conflict(f"{words}{current}")
+        if page["status"] == "trashed":
+            return self._restored(page, data)
         space = self._target_space(page, data)
         title = self._title(data, space, page_id)
         body = self._body(data, space)
@@ -175,13 +158,23 @@ class Pages:
         self._save(page, changed)
         return changed
 
+    def _restored(self, page: Json, data: Json) -> Json:
+        """Server fact, writes 4.3: the other members are ignored."""
+        number = page["version"]["number"] + 1
+        back = {**page, "status": "current", "version": self._new_version(data, number)}
+        self._title({"title": page["title"], "type": page["type"]}, page["space"], page["id"])
+        self._save(page, back)
+        return back
+
     def trash(self, page_id: str, statuses: Collection[str]) -> None:
         """Current pages go to the trash, and their children move up; trashed ones go for good."""
         page = self.get(page_id, statuses)
         if page["status"] == "trashed":
+            self.access.must_purge(page)
             self.store.delete("wiki.page", page_id)
             return
-        for child in self.all():
+        self.access.must_delete(page)
+        for _key, child in self.store.items("wiki.page"):
             if child.get("parent") == page_id:
                 self.store.put("wiki.page", child["id"], {**child, "parent": page.get("parent")})
         self.store.put("wiki.page", page_id, {**page, "status": "trashed"})
@@ -219,10 +212,31 @@ class Pages:
         if str(data.get("id", page["id"])) != page["id"]:
             raise bad_request("The content id in the path and in the body are not the same")
 
-    def _space(self, key: Any) -> str:
-        if self.store.get("wiki.space", str(key)) is None:
-            raise error(404, f"No space found with key : {key}")
-        return str(key)
+    def _default_parent(self, space: str) -> str | None:
+        """Server fact, writes 4.1: beside the home page, or below it."""
+        known = self.store.get("wiki.space", space) or {}
+        return known.get("home") if self.settings["orphans_below_home"] else None
+
+    def _labels(self, data: Json) -> list[str]:
+        """Server fact, writes 4.1: the cloud takes labels of a new page."""
+        given = member(data, "metadata", "labels") if self.cloud else None
+        names = [str(member(one, "name")).lower() for one in given or []]
+        return list(dict.fromkeys(names))
+
+    def _delay_index(self, page_id: str) -> None:
+        searches = int(self.settings["index_lag_searches"])
+        if searches > 0:
+            self.store.put("wiki.unindexed", page_id, {"searches": searches})
+
+    def unindexed(self) -> set[str]:
+        """Pages that this search misses, as the index lags (server fact, writes 4.2)."""
+        waiting = self.store.items("wiki.unindexed")
+        for page_id, lag in waiting:
+            if lag["searches"] > 1:
+                self.store.put("wiki.unindexed", page_id, {"searches": lag["searches"] - 1})
+            else:
+                self.store.delete("wiki.unindexed", page_id)
+        return {page_id for page_id, _lag in waiting}
 
     def _target_space(self, page: Json, data: Json) -> str:
         """A differing space is an error, or a move with the setting `differing_space: move`."""
@@ -231,21 +245,27 @@ class Pages:
             return str(page["space"])
         if self.settings["differing_space"] != "move":
             raise bad_request(f"Content {page['id']} is not in the space with key {wanted}")
-        return self._space(wanted)
+        target = str(self.access.space(wanted)["key"])
+        self.access.must_add(target)
+        return target
 
     def _title(self, data: Json, space: str, page_id: str | None) -> str:
-        title = str(data.get("title") or "").rstrip()
+        title = str(data.get("title") or "").strip()
         if title == "":
             raise bad_request("Title cannot be empty")
         if len(title) > _MAX_TITLE:
             raise bad_request(f"Title cannot be longer than {_MAX_TITLE} characters")
         for page in self.titled(space, title):
-            if page["id"] == page_id or page["status"] != "current":
+            if page["id"] == page_id or page["status"] not in self._blocking():
                 continue
             if page["type"] == data["type"]:
                 words = "A page with this title already exists: A page already exists with the"
                 raise bad_request(f"{words} title {title} in the space with key {space}")
         return title
+
+    def _blocking(self) -> tuple[str, ...]:
+        """Server fact, writes 4.3: whether a title in the trash is free differs."""
+        return ("current", "trashed") if self.settings["trash_blocks_titles"] else ("current",)
 
     def _body(self, data: Json, space: str) -> str | None:
         """The body as it is stored; None when the request leaves it as it is."""
@@ -254,6 +274,8 @@ class Pages:
             return None
         if member(data, "body", "storage", "representation") not in ("storage", None):
             raise bad_request("Only the representation storage can be converted to storage")
+        if len(str(body).encode()) > int(self.settings["max_body"]):
+            raise error(413, "The body of the page is too large")
         rewrites = self.settings["rewrite_on_save"]
         try:
             if rewrites or (rewrites is None and self.real):
@@ -283,7 +305,8 @@ class Pages:
             raise bad_request("ancestors must be a list")
         named = str(member(given[-1], "id"))
         parent = self.store.get("wiki.page", named)
-        if parent is None or parent["status"] != "current" or parent["space"] != space:
+        seen = parent is not None and self.access.sees(parent)
+        if parent is None or not seen or parent["status"] != "current" or parent["space"] != space:
             raise bad_request(f"The specified parent page {named} does not exist in the space")
         line = [named, *(ancestor["id"] for ancestor in self.ancestors(parent))]
         if page_id in line:

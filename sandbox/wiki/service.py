@@ -1,50 +1,67 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Routes and data of the wiki [W4.3, wiki-0]."""
+"""Routes and data of the wiki (written interface 4.3; server facts, wiki 3, writes 4)."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
-from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from sandbox.accounts import SETTINGS, Accounts, login_of
+from sandbox.accounts import SETTINGS, Accounts, rights_of
 from sandbox.context import Context
 from sandbox.service import Answer, Service, route
-from sandbox.wiki import attachments, details
-from sandbox.wiki.errors import bad_request, json_object
+from sandbox.wiki import attachments, details, tree
+from sandbox.wiki.asking import answered, expansions, part, statuses
+from sandbox.wiki.browsing import Browsing
+from sandbox.wiki.errors import json_object
 from sandbox.wiki.pages import Pages
 from sandbox.wiki.views import GET_DEFAULT, POST_DEFAULT, Views, label, listing, written_page
 
 AsyncHandler = Callable[[Request], Awaitable[Response]]
 
-_DEFAULT_LIMIT = 25
-_MAX_LIMIT = 200
 _ATTACHMENTS_LIMIT = 50
+# What a browser can send from another page: a body of these kinds needs the anti-forgery header.
+_FORGEABLE = ("multipart/form-data", "application/x-www-form-urlencoded", "text/plain")
 _CREATED = "2026-01-05T09:00:00.000Z"
 _DEFAULTS: dict[str, Any] = {
     **SETTINGS,
-    "require_xsrf": True,
+    "deployment": "Server",
+    "require_xsrf": None,
     "rewrite_on_save": None,
     "omit_ancestors_moves": False,
     "empty_ancestors_moves": False,
+    "orphans_below_home": False,
     "differing_space": "error",
     "edits_before_put": 0,
     "edit_body": None,
     "downloads_refuse_tokens": False,
+    "uneditable_status": 403,
+    "duplicate_attachment_status": 400,
+    "upload_limit": 100 * 1024 * 1024,
+    "max_body": 5 * 1024 * 1024,
+    "move_address": False,
+    "rename_rewrites_links": True,
+    "trash_blocks_titles": False,
+    "index_lag_searches": 0,
 }
 
 
 class WikiService(Service):
-    """Settings beyond those of `sandbox.accounts`: `require_xsrf` (writes need the anti-forgery
-    header), `rewrite_on_save` (None: as the flavour has it), `omit_ancestors_moves` and
-    `empty_ancestors_moves` (a PUT without a parent moves the page to the top), `differing_space`
-    (`error` or `move`), `edits_before_put` (before that many PUTs another writer saves the page,
-    with the body `edit_body`, None: the same), `downloads_refuse_tokens` ([tracker-7]: a
-    download is no REST, so that a token may be sent to the login page there)."""
+    """Settings beyond those of `sandbox.accounts`: `deployment` (`Server` or `Cloud`),
+    `require_xsrf` (which writes need the anti-forgery header: True all, as in some set-ups, False
+    none, None forms, and all in the written interface), `rewrite_on_save` (None: as the flavour has
+    it), `omit_ancestors_moves` and `empty_ancestors_moves` (a PUT without a parent moves the page
+    to the top), `orphans_below_home` (a page without a parent is made below the home page),
+    `differing_space` (`error` or `move`), `edits_before_put` (before that many PUTs another writer
+    saves the page, with the body `edit_body`, None: the same), `downloads_refuse_tokens` (server
+    fact, 2.3: a download is no REST, so that a token may be sent to the login page there),
+    `uneditable_status` (403, or 404: a page that may be read, but not written),
+    `duplicate_attachment_status` (400 or 409), `upload_limit` and `max_body` (bytes),
+    `move_address` (servers too know how to move), `rename_rewrites_links`, `trash_blocks_titles`,
+    `index_lag_searches` (so many searches miss a new page)."""
 
     name = "wiki"
     defaults = _DEFAULTS
@@ -52,6 +69,7 @@ class WikiService(Service):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.accounts = Accounts(self)
+        self.browsing = Browsing(self._views)
 
     async def authenticate(self, request: Request) -> Response | None:
         refusal = self.accounts.authenticate(request)
@@ -63,7 +81,11 @@ class WikiService(Service):
         """Server fact [wiki-3]; the written interface calls the header `X-Vendor-Token`."""
         names = ["x-atlassian-token"] if self.real else ["x-atlassian-token", "x-vendor-token"]
         values = [request.headers.get(name, "").lower() for name in names]
-        if self.settings["require_xsrf"] and not {"no-check", "nocheck"} & set(values):
+        needed = self.settings["require_xsrf"]
+        if needed is None:
+            kind = _content_type(request).partition(";")[0].strip().lower()
+            needed = not self.real or (request.method != "DELETE" and kind in _FORGEABLE)
+        if needed and not {"no-check", "nocheck"} & set(values):
             return PlainTextResponse("XSRF check failed", 403)
         return None
 
@@ -71,8 +93,9 @@ class WikiService(Service):
         self.accounts.reset()
 
     def seed(self, data: dict[str, Any]) -> None:
-        """`spaces` ([{key, name, home?}]) and `pages` ([{id, space, title, body, parent?, version?,
-        status?, labels?, properties?, hidden?, read_only?}])."""
+        """`spaces` ([{key, name, home?, anonymous?}]) and `pages` ([{id, space, title, body,
+        parent?, version?, status?, labels?, properties?, position?, hidden?, read_only?,
+        restrictions?: {read: [name], update: [name]}}])."""
         store = self.context.store
         for space in data.get("spaces", []):
             known = store.get("wiki.space", space["key"])
@@ -90,6 +113,7 @@ class WikiService(Service):
             self._route(content, self.find),
             self._route(content, self.create, "POST"),
             self._route(content + "/", self.create, "POST"),
+            self._route(content + "/search", self.browsing.content_search),
             self._route(page, self.read, written=True),
             self._route(page, self.replace, "PUT", written=True),
             self._route(page, self.delete, "DELETE"),
@@ -98,11 +122,28 @@ class WikiService(Service):
             self._route(page + "/property/{key}", self.property, "GET", "PUT", "DELETE"),
             self._route(page + "/label", self.labels, "GET", "POST", "DELETE"),
             self._route(page + "/label/{name}", self.label, "DELETE"),
-            self._route(page + "/child/page", self.children),
-            self._route("/rest/api/space/{key}", self.space),
-            self._route(page + "/child/attachment", self.attachments, "GET", "POST"),
+            *self._browsing_routes(page),
+            self._route(page + "/child/attachment", self.attachments, "GET", "POST", "PUT"),
             self._route(page + "/child/attachment/{attachment}/data", self.attachment, "POST"),
             self._route("/download/attachments/{id}/{name}", self.download),
+        ]
+
+    def _browsing_routes(self, page: str) -> list[Route]:
+        browsing, space = self.browsing, "/rest/api/space"
+        experimental = page.replace("/api/", "/experimental/")
+        return [
+            self._route(page + "/child", browsing.child_kinds),
+            self._route(page + "/child/page", browsing.children),
+            self._route(page + "/child/comment", browsing.comments),
+            self._route(page + "/descendant/page", browsing.descendants),
+            self._route(page + "/move/{position}/{target}", browsing.move, "PUT"),
+            self._route(page + "/restriction/byOperation", browsing.restrictions),
+            self._route(experimental + "/restriction/byOperation", browsing.restrictions),
+            self._route(space, browsing.spaces),
+            self._route(space + "/{key}", browsing.space),
+            self._route(space + "/{key}/content/page", browsing.space_content),
+            self._route("/rest/api/search", browsing.search),
+            self._route("/rest/api/user/current", browsing.current_user),
         ]
 
     def _route(
@@ -123,7 +164,7 @@ class WikiService(Service):
         return route(path, known, *methods)
 
     def _pages(self, request: Request) -> Pages:
-        return Pages(self.context, login_of(request).user)
+        return Pages(self.context, rights_of(request, self))
 
     def _shown(
         self, request: Request, page: dict[str, Any], default: Sequence[str]
@@ -131,7 +172,7 @@ class WikiService(Service):
         if not self.real:
             return JSONResponse(written_page(page))
         views = self._views(request)
-        return JSONResponse(views.page(page, _expand(request) or default))
+        return JSONResponse(views.page(page, expansions(request) or default))
 
     def _views(self, request: Request) -> Views:
         return Views(self._pages(request), self.context.base_url(request, self.name))
@@ -144,36 +185,26 @@ class WikiService(Service):
         version = request.query_params.get("version")
         if version is not None and version.isdigit():
             return self._shown(request, pages.version(page_id, int(version)), GET_DEFAULT)
-        return self._shown(request, pages.get(page_id, _statuses(request)), GET_DEFAULT)
+        return self._shown(request, pages.get(page_id, statuses(request)), GET_DEFAULT)
 
     async def find(self, request: Request) -> Response:
         """Server fact [wiki-7]; list results expand nothing by themselves [wiki-1]."""
         query = request.query_params
-        statuses = _statuses(request)
+        wanted = statuses(request)
         pages, space, title = self._pages(request), query.get("spaceKey"), query.get("title")
         titled = None if space is None or title is None else pages.titled(space, title)
         found = [
             page
             for page in (pages.all() if titled is None else titled)
             if space in (None, page["space"])
+            and pages.access.sees(page)
             and (title is None or title.lower() == page["title"].lower())
             and query.get("type", "page") == page["type"]
-            and (page["status"] in statuses or "any" in statuses)
+            and (page["status"] in wanted or "any" in wanted)
         ]
         views = self._views(request)
-        return _part(request, views, found, lambda page: views.page(page, _expand(request)))
-
-    async def children(self, request: Request) -> Response:
-        """Server fact [wiki-11]: the pages right below one."""
-        pages, views = self._pages(request), self._views(request)
-        found = pages.children(pages.get(request.path_params["id"]))
-        return _part(request, views, found, lambda page: views.page(page, _expand(request)))
-
-    async def space(self, request: Request) -> Response:
-        """A space, with its home page where that is expanded."""
-        key = request.path_params["key"]
-        self._pages(request).home(key)
-        return JSONResponse(self._views(request).space(key, home="homepage" in _expand(request)))
+        expand = expansions(request)
+        return answered(part(request, views, found, lambda page: views.page(page, expand)))
 
     async def create(self, request: Request) -> Response:
         """Server facts [wiki-3]."""
@@ -183,12 +214,22 @@ class WikiService(Service):
     async def replace(self, request: Request) -> Response:
         """[W4.3, wiki-3] (the body only when it is expanded)."""
         data = json_object(await request.body())
-        page = self._pages(request).replace(request.path_params["id"], data)
+        pages, page_id = self._pages(request), request.path_params["id"]
+        before = pages.get(page_id, ("any",))
+        page = pages.replace(page_id, data)
+        follows = self.real and self.settings["rename_rewrites_links"]
+        if follows and page["title"] != before["title"]:
+            tree.follow_title(pages, before, page)
         return self._shown(request, page, GET_DEFAULT)
 
     async def delete(self, request: Request) -> Response:
-        """To the trash; with `status=trashed` for good."""
-        self._pages(request).trash(request.path_params["id"], _statuses(request))
+        """To the trash; with `status=trashed` for good; attachments have ids of their own."""
+        pages, number = self._pages(request), request.path_params["id"]
+        found = attachments.find(pages, number) if number.startswith("att") else None
+        if found is not None:
+            attachments.delete(pages, *found)
+        else:
+            pages.trash(number, statuses(request))
         return Response(status_code=204)
 
     async def history(self, request: Request) -> Response:
@@ -203,7 +244,8 @@ class WikiService(Service):
         if request.method == "POST":
             key = details.create_property(pages, page, await request.body())
             return JSONResponse(views.property(page, key))
-        return JSONResponse(listing([views.property(page, key) for key in page["properties"]]))
+        known = [views.property(page, key) for key in page["properties"]]
+        return answered(part(request, views, known, dict))
 
     async def property(self, request: Request) -> Response:
         """Server fact [wiki-6]: 404 means none; PUT needs the next version."""
@@ -239,17 +281,20 @@ class WikiService(Service):
         """GET `?filename=&start=&limit=`, in parts of 50 unless asked otherwise; POST a form."""
         pages, views = self._pages(request), self._views(request)
         page = pages.get(request.path_params["id"])
-        if request.method == "POST":
+        if request.method == "PUT" and not pages.cloud:
+            return self.method_not_allowed(request, "GET, POST")
+        if request.method != "GET":
             form = attachments.form_of(_content_type(request), await request.body())
-            added = attachments.add(pages, page, form)
-            return JSONResponse(listing([attachments.view(views.base, page, added, version=True)]))
-        wanted, expand = request.query_params.get("filename"), _expand(request)
+            added = attachments.add(pages, page, form, replaces=request.method == "PUT")
+            shown = [attachments.view(views.base, page, each, version=True) for each in added]
+            return JSONResponse(listing(shown))
+        wanted, expand = request.query_params.get("filename"), expansions(request)
         found = [each for each in page["attachments"] if wanted in (None, each["name"])]
 
         def show(each: dict[str, Any]) -> dict[str, Any]:
             return attachments.view(views.base, page, each, version="version" in expand)
 
-        return _part(request, views, found, show, _ATTACHMENTS_LIMIT)
+        return answered(part(request, views, found, show, default=_ATTACHMENTS_LIMIT))
 
     async def attachment(self, request: Request) -> Response:
         """The next version of a file."""
@@ -293,41 +338,3 @@ def _seeded(page: dict[str, Any]) -> dict[str, Any]:
 
 def _content_type(request: Request) -> str:
     return request.headers.get("content-type", "")
-
-
-def _part(
-    request: Request,
-    views: Views,
-    found: list[dict[str, Any]],
-    show: Callable[[dict[str, Any]], dict[str, Any]],
-    default: int = _DEFAULT_LIMIT,
-) -> JSONResponse:
-    """The part of a list that was asked for, with the way to the next one [wiki-7]."""
-    start, limit = _integer(request, "start", 0), _integer(request, "limit", default)
-    limit = min(limit, _MAX_LIMIT)
-    shown = [show(each) for each in found[start : start + limit]]
-    links = {"base": views.base, "context": "/wiki"}
-    if start + limit < len(found):
-        query = {**request.query_params, "start": start + limit, "limit": limit}
-        links["next"] = f"{request.url.path.removeprefix('/wiki')}?{urlencode(query)}"
-    answer = {"results": shown, "start": start, "limit": limit, "size": len(shown)}
-    return JSONResponse({**answer, "_links": links})
-
-
-def _expand(request: Request) -> list[str]:
-    values = request.query_params.getlist("expand")
-    return [part.strip() for value in values for part in value.split(",") if part.strip()]
-
-
-def _statuses(request: Request) -> list[str]:
-    values = request.query_params.getlist("status")
-    return [part for value in values for part in value.split(",") if part] or ["current"]
-
-
-def _integer(request: Request, name: str, default: int) -> int:
-    value = request.query_params.get(name, "")
-    if value == "":
-        return default
-    if not value.isdigit():
-        raise bad_request(f"{name} is not a number: {value}")
-    return int(value)

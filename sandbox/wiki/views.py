@@ -7,15 +7,18 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote, quote_plus
 
+from sandbox.wiki import attachments
 from sandbox.wiki.pages import Pages
+from sandbox.wiki.tree import children
 
 Json = dict[str, Any]
 
 GET_DEFAULT = ("space", "history", "version")
 POST_DEFAULT = ("body.storage", "ancestors", *GET_DEFAULT)
-_EXPANDABLE = ("ancestors", "body", "children", "container", "descendants", "history", "metadata")
-#: Server fact [wiki-11]: entries of a list within a page.
+_CHILDREN = ("page", "attachment", "comment")
+#: Server fact, wiki 3.5: entries of a list within a page.
 _EMBEDDED = 25
+_EXPANDABLE = ("ancestors", "body", "children", "container", "descendants", "history", "metadata")
 _EXPANDABLE_REST = ("operations", "restrictions", "space", "version")
 
 
@@ -31,15 +34,6 @@ def written_page(page: Json) -> Json:
     }
 
 
-def user(name: str) -> Json:
-    return {
-        "type": "known",
-        "username": name,
-        "userKey": f"key-{name}",
-        "displayName": name.capitalize(),
-    }
-
-
 class Views:
     """Shows pages; `base` is the wiki's address."""
 
@@ -52,19 +46,22 @@ class Views:
         asked = set(expand)
         shown = self._short(page)
         if {"space", "space.homepage"} & asked:
-            shown["space"] = self.space(page["space"], home="space.homepage" in asked)
+            home = ("homepage",) if "space.homepage" in asked else ()
+            shown["space"] = self.space(page["space"], home)
         if "version" in asked:
             shown["version"] = self._version(page)
         if any(name.startswith("history") for name in asked):
             shown["history"] = self.history(page, whole="history.lastUpdated" in asked)
+        embedded = {
+            kind: self.embedded(page, kind) for kind in _CHILDREN if f"children.{kind}" in asked
+        }
+        if embedded:
+            shown["children"] = embedded
         if "ancestors" in asked:
             shown["ancestors"] = [self._short(above) for above in self.pages.ancestors(page)]
         if "body.storage" in asked:
             storage = {"value": page["body"], "representation": "storage", "_expandable": {}}
             shown["body"] = {"storage": storage, "_expandable": {"view": "", "editor": ""}}
-        if "children.page" in asked:
-            below = [self._short(each) for each in self.pages.children(page)]
-            shown["children"] = {"page": listing(below[:_EMBEDDED])}
         metadata = self._metadata(page, asked)
         if metadata:
             shown["metadata"] = metadata
@@ -79,7 +76,7 @@ class Views:
             "type": page["type"],
             "status": page["status"],
             "title": page["title"],
-            "extensions": {"position": "none"},
+            "extensions": {"position": page.get("position") or "none"},
             "_links": {
                 "webui": f"/display/{quote(page['space'])}/{title}",
                 "self": f"{self.base}/rest/api/content/{page['id']}",
@@ -88,28 +85,58 @@ class Views:
             },
         }
 
-    def space(self, key: str, *, home: bool = False) -> Json:
-        """A space, with `home` its home page, if it has one."""
+    def space(self, key: str, expand: Sequence[str]) -> Json:
         space = self.pages.store.get("wiki.space", key) or {}
-        found = self.pages.home(key) if home else None
-        return {
-            **({} if found is None else {"homepage": self._short(found)}),
+        shown: Json = {
             "id": space["id"],
             "key": key,
             "name": space["name"],
             "type": "global",
-            "_links": {"self": f"{self.base}/rest/api/space/{quote(key)}"},
+            "status": "current",
+            "_links": {
+                "self": f"{self.base}/rest/api/space/{quote(key)}",
+                "webui": f"/display/{quote(key)}",
+            },
         }
+        home = self.pages.store.get("wiki.page", str(space.get("home")))
+        if "homepage" in expand and home is not None and home["status"] == "current":
+            shown["homepage"] = self._short(home)
+        if "description.plain" in expand:
+            shown["description"] = {"plain": {"value": "", "representation": "plain"}}
+        rest = [name for name in ("description", "homepage", "metadata") if name not in shown]
+        return {**shown, "_expandable": dict.fromkeys(rest, "")}
+
+    def embedded(self, page: Json, kind: str) -> Json:
+        """Server fact, writes 4.2: embedded lists have 25 entries, and a way on of their own."""
+        whole = children(self.pages, page["space"], page["id"]) if kind == "page" else []
+        shown = [self._short(each) for each in whole[:_EMBEDDED]]
+        if kind == "attachment":
+            whole = page["attachments"]
+            shown = [
+                attachments.view(self.base, page, each, version=True) for each in whole[:_EMBEDDED]
+            ]
+        answer = {**listing(shown), "limit": _EMBEDDED}
+        if len(whole) > _EMBEDDED:
+            address = f"/rest/api/content/{page['id']}/child/{kind}"
+            answer["_links"] = {"next": f"{address}?limit={_EMBEDDED}&start={_EMBEDDED}"}
+        return answer
+
+    def user(self, name: str) -> Json:
+        """Names on a server, account ids in the cloud."""
+        shown = {"type": "known", "displayName": name.capitalize()}
+        if self.pages.cloud:
+            return {**shown, "accountId": f"account-{name}"}
+        return {**shown, "username": name, "userKey": f"key-{name}"}
 
     def _version(self, page: Json) -> Json:
         version = page["version"]
-        return {**version, "by": user(version["by"]), "hidden": False}
+        return {**version, "by": self.user(version["by"]), "hidden": False}
 
     def history(self, page: Json, *, whole: bool) -> Json:
         """Who made the page, and with `whole` its newest version."""
         shown: Json = {
             "latest": page["status"] != "historical",
-            "createdBy": user(page["created"]["by"]),
+            "createdBy": self.user(page["created"]["by"]),
             "createdDate": page["created"]["when"],
         }
         if whole:

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The wiki beyond a single page: trees, spaces, searches, accounts (server facts, writes 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from sandbox.wiki import cql, tree
+from sandbox.wiki.asking import answered, expansions, part
+from sandbox.wiki.errors import error
+from sandbox.wiki.views import Views, listing
+
+Json = dict[str, Any]
+
+_KINDS = ("page", "attachment", "comment")
+
+
+class Browsing:
+    """Handlers; `views` gives what the account of a request sees."""
+
+    def __init__(self, views: Callable[[Request], Views]) -> None:
+        self._views = views
+
+    def _pages(self, request: Request, views: Views, found: list[Json]) -> Response:
+        expand = expansions(request)
+        return answered(part(request, views, found, lambda page: views.page(page, expand)))
+
+    async def children(self, request: Request) -> Response:
+        """GET /content/{id}/child/page: current ones in display order."""
+        views = self._views(request)
+        page = views.pages.get(request.path_params["id"])
+        return self._pages(request, views, tree.children(views.pages, page["space"], page["id"]))
+
+    async def child_kinds(self, request: Request) -> Response:
+        """GET /content/{id}/child: nothing but what is expanded."""
+        views = self._views(request)
+        page = views.pages.get(request.path_params["id"])
+        asked = expansions(request)
+        shown = {kind: views.embedded(page, kind) for kind in _KINDS if kind in asked}
+        rest = dict.fromkeys((kind for kind in _KINDS if kind not in asked), "")
+        return JSONResponse({**shown, "_expandable": rest, "_links": {"base": views.base}})
+
+    async def comments(self, request: Request) -> Response:
+        """GET /content/{id}/child/comment: the sandbox keeps none."""
+        self._views(request).pages.get(request.path_params["id"])
+        return JSONResponse(listing([]))
+
+    async def descendants(self, request: Request) -> Response:
+        """GET /content/{id}/descendant/page: all levels."""
+        views = self._views(request)
+        page = views.pages.get(request.path_params["id"])
+        return self._pages(request, views, list(tree.descendants(views.pages, page)))
+
+    async def move(self, request: Request) -> Response:
+        """PUT /content/{id}/move/{position}/{target}: the cloud, and newer servers."""
+        views = self._views(request)
+        pages, params = views.pages, request.path_params
+        if not (pages.cloud or pages.settings["move_address"]):
+            raise error(404, f"null for uri: {request.url.path}")
+        page, target = pages.get(params["id"]), pages.get(params["target"])
+        with pages.store.transaction():
+            tree.move(pages, page, params["position"], target)
+        return JSONResponse({"pageId": page["id"]})
+
+    async def restrictions(self, request: Request) -> Response:
+        """GET /content/{id}/restriction/byOperation."""
+        views = self._views(request)
+        page = views.pages.get(request.path_params["id"])
+        shown = {
+            operation: {
+                "operation": operation,
+                "restrictions": {
+                    "user": listing([views.user(name) for name in names]),
+                    "group": listing([]),
+                },
+            }
+            for operation in ("read", "update")
+            for names in [page.get("restrictions", {}).get(operation) or []]
+        }
+        return JSONResponse({**shown, "_links": {"base": views.base}})
+
+    # -- spaces ------------------------------------------------------------------------------
+
+    async def spaces(self, request: Request) -> Response:
+        """GET /space: those that are seen."""
+        views, expand = self._views(request), expansions(request)
+        wanted = request.query_params.getlist("spaceKey")
+        found = [
+            space
+            for key, space in views.pages.store.items("wiki.space")
+            if views.pages.access.may("view", key) and (not wanted or key in wanted)
+        ]
+        return answered(part(request, views, found, lambda one: views.space(one["key"], expand)))
+
+    async def space(self, request: Request) -> Response:
+        views = self._views(request)
+        key = views.pages.access.space(request.path_params["key"])["key"]
+        return JSONResponse(views.space(key, expansions(request)))
+
+    async def space_content(self, request: Request) -> Response:
+        """GET /space/{key}/content/page, with `depth=root` those at the top."""
+        views = self._views(request)
+        key = views.pages.access.space(request.path_params["key"])["key"]
+        if request.query_params.get("depth") == "root":
+            return self._pages(request, views, tree.children(views.pages, key, None))
+        found = [
+            page
+            for page in views.pages.all()
+            if page["space"] == key and page["status"] == "current" and page["type"] == "page"
+        ]
+        return self._pages(request, views, found)
+
+    # -- searches ----------------------------------------------------------------------------
+
+    def _found(self, request: Request, views: Views) -> list[Json]:
+        query = request.query_params.get("cql", "")
+        return cql.select(views.pages, query, views.pages.unindexed())
+
+    async def content_search(self, request: Request) -> Response:
+        """GET /content/search?cql=: results are contents."""
+        views, expand = self._views(request), expansions(request)
+        found = self._found(request, views)
+        cursor = views.pages.cloud
+        shown = part(request, views, found, lambda one: views.page(one, expand), cursor=cursor)
+        return answered({**shown, "totalSize": len(found)})
+
+    async def search(self, request: Request) -> Response:
+        """GET /search?cql=: results hold contents."""
+        views = self._views(request)
+        expand = [
+            name.removeprefix("content.")
+            for name in expansions(request)
+            if name.startswith("content.")
+        ]
+
+        def show(page: Json) -> Json:
+            content = views.page(page, expand)
+            return {
+                "content": content,
+                "title": page["title"],
+                "excerpt": "",
+                "url": content["_links"]["webui"],
+                "entityType": "content",
+                "lastModified": page["version"]["when"],
+            }
+
+        found = self._found(request, views)
+        shown = part(request, views, found, show, cursor=views.pages.cloud)
+        query = request.query_params.get("cql", "")
+        return answered({**shown, "totalSize": len(found), "cqlQuery": query})
+
+    async def current_user(self, request: Request) -> Response:
+        """Who am I; anonymous too has an answer."""
+        views = self._views(request)
+        if views.pages.user == "anonymous":
+            return JSONResponse({"type": "anonymous", "displayName": "Anonymous"})
+        return JSONResponse(views.user(views.pages.user))
