@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Operation by permission, in the sandbox's issue tracker and wiki: an account that has all rights
+but the one that an operation needs is refused in the server's words; with the right it may."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import requests
+
+from sandbox.client import Sandbox
+
+XSRF = {"X-Atlassian-Token": "no-check"}
+ISSUE, VERSION = "/rest/api/2/issue", "/rest/api/2/version"
+CONTENT = "/rest/api/content"
+TRACKER = (
+    *("browse", "create", "edit", "assign", "assignable", "transition"),
+    *("comment", "attach", "link", "delete", "administer"),
+)
+WIKI = ("view", "add", "delete", "attach", "delete_attachments", "administer")
+PERMISSIONS = {"tracker": TRACKER, "wiki": WIKI}
+PLACE = {"tracker": "REL", "wiki": "REL"}
+VERSION_ID = "10001"
+
+
+def storage(title: str, number: int) -> dict[str, Any]:
+    return {
+        "type": "page",
+        "title": title,
+        "space": {"key": "REL"},
+        "version": {"number": number},
+        "body": {"storage": {"value": "<p>x</p>", "representation": "storage"}},
+    }
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A request that needs `right`; what it answers with it, and without it (status, words)."""
+
+    service: str
+    right: str
+    method: str
+    path: str
+    allowed: int
+    refused: int
+    words: str = ""
+    members: Any = None
+    files: bool = False
+    cloud: tuple[int, str] | None = None
+    before: tuple[str, str] | None = field(default=None)
+
+    def __str__(self) -> str:
+        return f"{self.service}-{self.right}-{self.method}-{self.path.rpartition('/')[2]}"
+
+
+def tracker(right: str, method: str, path: str, *answers: Any, **more: Any) -> Operation:
+    return Operation("tracker", right, method, path, *answers, **more)
+
+
+def wiki(right: str, method: str, path: str, *answers: Any, **more: Any) -> Operation:
+    return Operation("wiki", right, method, path, *answers, **more)
+
+
+NEW = {
+    "fields": {"project": {"key": "REL"}, "issuetype": {"name": "Task"}, "summary": "x"},
+}
+UNSEEN = "Issue Does Not Exist"
+SCREEN = "It is not on the appropriate screen, or unknown."
+NO_RIGHT = "The user limited does not have permission to complete this operation."
+LINK = {
+    "type": {"name": "Blocks"},
+    "inwardIssue": {"key": "REL-1"},
+    "outwardIssue": {"key": "REL-2"},
+}
+ELSEWHERE = "Issue does not exist or you do not have permission to see it."
+
+OPERATIONS = [
+    tracker("browse", "GET", f"{ISSUE}/REL-19", 200, 404, UNSEEN, cloud=(404, ELSEWHERE)),
+    tracker("browse", "GET", "/rest/api/2/project/REL", 200, 404, "No project could be found"),
+    tracker("browse", "GET", f"{ISSUE}/REL-19/transitions", 200, 404, UNSEEN),
+    tracker("browse", "GET", f"{ISSUE}/REL-19/comment", 200, 404, UNSEEN),
+    tracker("browse", "GET", "/secure/attachment/501/", 200, 404, "Page not found"),
+    tracker("create", "POST", ISSUE, 201, 400, "You cannot create issues in this", members=NEW),
+    tracker("create", "GET", f"{ISSUE}/createmeta/REL/issuetypes", 200, 400, "no permission"),
+    tracker("edit", "PUT", f"{ISSUE}/REL-19", 204, 400, SCREEN, members={"fields": {"labels": []}}),
+    tracker(
+        *("assign", "PUT", f"{ISSUE}/REL-19/assignee", 204, 400, "permission to assign issues"),
+        members={"name": "boris"},
+    ),
+    tracker(
+        *("assignable", "PUT", f"{ISSUE}/REL-19/assignee", 204, 400, "cannot be assigned issues"),
+        members={"name": "limited"},
+    ),
+    tracker(
+        *("transition", "POST", f"{ISSUE}/REL-19/transitions", 204, 400, "is not valid for the"),
+        members={"transition": {"id": "11"}},
+    ),
+    tracker(
+        *("comment", "POST", f"{ISSUE}/REL-19/comment", 201, 400, "permission to comment on this"),
+        members={"body": "x"},
+        cloud=(403, "permission to comment on this"),
+    ),
+    tracker(
+        *("attach", "POST", f"{ISSUE}/REL-19/attachments", 200, 403, "create attachments"),
+        files=True,
+    ),
+    tracker("administer", "DELETE", "/rest/api/2/attachment/501", 204, 403, "delete attachment"),
+    tracker(
+        *("link", "POST", "/rest/api/2/issueLink", 201, 401, "No Link Issue Permission"),
+        members=LINK,
+        cloud=(403, "No Link Issue Permission"),
+    ),
+    tracker("delete", "DELETE", f"{ISSUE}/REL-19", 204, 403, "permission to delete issues"),
+    tracker(
+        *("administer", "POST", VERSION, 201, 404, "permission to create versions in it."),
+        members={"project": "REL", "name": "9"},
+    ),
+    tracker(
+        *("administer", "PUT", f"{VERSION}/{VERSION_ID}", 200, 403, "project administrator rights"),
+        members={"description": "x"},
+        cloud=(404, "project administrator rights"),
+    ),
+    tracker("administer", "DELETE", f"{VERSION}/{VERSION_ID}", 204, 401, NO_RIGHT),
+    tracker(
+        *("administer", "POST", f"{VERSION}/{VERSION_ID}/removeAndSwap", 204, 401, NO_RIGHT),
+        members={},
+    ),
+    tracker(
+        *("administer", "POST", f"{VERSION}/{VERSION_ID}/move", 200, 401, NO_RIGHT),
+        members={"position": "Last"},
+    ),
+    tracker(
+        *("administer", "PUT", f"{ISSUE}/REL-19?notifyUsers=false", 204, 403, "project admin"),
+        members={"fields": {"labels": []}},
+        cloud=(204, ""),
+    ),
+    wiki("view", "GET", f"{CONTENT}/1002", 200, 404, "No content found with id"),
+    wiki("view", "GET", f"{CONTENT}/1001/child/page", 200, 404, "No content found with id"),
+    wiki("view", "GET", "/rest/api/space/REL", 200, 404, "No space found with key : REL"),
+    wiki("view", "PUT", f"{CONTENT}/1002", 200, 404, "No content", members=storage("Handbook", 4)),
+    wiki("view", "POST", CONTENT, 200, 404, "No space found", members=storage("New", 1)),
+    wiki("add", "POST", CONTENT, 200, 403, "Could not create", members=storage("New", 1)),
+    wiki("add", "PUT", f"{CONTENT}/1002", 200, 403, "update", members=storage("Handbook", 4)),
+    wiki("add", "POST", f"{CONTENT}/1002/label", 200, 403, "update", members=[{"name": "x"}]),
+    wiki("add", "DELETE", f"{CONTENT}/1002/label/handbook", 204, 403, "Could not update"),
+    wiki(
+        *("add", "POST", f"{CONTENT}/1002/property", 200, 403, "Could not update"),
+        members={"key": "k", "value": 1},
+    ),
+    wiki(
+        *("add", "PUT", f"{CONTENT}/1002/property/k", 200, 403, "Could not update"),
+        members={"value": 1, "version": {"number": 1}},
+    ),
+    wiki("delete", "DELETE", f"{CONTENT}/1002", 204, 403, "Could not delete Content"),
+    wiki(
+        *("administer", "DELETE", f"{CONTENT}/1002?status=trashed", 204, 403, "Could not purge"),
+        before=("DELETE", f"{CONTENT}/1002"),
+    ),
+    wiki(
+        *("attach", "POST", f"{CONTENT}/1002/child/attachment", 200, 403, "create attachments"),
+        files=True,
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Sandbox]:
+    with Sandbox.start(flavour=None) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def sandbox(shared: Sandbox) -> Iterator[Sandbox]:
+    yield shared
+    shared.reset()
+
+
+def allow(sandbox: Sandbox, service: str, permissions: list[str]) -> None:
+    """The account `limited` may do this in the one place, and nothing elsewhere."""
+    granted = {PLACE[service]: permissions}
+    account = {"password": "limited-password", "permissions": granted}
+    data: dict[str, Any] = {"credentials": {"users": {"limited": account}}}
+    if service == "tracker":
+        data["users"] = {"limited": {"displayName": "Limited"}}
+    sandbox.seed({service: data})
+
+
+def send(sandbox: Sandbox, operation: Operation, user: str = "limited") -> requests.Response:
+    def request(method: str, path: str, **more: Any) -> requests.Response:
+        address = sandbox.urls[operation.service] + path
+        login = (user, f"{user}-password")
+        return requests.request(method, address, headers=XSRF, auth=login, timeout=10, **more)
+
+    if operation.before is not None:
+        assert request(*operation.before).status_code == 204
+    files = {"file": ("a.txt", b"a")} if operation.files else None
+    return request(operation.method, operation.path, json=operation.members, files=files)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+def test_operation_needs_its_permission(sandbox: Sandbox, operation: Operation) -> None:
+    everything = list(PERMISSIONS[operation.service])
+    others = [one for one in everything if one != operation.right]
+    allow(sandbox, operation.service, others)
+    answer = send(sandbox, operation)
+    assert (answer.status_code, operation.words in answer.text) == (operation.refused, True), (
+        answer.text
+    )
+    sandbox.reset()
+    allow(sandbox, operation.service, everything)
+    assert send(sandbox, operation).status_code == operation.allowed
+
+
+@pytest.mark.parametrize("operation", [one for one in OPERATIONS if one.cloud], ids=str)
+def test_operation_needs_its_permission_in_the_cloud(
+    sandbox: Sandbox, operation: Operation
+) -> None:
+    assert operation.cloud is not None
+    sandbox.settings(operation.service, deployment="Cloud")
+    everything = list(PERMISSIONS[operation.service])
+    allow(sandbox, operation.service, [one for one in everything if one != operation.right])
+    answer = send(sandbox, operation)
+    assert (answer.status_code, operation.cloud[1] in answer.text) == (operation.cloud[0], True)
+
+
+def test_every_permission_stands_in_the_table() -> None:
+    named = {(one.service, one.right) for one in OPERATIONS}
+    missing = {
+        (service, right) for service, rights in PERMISSIONS.items() for right in rights
+    } - named
+    assert missing == {("wiki", "delete_attachments")}
+
+
+def test_deleting_a_file_needs_a_right_of_its_own(sandbox: Sandbox) -> None:
+    allow(sandbox, "wiki", ["view", "add", "attach", "delete", "administer"])
+    upload = wiki("attach", "POST", f"{CONTENT}/1002/child/attachment", 200, 403, files=True)
+    number = send(sandbox, upload).json()["results"][0]["id"]
+    delete = wiki("delete_attachments", "DELETE", f"{CONTENT}/{number}", 204, 403)
+    assert send(sandbox, delete).status_code == 403
+    allow(sandbox, "wiki", ["view", "delete_attachments"])
+    assert send(sandbox, delete).status_code == 204
+
+
+def test_no_other_place_is_open(sandbox: Sandbox) -> None:
+    allow(sandbox, "tracker", list(TRACKER))
+    allow(sandbox, "wiki", list(WIKI))
+    login, urls = ("limited", "limited-password"), sandbox.urls
+    projects = requests.get(f"{urls['tracker']}/rest/api/2/project", auth=login, timeout=10)
+    assert [one["key"] for one in projects.json()] == ["REL"]
+    query = {"jql": "project = OPS"}
+    search = f"{urls['tracker']}/rest/api/2/search"
+    assert requests.get(search, params=query, auth=login, timeout=10).status_code == 400
+    spaces = requests.get(f"{urls['wiki']}/rest/api/space", auth=login, timeout=10).json()
+    assert [one["key"] for one in spaces["results"]] == ["REL"]
+    other = requests.get(f"{urls['wiki']}{CONTENT}/1101", auth=login, timeout=10)
+    assert other.status_code == 404
+
+
+def test_versions_are_administered_without_being_browsed(sandbox: Sandbox) -> None:
+    allow(sandbox, "tracker", ["administer"])
+    version = tracker("administer", "GET", "/rest/api/2/project/REL/versions", 200, 404)
+    assert len(send(sandbox, version).json()) == 3
+    count = tracker("administer", "GET", f"{VERSION}/{VERSION_ID}/unresolvedIssueCount", 200, 404)
+    assert send(sandbox, count).json()["issuesUnresolvedCount"] == 0
+    delete = tracker("administer", "DELETE", f"{VERSION}/{VERSION_ID}", 204, 401)
+    assert send(sandbox, delete).status_code == 204
+
+
+def test_missing_right_to_a_version_is_no_trouble_of_the_login(sandbox: Sandbox) -> None:
+    delete = tracker("administer", "DELETE", f"{VERSION}/{VERSION_ID}", 204, 401)
+    answer = send(sandbox, delete, "reader")
+    assert (answer.status_code, answer.headers["X-AUSERNAME"]) == (401, "reader")
+    assert answer.headers["X-Seraph-LoginReason"] == "OK"
+
+
+def test_what_is_offered_depends_on_the_account(sandbox: Sandbox) -> None:
+    transitions = tracker("browse", "GET", f"{ISSUE}/REL-19/transitions", 200, 404)
+    assert send(sandbox, transitions, "reader").json()["transitions"] == []
+    assert len(send(sandbox, transitions, "developer").json()["transitions"]) == 2
+    meta = tracker("browse", "GET", f"{ISSUE}/REL-19/editmeta", 200, 404)
+    assert send(sandbox, meta, "reader").json() == {"fields": {}}
+    assert "labels" in send(sandbox, meta, "developer").json()["fields"]
