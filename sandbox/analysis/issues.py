@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.analysis import projects
+from sandbox.analysis import permissions, projects
 from sandbox.analysis.answers import Call, Record, Refused
 
 # Server fact [analysis-12]: the statuses that a server knows from the start.
@@ -62,6 +62,8 @@ def update_status(call: Call) -> None:
         if issue is None:
             raise call.absent(f"Issue {number}")
         found[key] = issue
+    for issue in found.values():
+        permissions.require_transition(call, issue["status"], status or issue["status"])
     for key, issue in found.items():
         issue["status"] = status or issue["status"]
         issue["owner"] = owner or issue["owner"]

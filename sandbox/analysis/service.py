@@ -12,7 +12,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sandbox.analysis import accounts, imports, issues, projects, reports, search, server
+from sandbox.analysis import (
+    accounts,
+    imports,
+    issues,
+    permissions,
+    projects,
+    reports,
+    search,
+    server,
+)
 from sandbox.analysis.answers import Call, Record, Refused, error, records
 from sandbox.service import Service, route
 
@@ -241,8 +250,10 @@ class AnalysisService(Service):
         unknown = sorted(set(form) - known)
         if unknown:
             raise Refused(400, f"Unknown parameter: {unknown[0]}")
+        call = Call(self.context, form, self.real)
+        permissions.require(call, name)
         with self.context.store.transaction():
-            return action.handler(Call(self.context, form, self.real))
+            return action.handler(call)
 
 
 async def _form(request: Request) -> dict[str, str]:
