@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How issue tracker and wiki take a login: basic, bearer, OAuth 1.0a [W5].
 
-Server facts, tracker 1.1, 1.2 and 2.6. Credentials in the seed:
+Server facts [tracker-1, tracker-2, tracker-14]. Credentials in the seed:
 `{users: {name: password}, tokens: {token: name}, oauth: {consumer_key, access_token, user}}`; a
 user may be `{password, permissions}` too (`sandbox.rights`).
 """

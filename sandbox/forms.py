@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 _BOUNDARY = re.compile(r'boundary="?([^";,]+)"?')
-# `filename*=` is not read (server fact, writes 3.8)
+# `filename*=` is not read [tracker-27]
 _PARAMETER = re.compile(rb'[; ](name|filename)="([^"]*)"')
 
 
@@ -39,5 +39,5 @@ def parts_of(content_type: str, body: bytes) -> list[Part] | None:
 
 
 def base_name(filename: str) -> str:
-    """A path in a name is cut to its last part (server facts, writes 3.8 and 4.6)."""
+    """A path in a name is cut to its last part [tracker-27, wiki-15]."""
     return re.split(r"[/\\]", filename)[-1]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a user may do by the roles that it has, itself or by a group, everywhere or in a project
-(server facts, analysis 4.3: the permissions of a role)."""
+[analysis-10]."""
 
 from __future__ import annotations
 

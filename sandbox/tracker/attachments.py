@@ -39,7 +39,7 @@ class Attachments:
         self._secret = secrets.token_bytes()
 
     async def secure(self, request: Request) -> Response:
-        """GET /secure/attachment/{id}/{name} (written interface 4.2); the name may be left out.
+        """GET /secure/attachment/{id}/{name} [W4.2]; the name may be left out.
 
         Server fact [tracker-7]: who may not see it, or logs in in a way that only the REST part
         takes (a personal token, before some release), is sent to the login page.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an issue names, as the tracker shows it: projects, versions, people, statuses (server facts,
-tracker 2.1 to 2.4, writes 2.2 and 3.7)."""
+"""What an issue names, as the tracker shows it: projects, versions, people, statuses [tracker-3,
+tracker-8, tracker-16, tracker-26]."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ACCOUNT = "account-"
 
 
 def user_date(day: str) -> str:
-    """`31/May/24` (server fact, writes 2.2)."""
+    """`31/May/24` [tracker-16]."""
     return date.fromisoformat(day).strftime("%d/%b/%y")
 
 
@@ -54,7 +54,7 @@ class Beans:
         self.catalogue = Fields(world.store, self.words)
 
     def project(self, project: Json) -> Json:
-        """Server fact, tracker 2.4; names keep their leading blanks."""
+        """Server fact [tracker-8]: names keep their leading blanks."""
         return {
             "self": f"{self.base}/rest/api/2/project/{project['id']}",
             "id": project["id"],
@@ -79,13 +79,13 @@ class Beans:
         }
 
     def versions(self, project: str) -> list[Json]:
-        """Server fact, writes 2.1: in the order of the project, not by name."""
+        """[tracker-15]: in the order of the project, not by name."""
         known = self.world.store.values("tracker.version", f"{project}/")
         ordered = sorted(known, key=lambda one: float(one.get("sequence", one["id"])))
         return [self.version(project, entry["name"]) for entry in ordered]
 
     def version(self, project: str, name: str) -> Json:
-        """Server fact, writes 2.2: members without a value are absent."""
+        """[tracker-16]: members without a value are absent."""
         entry = self.world.named("version", f"{project}/{name}")
         shown: Json = {
             "self": f"{self.base}/rest/api/2/version/{entry['id']}",
@@ -115,7 +115,7 @@ class Beans:
         return self._named("component", self.world.named("component", f"{project}/{name}"), name)
 
     def attachment(self, item: Json) -> Json:
-        """Server fact, tracker 2.3: no checksum, equal names are possible."""
+        """Server fact [tracker-6]: no checksum, equal names are possible."""
         return {
             "self": f"{self.base}/rest/api/2/attachment/{item['id']}",
             "id": item["id"],
@@ -136,7 +136,7 @@ class Beans:
         return f"{self.base}/secure/attachment/{item['id']}/{quote(item['filename'], safe='')}"
 
     def user(self, name: str | None) -> Json | None:
-        """Server fact, tracker 2.1: names on a server, account ids in the cloud."""
+        """Server fact [tracker-3]: names on a server, account ids in the cloud."""
         if name is None:
             return None
         known = self.world.store.get("tracker.user", name) or {}

@@ -88,7 +88,7 @@ class Call:
         return self.rights.may(permission, project)
 
     def issue(self) -> Issue:
-        """The issue that the path names; 404 where it is not seen (server fact, tracker 2.2)."""
+        """The issue that the path names; 404 where it is not seen [tracker-5]."""
         return self.seen(self.part("key"))
 
     def seen(self, key: str) -> Issue:

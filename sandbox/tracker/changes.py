@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How an issue changes: verbs and values into fields, all or nothing, with a history (server facts,
-writes 1.5, 3.3)."""
+"""How an issue changes: verbs and values into fields, all or nothing, with a history [tracker-19,
+tracker-22]."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Changes:
 
 def editable(call: Call, issue: Issue) -> dict[str, Field]:
     """What the account may set by now: nothing without the right, or in a status that is closed
-    to changes (server fact, writes 3.3)."""
+    to changes [tracker-22]."""
     status = call.world.named("status", issue["status"])
     if not call.may("edit", issue["project"]) or not status.get("editable", True):
         return {}

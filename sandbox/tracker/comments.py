@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Comments of issues (server facts, writes 3.6)."""
+"""Comments of issues [tracker-25]."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Issues are made, edited, assigned and deleted (server facts, writes 3.1, 3.3 and 3.4)."""
+"""Issues are made, edited, assigned and deleted [tracker-20, tracker-22, tracker-23]."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the tracker says no (server facts, tracker 2.2 and writes 2.4, 3)."""
+"""How the tracker says no [tracker-2, tracker-18, tracker-22]."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def refusal(status: int, *messages: str, errors: dict[str, str] | None = None) -
 
 
 def not_on_screen(field: str) -> str:
-    """Server fact, writes 3.3: a missing screen, a missing right and an unknown id alike."""
+    """[tracker-22]: a missing screen, a missing right and an unknown id alike."""
     return f"Field '{field}' cannot be set. It is not on the appropriate screen, or unknown."
 
 

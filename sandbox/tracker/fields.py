@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fields of issues, and the screens that hold them (server facts, writes 1.2 and 3.3)."""
+"""The fields of issues, and the screens that hold them [tracker-19, tracker-22]."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Field:
 
     @property
     def operations(self) -> list[str]:
-        """The verbs of an update (server fact, writes 3.3)."""
+        """The verbs of an update [tracker-22]."""
         if self.id == "comment":
             return ["add", "edit", "remove"]
         if self.id == "issuelinks":
@@ -109,7 +109,7 @@ class Fields:
             )
 
     def name(self, field: Field) -> str:
-        """Server fact, writes 3.3: names of system fields are translated."""
+        """[tracker-22]: names of system fields are translated."""
         return self.words.get(field.name, field.name)
 
     def names(self) -> dict[str, str]:

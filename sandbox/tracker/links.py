@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Links between issues (server facts, writes 3.7): who is sent as `inwardIssue` is the source."""
+"""Links between issues [tracker-26]: who is sent as `inwardIssue` is the source."""
 
 from __future__ import annotations
 

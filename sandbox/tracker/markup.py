@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Texts of the cloud (server facts, writes 3.6): a document in version 3 of the interface, and in
+"""Texts of the cloud [tracker-25]: a document in version 3 of the interface, and in
 version 2 markup that was rendered anew from the document."""
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What may be set where: createmeta by version, editmeta, lists of values (server facts, writes 3.2
-and 3.3)."""
+"""What may be set where: createmeta by version, editmeta, lists of values [tracker-21,
+tracker-22]."""
 
 from __future__ import annotations
 

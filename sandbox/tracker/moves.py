@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a change of a version does to the issues that name it (server facts, writes 2.2 to 2.4)."""
+"""What a change of a version does to the issues that name it [tracker-16, tracker-18]."""
 
 from __future__ import annotations
 

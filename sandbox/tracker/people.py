@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Accounts, and what people may be asked for (server facts, writes 3.4)."""
+"""Accounts, and what people may be asked for [tracker-23]."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Issues, projects and the server are read (written interface 4.2; server facts, tracker 2)."""
+"""Issues, projects and the server are read [W4.2, tracker-0]."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sandbox.tracker.call import Call
 
 
 def issue(call: Call) -> Response:
-    """Written interface 4.2; server fact, tracker 2.2 (a moved issue has its new key)."""
+    """An issue [W4.2]; one that was moved has its new key [tracker-5]."""
     found, fields = call.issue(), call.query_list("fields")
     if not call.context.real("tracker"):
         return JSONResponse(call.views.written_issue(found, fields))
@@ -35,7 +35,7 @@ def changelog(call: Call) -> Response:
 
 
 def projects(call: Call) -> Response:
-    """Written interface 4.2; server fact, tracker 2.4: never paged."""
+    """All projects [W4.2], never paged [tracker-8]."""
     found = call.world.projects.values()
     if not call.context.real("tracker"):
         return JSONResponse([{"key": one["key"], "name": one["name"]} for one in found])
@@ -44,7 +44,7 @@ def projects(call: Call) -> Response:
 
 
 def projects_by_page(call: Call) -> Response:
-    """Server fact, tracker 2.4: what takes the place of the list in the cloud."""
+    """[tracker-8]: what takes the place of the list in the cloud."""
     found = [call.views.project(one) for one in call.world.projects.values()]
     return JSONResponse(call.page(found))
 
@@ -55,7 +55,7 @@ def project(call: Call) -> Response:
 
 
 def server_info(call: Call) -> Response:
-    """Server fact, tracker 2.1: how to tell the deployments apart."""
+    """[tracker-3]: how to tell the deployments apart."""
     numbers = [1001, 0, 0] if call.cloud else list(meta.server_version(call))
     return JSONResponse(
         {

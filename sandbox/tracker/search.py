@@ -158,7 +158,7 @@ class Search:
         return Found(ordered, problems if validation == _WARN else [])
 
     def _unindexed(self) -> set[str]:
-        """Issues that are too new to be found (server fact, writes 3.1: the index lags)."""
+        """Issues that are too new to be found: the index lags [tracker-20]."""
         store, found = self.views.world.store, set()
         for number, lag in store.items(UNINDEXED):
             waits = self.views.world.now_ms < lag["until"] or lag["searches"] > 0

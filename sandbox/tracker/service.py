@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Routes and settings of the issue tracker (written interface 4.2; server facts, tracker 2, writes
-2 and 3)."""
+"""Routes and settings of the issue tracker [W4.2, tracker-0]."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files are added to issues, described and deleted (server facts, writes 3.8)."""
+"""Files are added to issues, described and deleted [tracker-27]."""
 
 from __future__ import annotations
 

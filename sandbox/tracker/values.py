@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What clients send for fields, as an issue keeps it (server facts, writes 3.3)."""
+"""What clients send for fields, as an issue keeps it [tracker-22]."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Versions: made, changed, ordered, deleted, counted (server facts, writes 2)."""
+"""Versions: made, changed, ordered, deleted, counted [tracker-15, tracker-16]."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def update(call: Call) -> Response:
 
 
 def _name(call: Call, project: str, given: Any, own: str | None) -> str:
-    """Server fact, writes 2.3: trimmed, and unique whatever the letter case."""
+    """[tracker-17]: trimmed, and unique whatever the letter case."""
     name = str(given or "").strip()
     require(name, refusal(400, errors={"name": _EMPTY}))
     long = f"The version name is too long. It must not exceed {_LONGEST} characters."
@@ -175,7 +175,7 @@ def _by_address(call: Call, project: str, address: Any) -> Json:
 
 
 def _administered(call: Call) -> tuple[str, Json]:
-    """Server fact, writes 2.4: a missing right is 401 here, and no trouble of the login."""
+    """[tracker-18]: a missing right is 401 here, and no trouble of the login."""
     project, entry = _found(call)
     words = f"The user {call.user} does not have permission to complete this operation."
     require(call.may("administer", project), refusal(401, words))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Issues as the tracker shows them (written interface 2.2; server facts, tracker 2.2 to 2.5, writes
-3)."""
+"""Issues as the tracker shows them [W2.2, tracker-5, tracker-9,
+tracker-22]."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def comma_list(values: Sequence[str]) -> list[str]:
 class Views(Beans):
     """Shows what is in `world`."""
 
-    #: How many comments an issue embeds (server fact, writes 3.6); None: all.
+    #: How many comments an issue embeds [tracker-25]; None: all.
     embedded: int | None = None
 
     def written_issue(self, issue: Issue, fields: Sequence[str] | None) -> Json:
@@ -104,13 +104,13 @@ class Views(Beans):
         }
 
     def text(self, text: str | None) -> Any:
-        """Server fact, writes 3.6: on a server as it was sent."""
+        """[tracker-25]: on a server as it was sent."""
         if text is None or not self.cloud:
             return text
         return to_document(text) if self.documents else rendered_anew(text)
 
     def value(self, field: Field, issue: Issue) -> Any:
-        """The value of a custom field (server fact, writes 3.3: numbers are floats)."""
+        """The value of a custom field; numbers are floats [tracker-22]."""
         value = field.of(issue)
         if field.type != "array":
             return None if value is None else self._one(field, field.type, value, issue)
@@ -129,7 +129,7 @@ class Views(Beans):
     # -- comments and links ------------------------------------------------------------------
 
     def comment(self, number: str, comment: Json) -> Json:
-        """A comment of the issue with this id (server fact, writes 3.6)."""
+        """A comment of the issue with this id [tracker-25]."""
         author = self.user(comment["author"])
         return {
             "self": f"{self.base}/rest/api/2/issue/{number}/comment/{comment['id']}",
@@ -148,14 +148,14 @@ class Views(Beans):
         return [self.comment(issue["id"], comment) for comment in known]
 
     def _comments(self, issue: Issue) -> Json:
-        """Server fact, writes 3.6: embedded in the cloud is the first page only."""
+        """[tracker-25]: embedded in the cloud is the first page only."""
         whole = self.comments(issue)
         page = whole[: self.embedded]
         size = len(whole) if self.embedded is None else self.embedded
         return {"comments": page, "maxResults": size, "total": len(whole), "startAt": 0}
 
     def links(self, issue: Issue) -> list[Json]:
-        """Server fact, writes 3.7: read on the source it is `outwardIssue`, on the target
+        """[tracker-26]: read on the source it is `outwardIssue`, on the target
         `inwardIssue`; what the account does not see is left out."""
         shown = []
         for link in self.world.store.values("tracker.linked", f"{issue['id']}/"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Transitions: what is offered now, what its screen wants (server facts, writes 3.5).
+"""Transitions: what is offered now, what its screen wants [tracker-24].
 
 Seed: `workflows: {PROJECT or "*": {initial, transitions: [{id, name, to, from?, screen?, required?,
 validator?, resolution?, then?}]}}`. `from` (list of statuses; absent: from everywhere), `screen`
@@ -128,7 +128,7 @@ def _chosen(call: Call, issue: Issue, wanted: str) -> Json:
 
 
 def _speak(call: Call, issue: Issue, verbs: list[Any], *, screen: bool) -> None:
-    """A comment without a screen is dropped in silence on a server (server fact, writes 3.5)."""
+    """A comment without a screen is dropped in silence on a server [tracker-24]."""
     if screen or call.cloud:
         for verb in verbs:
             comments.add(call, issue, verb.get("add"))

@@ -33,7 +33,7 @@ LISTS = {
 
 class World:
     """Projects, issues and named values; an account sees the projects that it may browse, an
-    anonymous one those that are marked `anonymous` (server fact, tracker 2.4)."""
+    anonymous one those that are marked `anonymous` [tracker-8]."""
 
     def __init__(self, store: Store, rights: Rights, now_ms: int) -> None:
         self.store = store

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who may see, write and delete what in the wiki (server facts, wiki 3.1, 3.2 and writes 4).
+"""Who may see, write and delete what in the wiki [wiki-1, wiki-3].
 
 Permissions of a space: `view`, `add` (create and edit), `delete`, `attach`, `delete_attachments`,
 `administer`. A page may be restricted: `restrictions: {read: [name], update: [name]}`; what hides a
@@ -54,7 +54,7 @@ class Access:
         return allowed and not page.get("read_only", False)
 
     def must_edit(self, page: Json) -> None:
-        """403; some servers hide the page at once (server fact, wiki 3.2)."""
+        """403; some servers hide the page at once [wiki-3]."""
         if self.edits(page):
             return
         if self.settings["uneditable_status"] == 404:
@@ -72,7 +72,7 @@ class Access:
             )
 
     def must_purge(self, page: Json) -> None:
-        """Server fact, writes 4.3: needs to administer the space."""
+        """[wiki-12]: needs to administer the space."""
         if not self.may("administer", page["space"]):
             raise forbidden(f"Could not purge Content with id {page['id']}")
 

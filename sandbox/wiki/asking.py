@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What requests to the wiki ask for: parts of lists, expansions, statuses (server facts, wiki 3.4
-and writes 4.2)."""
+"""What requests to the wiki ask for: parts of lists, expansions, statuses [wiki-7,
+wiki-11]."""
 
 from __future__ import annotations
 

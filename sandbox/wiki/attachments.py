@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files of a page: listed, added, given a new version, downloaded, deleted (server facts, writes
-4.6).
+"""Files of a page: listed, added, given a new version, downloaded, deleted [wiki-15].
 
 A name that is in use is refused and has to be given its next version under `{attachment}/data`; the
 answer to the one is a list, to the other an object; `PUT` on the listing is known to the cloud

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The wiki beyond a single page: trees, spaces, searches, accounts (server facts, writes 4)."""
+"""The wiki beyond a single page: trees, spaces, searches, accounts [wiki-9, wiki-11]."""
 
 from __future__ import annotations
 

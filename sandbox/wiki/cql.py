@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The wiki's query language, as far as clients of releases use it (server facts, writes 4.2).
+"""The wiki's query language, as far as clients of releases use it [wiki-11].
 
 Fields `ancestor`, `creator`, `id`, `label`, `parent`, `space`, `text`, `title`, `type`; operators
 `=`, `!=`, `in`, `not in`, `~`, `!~`; `and`, `or`, `not`, parentheses; `order by` title, created or

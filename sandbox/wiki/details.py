@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What hangs on a page: content properties and labels (server facts, wiki 3.3 and writes 4.5)."""
+"""What hangs on a page: content properties and labels [wiki-6, wiki-14]."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pages and their life: read, create, replace, trash (server facts, wiki 3.1 to 3.4, writes 4)."""
+"""Pages and their life: read, create, replace, trash [wiki-1, wiki-3, wiki-7, wiki-9]."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Pages:
     # -- writing -----------------------------------------------------------------------------
 
     def create(self, data: Json) -> Json:
-        """Server facts, wiki 3.2 and 3.4: titles are unique per space."""
+        """Server facts [wiki-13]: titles are unique per space."""
         space = str(self.access.space(member(data, "space", "key"))["key"])
         self.access.must_add(space)
         if data.get("type") not in ("page", "blogpost"):
@@ -159,7 +159,7 @@ class Pages:
         return changed
 
     def _restored(self, page: Json, data: Json) -> Json:
-        """Server fact, writes 4.3: the other members are ignored."""
+        """[wiki-12]: the other members are ignored."""
         number = page["version"]["number"] + 1
         back = {**page, "status": "current", "version": self._new_version(data, number)}
         self._title({"title": page["title"], "type": page["type"]}, page["space"], page["id"])
@@ -213,12 +213,12 @@ class Pages:
             raise bad_request("The content id in the path and in the body are not the same")
 
     def _default_parent(self, space: str) -> str | None:
-        """Server fact, writes 4.1: beside the home page, or below it."""
+        """[wiki-9]: beside the home page, or below it."""
         known = self.store.get("wiki.space", space) or {}
         return known.get("home") if self.settings["orphans_below_home"] else None
 
     def _labels(self, data: Json) -> list[str]:
-        """Server fact, writes 4.1: the cloud takes labels of a new page."""
+        """[wiki-9]: the cloud takes labels of a new page."""
         given = member(data, "metadata", "labels") if self.cloud else None
         names = [str(member(one, "name")).lower() for one in given or []]
         return list(dict.fromkeys(names))
@@ -229,7 +229,7 @@ class Pages:
             self.store.put("wiki.unindexed", page_id, {"searches": searches})
 
     def unindexed(self) -> set[str]:
-        """Pages that this search misses, as the index lags (server fact, writes 4.2)."""
+        """Pages that this search misses, as the index lags [wiki-11]."""
         waiting = self.store.items("wiki.unindexed")
         for page_id, lag in waiting:
             if lag["searches"] > 1:
@@ -264,7 +264,7 @@ class Pages:
         return title
 
     def _blocking(self) -> tuple[str, ...]:
-        """Server fact, writes 4.3: whether a title in the trash is free differs."""
+        """[wiki-12]: whether a title in the trash is free differs."""
         return ("current", "trashed") if self.settings["trash_blocks_titles"] else ("current",)
 
     def _body(self, data: Json, space: str) -> str | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Routes and data of the wiki (written interface 4.3; server facts, wiki 3, writes 4)."""
+"""Routes and data of the wiki [W4.3, wiki-0]."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class WikiService(Service):
     it), `omit_ancestors_moves` and `empty_ancestors_moves` (a PUT without a parent moves the page
     to the top), `orphans_below_home` (a page without a parent is made below the home page),
     `differing_space` (`error` or `move`), `edits_before_put` (before that many PUTs another writer
-    saves the page, with the body `edit_body`, None: the same), `downloads_refuse_tokens` (server
-    fact, 2.3: a download is no REST, so that a token may be sent to the login page there),
+    saves the page, with the body `edit_body`, None: the same), `downloads_refuse_tokens` (a
+    download is no REST, so that a token may be sent to the login page there [tracker-7]),
     `uneditable_status` (403, or 404: a page that may be read, but not written),
     `duplicate_attachment_status` (400 or 409), `upload_limit` and `max_body` (bytes),
     `move_address` (servers too know how to move), `rename_rewrites_links`, `trash_blocks_titles`,

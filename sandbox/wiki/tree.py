@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pages below each other: display order, moves, links that follow a title (server facts, writes
-4.1 and 4.2)."""
+"""Pages below each other: display order, moves, links that follow a title [wiki-10,
+wiki-11]."""
 
 from __future__ import annotations
 

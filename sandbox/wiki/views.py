@@ -16,7 +16,7 @@ Json = dict[str, Any]
 GET_DEFAULT = ("space", "history", "version")
 POST_DEFAULT = ("body.storage", "ancestors", *GET_DEFAULT)
 _CHILDREN = ("page", "attachment", "comment")
-#: Server fact, wiki 3.5: entries of a list within a page.
+#: Server fact [wiki-11]: entries of a list within a page.
 _EMBEDDED = 25
 _EXPANDABLE = ("ancestors", "body", "children", "container", "descendants", "history", "metadata")
 _EXPANDABLE_REST = ("operations", "restrictions", "space", "version")
@@ -76,7 +76,7 @@ class Views:
             "type": page["type"],
             "status": page["status"],
             "title": page["title"],
-            "extensions": {"position": page.get("position") or "none"},
+            "extensions": {"position": _position(page)},
             "_links": {
                 "webui": f"/display/{quote(page['space'])}/{title}",
                 "self": f"{self.base}/rest/api/content/{page['id']}",
@@ -107,7 +107,7 @@ class Views:
         return {**shown, "_expandable": dict.fromkeys(rest, "")}
 
     def embedded(self, page: Json, kind: str) -> Json:
-        """Server fact, writes 4.2: embedded lists have 25 entries, and a way on of their own."""
+        """[wiki-11]: embedded lists have 25 entries, and a way on of their own."""
         whole = children(self.pages, page["space"], page["id"]) if kind == "page" else []
         shown = [self._short(each) for each in whole[:_EMBEDDED]]
         if kind == "attachment":
@@ -165,6 +165,12 @@ class Views:
             "version": {"number": found["version"], "minorEdit": False, "message": ""},
             "_links": {"self": address},
         }
+
+
+def _position(page: Json) -> Any:
+    """`none` where the branch was never ordered by hand [wiki-11]."""
+    position = page.get("position")
+    return "none" if position is None else position
 
 
 def label(name: str) -> Json:

@@ -155,6 +155,8 @@ def test_order_by_hand(sandbox: Sandbox) -> None:
     pages = {title: made(sandbox, title) for title in "abc"}
     ask(sandbox, "PUT", f"{CONTENT}/{pages['c']}/move/before/{pages['a']}")
     assert children(sandbox, "1003") == ["c", "a", "b"]
+    first = ask(sandbox, "GET", f"{CONTENT}/1003/child/page").json()["results"][0]
+    assert first["extensions"] == {"position": 0}
     made(sandbox, "aa")
     assert children(sandbox, "1003") == ["c", "a", "b", "aa"]
     ask(sandbox, "PUT", f"{CONTENT}/{pages['c']}/move/after/1001")
