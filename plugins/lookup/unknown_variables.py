@@ -38,7 +38,7 @@ from typing import Any
 from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import variables as known
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import role_variables as known
 
 
 class LookupModule(LookupBase):

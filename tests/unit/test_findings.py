@@ -10,7 +10,7 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.delivery.toolchain.plugins.filter.ci_build_results import ci_build_results
 from ansible_collections.delivery.toolchain.plugins.filter.findings import findings
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import variables
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import role_variables
 
 CHANGED = {"changed": True}
 PLUGINS = {
@@ -105,12 +105,12 @@ def test_a_loop_that_ended_early_has_results_for_the_jobs_that_ran() -> None:
 
 def test_a_misspelt_variable_is_named_with_the_one_that_is_meant() -> None:
     names = ["ci_build_job", "ci_build_jobs", "ci_build_results", "ci_builder", "other"]
-    assert variables.unknown("ci_build", names) == ["ci_build_job (is ci_build_jobs meant?)"]
+    assert role_variables.unknown("ci_build", names) == ["ci_build_job (is ci_build_jobs meant?)"]
 
 
 def test_variables_of_a_role_are_none_of_a_playbook() -> None:
     names = ["release_job", "release_jobs", "release_publish_file", "release_notes_title"]
-    assert variables.unknown("release", names) == ["release_job (is release_jobs meant?)"]
-    assert variables.unknown("release_publish", names) == [
+    assert role_variables.unknown("release", names) == ["release_job (is release_jobs meant?)"]
+    assert role_variables.unknown("release_publish", names) == [
         "release_publish_file (is release_publish_files meant?)"
     ]
