@@ -13,36 +13,36 @@ options:
     description:
       - Base address of the service, with its context path if it has one; a trailing slash does not matter.
       - User info in it (V(https://user:token@host)) is moved to the login and never shown.
-      - Needed, from the task, the group defaults or the environment variable E(TOOLCHAIN_{prefix}_URL).
+      - Needed, from the task, the group defaults, the variable C(toolchain_{service}_url) or the environment variable E(TOOLCHAIN_{prefix}_URL).
     type: str
   validate_certs:
-    description: Whether the certificate of the server is checked. Also E(TOOLCHAIN_{prefix}_VALIDATE_CERTS).
+    description: Whether the certificate of the server is checked. Also C(toolchain_{service}_validate_certs), E(TOOLCHAIN_{prefix}_VALIDATE_CERTS).
     type: bool
     default: true
   ca_path:
-    description: File or folder with the certificates of trusted authorities. Also E(TOOLCHAIN_{prefix}_CA_PATH).
+    description: File or folder with the certificates of trusted authorities. Also C(toolchain_{service}_ca_path), E(TOOLCHAIN_{prefix}_CA_PATH).
     type: path
   client_cert:
-    description: PEM file with the client certificate (and its key, unless O(client_key) is given). Also E(TOOLCHAIN_{prefix}_CLIENT_CERT).
+    description: PEM file with the client certificate (and its key, unless O(client_key) is given). Also C(toolchain_{service}_client_cert), E(TOOLCHAIN_{prefix}_CLIENT_CERT).
     type: path
   client_key:
-    description: PEM file with the key of the client certificate. Also E(TOOLCHAIN_{prefix}_CLIENT_KEY).
+    description: PEM file with the key of the client certificate. Also C(toolchain_{service}_client_key), E(TOOLCHAIN_{prefix}_CLIENT_KEY).
     type: path
   timeout:
-    description: Seconds that one request may take to connect, and to answer. Also E(TOOLCHAIN_{prefix}_TIMEOUT).
+    description: Seconds that one request may take to connect, and to answer. Also C(toolchain_{service}_timeout), E(TOOLCHAIN_{prefix}_TIMEOUT).
     type: float
     default: 30
   retries:
     description:
       - How often a request that changes nothing is sent again after a connection error, a timeout or the statuses 429, 502, 503 and 504.
       - A request that changes the server is sent again only where the server surely did not act on it.
-      - Also E(TOOLCHAIN_{prefix}_RETRIES).
+      - Also C(toolchain_{service}_retries), E(TOOLCHAIN_{prefix}_RETRIES).
     type: int
     default: 3
   retry_max_wait:
     description:
       - The longest single wait between two tries, in seconds. A server that asks for more is not waited for.
-      - Also E(TOOLCHAIN_{prefix}_RETRY_MAX_WAIT).
+      - Also C(toolchain_{service}_retry_max_wait), E(TOOLCHAIN_{prefix}_RETRY_MAX_WAIT).
     type: float
     default: 60
 """
@@ -96,12 +96,12 @@ options:
   dialect:
     description:
       - The spelling of the interface that the server speaks.
-      - V(generic) is the written interface, V(jfrog) what JFrog Artifactory speaks. Also E(TOOLCHAIN_REPO_DIALECT).
+      - V(generic) is the written interface, V(jfrog) what JFrog Artifactory speaks. Also C(toolchain_repo_dialect), E(TOOLCHAIN_REPO_DIALECT).
     type: str
     choices: [generic, jfrog]
     default: generic
   vendor:
-    description: The vendor's name in the C(generic) dialect, as in the header C(X-Vendor-Art-Api). Also E(TOOLCHAIN_REPO_VENDOR).
+    description: The vendor's name in the C(generic) dialect, as in the header C(X-Vendor-Art-Api). Also C(toolchain_repo_vendor), E(TOOLCHAIN_REPO_VENDOR).
     type: str
     default: Vendor
 """
@@ -110,12 +110,12 @@ _TRACKER = """
 options:
   dialect:
     description:
-      - What kind of server it is; V(auto) asks the server, or learns it from its answers. Also E(TOOLCHAIN_TRACKER_DIALECT).
+      - What kind of server it is; V(auto) asks the server, or learns it from its answers. Also C(toolchain_tracker_dialect), E(TOOLCHAIN_TRACKER_DIALECT).
     type: str
     choices: [auto, server, cloud]
     default: auto
   accept_language:
-    description: Language of names in answers (as V(en)), whatever the account's own is. Also E(TOOLCHAIN_TRACKER_ACCEPT_LANGUAGE).
+    description: Language of names in answers (as V(en)), whatever the account's own is. Also C(toolchain_tracker_accept_language), E(TOOLCHAIN_TRACKER_ACCEPT_LANGUAGE).
     type: str
 """
 
@@ -145,20 +145,25 @@ _PARTS = {
 
 
 def _fragment(service: str, *, plugin: bool = False) -> str:
-    """The options of one service; for plugins with the environment that Ansible itself reads."""
+    """The options of one service; for plugins with the variables, and the environment that Ansible itself reads."""
     options: dict[str, dict[str, object]] = {}
     prefix = service.upper()
-    credential = f"Also by environment (C(TOOLCHAIN_{prefix}_) and the name in capitals), which is asked only when the task names no credential."
+    credential = (
+        f"Also by variable (C(toolchain_{service}_) and the name), else by environment (C(TOOLCHAIN_{prefix}_) and the name in capitals);"
+        " the first place that names a credential counts, and the others are not asked."
+    )
     password = "Its password, or an API token." if service == "ci" else "Its password."
     for part in _PARTS[service]:
         text = (
             part.replace("{prefix}", prefix)
+            .replace("{service}", service)
             .replace("{credential}", credential)
             .replace("{password}", password)
         )
         options.update(yaml.safe_load(text)["options"])
     if plugin:
         for name, option in options.items():
+            option["vars"] = [{"name": f"toolchain_{service}_{name}"}]
             if "credential" not in str(option["description"]) or name == "url":
                 option["env"] = [{"name": f"TOOLCHAIN_{prefix}_{name.upper()}"}]
     return str(

@@ -59,7 +59,7 @@ class LookupModule(LookupBase):
     def run(
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
-        lookups.set_options(self, variables, kwargs)
+        lookups.set_options(self, "repo", variables, kwargs)
         found: list[dict[str, Any]] = []
         for term in lookups.texts(self, terms):
             found += lookups.ask("repo", self.get_option, {"term": term}, artifact_query.results)

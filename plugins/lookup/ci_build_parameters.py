@@ -54,7 +54,7 @@ class LookupModule(LookupBase):
     def run(
         self, terms: list[Any], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
-        lookups.set_options(self, variables, kwargs)
+        lookups.set_options(self, "ci", variables, kwargs)
         build = self.get_option("build")
         return [
             lookups.ask(

@@ -63,7 +63,7 @@ class LookupModule(LookupBase):
     def run(
         self, terms: list[Any], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
-        lookups.set_options(self, variables, kwargs)
+        lookups.set_options(self, "ci", variables, kwargs)
         options = {name: self.get_option(name) for name in ("fields", "limit", "all_builds")}
         found: list[dict[str, Any]] = []
         for term in terms:

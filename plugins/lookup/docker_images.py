@@ -55,7 +55,7 @@ class LookupModule(LookupBase):
     def run(
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
-        lookups.set_options(self, variables, kwargs)
+        lookups.set_options(self, "repo", variables, kwargs)
         options = {"page_size": self.get_option("page_size")}
         found: list[dict[str, Any]] = []
         for term in lookups.texts(self, terms):

@@ -58,7 +58,7 @@ class LookupModule(LookupBase):
     def run(
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[str]:
-        lookups.set_options(self, variables, kwargs)
+        lookups.set_options(self, "repo", variables, kwargs)
         options = {name: self.get_option(name) for name in ("repo", "page_size")}
         found: list[str] = []
         for term in lookups.texts(self, terms):

@@ -67,7 +67,7 @@ class LookupModule(LookupBase):
     def run(
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
-        lookups.set_options(self, variables, kwargs)
+        lookups.set_options(self, "tracker", variables, kwargs)
         options = {name: self.get_option(name) for name in _OPTIONS}
         found: list[dict[str, Any]] = []
         for term in lookups.texts(self, terms):

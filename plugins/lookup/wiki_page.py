@@ -58,7 +58,7 @@ class LookupModule(LookupBase):
     def run(
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
-        lookups.set_options(self, variables, kwargs)
+        lookups.set_options(self, "wiki", variables, kwargs)
         named = {name: self.get_option(name) for name in ("page_id", "space", "title")}
         by = "page_id" if named["space"] is None else "title"
         pages = [{**named, by: term} for term in lookups.texts(self, terms)]

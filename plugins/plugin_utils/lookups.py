@@ -28,15 +28,20 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret imp
     hidden,
     secrets_in_addresses,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.variables import from_variables
 
 
 def set_options(
-    lookup: LookupBase, variables: Mapping[str, Any] | None, given: Mapping[str, Any]
+    lookup: LookupBase, service: str, variables: Mapping[str, Any] | None, given: Mapping[str, Any]
 ) -> None:
-    """Read the options of a lookup, after the same check for slips as those of modules. An empty
-    variable of the environment is none, as for modules: Ansible takes it for a value, and then the
-    certificate of the server is not checked.
+    """Read the options of a lookup, after the same check for slips as those of modules, and those
+    that variables name: Ansible itself would take them without their templates.
+
+    An empty variable is none, of the environment, too, as for modules: Ansible takes it for a
+    value, and then the certificate of the server is not checked.
     """
+    template = lookup._templar.template
+    given = {**from_variables(service, given, variables or {}, template), **given}
     try:
         given = input_check.checked(lookup.option_definitions, given)
     except ToolchainError as error:
@@ -47,7 +52,7 @@ def set_options(
     for name in empty:
         del os.environ[name]
     try:
-        lookup.set_options(var_options=variables, direct=given)
+        lookup.set_options(direct=given)
     finally:
         os.environ.update(dict.fromkeys(empty, ""))
 
@@ -75,7 +80,8 @@ def ask(
         warn: Callable[[str], None] = lambda text: Display().warning(printable(text))  # noqa: E731
         task = Task(params, resolve(service, get), warn, read_only=True)
     except ToolchainError as error:
-        raise AnsibleError(error.message) from None
+        unseen = "" if get("url") else "; a lookup does not see module_defaults"
+        raise AnsibleError(error.message + unseen) from None
     try:
         return question(task)
     except ToolchainError as error:

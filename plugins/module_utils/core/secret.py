@@ -192,6 +192,11 @@ def _secrets_in_text(name: str, text: str) -> Iterator[str]:
             yield from secrets_of_url(text)
 
 
+def without_user_info(url: str) -> str:
+    """C(url) as it is, without its user info."""
+    return _USER_INFO.sub("", url)
+
+
 def clean_url(url: str, *, whole: bool = False) -> str:
     """C(url) without user info and with the values of secret query parameters masked; what cannot
     be told from user info is masked, too (C(whole): see :func:`misplaced_user_info`).
@@ -205,4 +210,4 @@ def clean_url(url: str, *, whole: bool = False) -> str:
     if end > start:
         url = f"{url[:start]}{MASK}{url[end:]}"
         return _QUERY_PAIR.sub(pair, url)
-    return _QUERY_PAIR.sub(pair, _USER_INFO.sub("", url))
+    return _QUERY_PAIR.sub(pair, without_user_info(url))

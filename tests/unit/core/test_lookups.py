@@ -16,6 +16,13 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
 FOLDER = Path(__file__).parents[3] / "plugins" / "lookup"
 
 
+class Upper:
+    """Stands for the templates of Ansible."""
+
+    def template(self, value: str) -> str:
+        return value.upper()
+
+
 class Reading(LookupBase):
     """Takes down what Ansible would find."""
 
@@ -38,12 +45,13 @@ def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLCHAIN_REPO_DIALECT", "")
     monkeypatch.setenv("TOOLCHAIN_WIKI_RETRIES", "7")
     monkeypatch.setenv("TOOLCHAIN", "")
-    lookup = Reading()
-    lookups.set_options(lookup, {"a": 1}, {"url": "http://x"})
-    assert lookup.given == ({"a": 1}, {"url": "http://x"})
+    lookup = Reading(templar=Upper())
+    variables = {"toolchain_wiki_url": "http://y", "toolchain_wiki_token": "a", "url": "http://z"}
+    lookups.set_options(lookup, "wiki", variables, {"url": "http://x"})
+    assert lookup.given == (None, {"url": "http://x", "token": "A"})
     assert lookup.seen == {"TOOLCHAIN_WIKI_RETRIES": "7", "TOOLCHAIN": ""}
     with pytest.raises(AnsibleError, match="no such option"):
-        lookups.set_options(lookup, None, {"wrong": 1})
+        lookups.set_options(lookup, "wiki", None, {"wrong": 1})
     assert os.environ["TOOLCHAIN_WIKI_VALIDATE_CERTS"] == ""
     assert os.environ["TOOLCHAIN_REPO_DIALECT"] == ""
 
@@ -54,7 +62,7 @@ def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_slip_in_an_option_is_refused(given: dict[str, Any], words: str) -> None:
     with pytest.raises(AnsibleError, match=words):
-        lookups.set_options(Reading(), None, given)
+        lookups.set_options(Reading(templar=Upper()), "wiki", None, given)
 
 
 @pytest.mark.parametrize("terms", [[True], ["a", 1.1], ["a", [" "]], [{"a": "b"}]])
@@ -70,5 +78,5 @@ def test_terms_are_texts() -> None:
 def test_every_lookup_reads_its_options_so() -> None:
     for path in FOLDER.glob("[a-z]*.py"):
         text = path.read_text(encoding="utf-8")
-        assert "lookups.set_options(self, variables, kwargs)" in text, path.name
+        assert "lookups.set_options(self, " in text, path.name
         assert "self.set_options(" not in text, path.name

@@ -7,7 +7,7 @@ import math
 import netrc
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -110,6 +110,11 @@ def environment_name(service: str, option: str) -> str:
     return f"TOOLCHAIN_{service.upper()}_{option.upper()}"
 
 
+def variable_name(service: str, option: str) -> str:
+    """The Ansible variable of a connection option, as C(toolchain_repo_url)."""
+    return f"toolchain_{service}_{option}"
+
+
 def credential_options(service: str) -> tuple[str, ...]:
     """The options by which one logs in; their environment is asked only when the task names none of
     them.
@@ -164,7 +169,7 @@ def resolve(
     named = {name: get(name) for name in _CREDENTIALS[service] if get(name) is not None}
     if user is not None and (url_is_named or not named):
         _add_user_info(service, named, user, secret)
-    if not _is_credential(service, named):
+    if not is_credential(service, named):
         from_env = {
             name: env[environment_name(service, name)]
             for name in _CREDENTIALS[service]
@@ -196,7 +201,7 @@ def _check_numbers(service: str, settings: Mapping[str, Any]) -> None:
             raise invalid(f"{name} of the {service} service is {value:g}: give 0 or more")
 
 
-def _is_credential(service: str, named: Mapping[str, Any]) -> bool:
+def is_credential(service: str, named: Collection[str]) -> bool:
     """Whether the task names a credential; on the analysis server a user alone only picks a line of
     the token file.
     """
@@ -209,8 +214,8 @@ def _address(service: str, url: Any) -> tuple[str, str | None, str | None]:
     """Base address without user info and trailing slash, and the decoded user info."""
     if not url:
         raise invalid(
-            f"no address of the {service} service: set the option url"
-            f" or {environment_name(service, 'url')}"
+            f"no address of the {service} service: set the option url, the variable"
+            f" {variable_name(service, 'url')} or {environment_name(service, 'url')}"
         )
     given = str(url).strip()
     require_address(given, f"of the {service} service")

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which variable counts for a connection option, and when none is asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.variables import from_variables
+
+URL = "https://repo.example.org/base"
+OMIT = "__omit_place_holder__1234"
+LOGIN = {"toolchain_repo_token": "{{ vault_token }}"}
+
+
+def found(given: dict[str, Any], variables: dict[str, Any], service: str = "repo") -> Any:
+    values = {"{{ vault_token }}": "a-token", "{{ omit }}": OMIT, "{{ nothing }}": ""}
+    return from_variables(
+        service, given, {"omit": OMIT, **variables}, lambda value: values.get(value, value)
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "variables", "expected"),
+    [
+        ({}, {}, {}),
+        ({}, {"toolchain_repo_url": URL}, {"url": URL}),
+        ({"url": "http://x"}, {"toolchain_repo_url": URL}, {}),
+        ({"url": None}, {"toolchain_repo_url": URL}, {"url": URL}),
+        ({}, {"toolchain_repo_url": "", "toolchain_repo_timeout": None}, {}),
+        ({}, {"toolchain_repo_url": "{{ omit }}", "toolchain_repo_ca_path": "{{ nothing }}"}, {}),
+        ({}, {"toolchain_repo_validate_certs": False}, {"validate_certs": False}),
+        ({}, {"toolchain_repo_retries": 0}, {"retries": 0}),
+        ({}, {"toolchain_tracker_url": URL}, {}),
+        ({}, LOGIN, {"token": "a-token"}),
+        ({"username": "u"}, LOGIN, {}),
+        ({"user": "u"}, LOGIN, {}),
+        ({"token": ""}, LOGIN, {}),
+        ({"credentials_file": "/f"}, {**LOGIN, "toolchain_repo_url": URL}, {"url": URL}),
+        ({"url": "https://me:secret@x"}, LOGIN, {}),
+        ({}, {"toolchain_repo_url": "https://me:secret@x/b"}, {"url": "https://me:secret@x/b"}),
+        ({"token": "t"}, {"toolchain_repo_url": "https://me:secret@x/b"}, {"url": "https://x/b"}),
+        ({"url": "http://[broken"}, LOGIN, {"token": "a-token"}),
+    ],
+)
+def test_each_option_and_the_login_as_a_whole(
+    given: dict[str, Any], variables: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    assert found(given, variables) == expected
+
+
+def test_on_the_analysis_server_a_user_alone_is_no_login() -> None:
+    variables = {"toolchain_analysis_ltoken": "l" * 64, "toolchain_analysis_username": "other"}
+    assert found({"username": "me"}, variables, "analysis") == {"ltoken": "l" * 64}
+    assert found({"ltoken": "own"}, variables, "analysis") == {}
+
+
+def test_a_variable_that_is_not_needed_is_not_templated() -> None:
+    def template(value: Any) -> Any:
+        raise AssertionError(f"templated {value}")
+
+    given = {"url": URL, "token": "t"}
+    variables = {"toolchain_repo_url": "{{ undefined }}", "toolchain_repo_password": "{{ no }}"}
+    assert from_variables("repo", given, variables, template) == {}
