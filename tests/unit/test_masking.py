@@ -12,7 +12,7 @@ from ansible.module_utils.common import parameters
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.action import in_process
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import masking
 
 ROWS = 150
 HIDDEN = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
@@ -33,7 +33,7 @@ def _shown(value: Any) -> str:
 def test_the_result_is_that_of_ansible(row: Any, secrets: set[str], other: Any) -> None:
     result = {"rows": [0] * ROWS + [row], "few": [row], "other": other, "changed": False}
     expected = parameters.remove_values(result, secrets)
-    found = in_process.masked(result, secrets)
+    found = masking.masked(result, secrets)
     assert _shown(found) == _shown(expected)
     assert list(found) == list(expected)
 
@@ -56,7 +56,7 @@ def _rows(value: Any) -> dict[str, Any]:
     ],
 )
 def test_a_secret_in_a_large_list_is_masked(value: Any, secret: str, shown: str) -> None:
-    found = in_process.masked(_rows(value), {secret})
+    found = masking.masked(_rows(value), {secret})
     assert {row["value"] for row in found["rows"]} == {shown}
 
 
@@ -69,9 +69,9 @@ def test_a_large_list_without_a_secret_is_not_walked_through(
         seen.append(value)
         return parameters.remove_values(value, secrets)
 
-    monkeypatch.setattr(in_process, "remove_values", remove_values)
+    monkeypatch.setattr(masking, "remove_values", remove_values)
     result = {"changed": False, **_rows("none"), "msg": "with a secret"}
-    found = in_process.masked(result, {"secret"})
+    found = masking.masked(result, {"secret"})
     assert found == {**result, "msg": "with a ********"}
     assert list(found) == list(result)
     assert seen == [{"changed": False, "rows": None, "msg": "with a secret"}]
@@ -80,10 +80,10 @@ def test_a_large_list_without_a_secret_is_not_walked_through(
 @pytest.mark.parametrize("value", [datetime.date(2026, 1, 5), {1, 2}, b"secret"])
 def test_what_json_has_no_word_for_is_left_to_ansible(value: Any) -> None:
     expected = parameters.remove_values(_rows(value), {"secret"})
-    assert in_process.masked(_rows(value), {"secret"}) == expected
+    assert masking.masked(_rows(value), {"secret"}) == expected
 
 
 @pytest.mark.parametrize("value", ["a secret", ["secret"], None, 5])
 def test_other_than_a_result_is_left_to_ansible(value: Any) -> None:
     expected = parameters.remove_values(value, {"secret"})
-    assert in_process.masked(value, {"secret"}) == expected
+    assert masking.masked(value, {"secret"}) == expected

@@ -9,13 +9,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds import (
     ci_job_build as job_build,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.modules import ci_job_build
+from tests.unit.arguments import given_to_a_module
 from tests.unit.ci.server import Ci, Played, build, created, definition, left, parameters
 from tests.unit.stub import Reply, Seen, Stub
 
@@ -411,7 +411,7 @@ def test_the_log_of_the_system_gets_no_password(monkeypatch: pytest.MonkeyPatch)
     with Stub(answer=Ci().defines(definition("KEY", "Password"))) as stub:
         url = stub.url.replace("://", "://builder:in-the-url@")
         arguments = {"url": url, "job": "folder/job", "parameters": {"KEY": "geheim"}}
-        with patch_module_args(arguments), pytest.raises(SystemExit):
+        with given_to_a_module(arguments), pytest.raises(SystemExit):
             ci_job_build.main()
     (line,) = logged
     assert "job=folder/job" in line

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Arguments for a module that a test calls, on every supported ansible-core."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import ansible_internals
+
+
+def given_to_a_module(arguments: Mapping[str, Any]) -> AbstractContextManager[None]:
+    """In the block a module finds these arguments."""
+    return ansible_internals.find().ready_for(arguments)
