@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -56,7 +57,9 @@ class Sandbox:
         """
         folder = tempfile.TemporaryDirectory(prefix="sandbox-client-")
         ready_file = Path(folder.name) / "ready.json"
-        command = [sys.executable, "-m", "sandbox", "--port", "0", "--ready-file", str(ready_file)]
+        # The sandbox need not run on the Python and the libraries that the tests are run with.
+        python = os.environ.get("SANDBOX_PYTHON", sys.executable)
+        command = [python, "-m", "sandbox", "--port", "0", "--ready-file", str(ready_file)]
         if seed is not None:
             seed_file = Path(folder.name) / "seed.json"
             seed_file.write_text(json.dumps(seed), encoding="utf-8")

@@ -1,15 +1,16 @@
 # Copyright (c) 2026, delivery.toolchain contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The action of the module: that of all modules.
-
-The process that forks the workers loads it by its name, and with it the module: once, where otherwise every worker would
-import both anew.
-"""
+# This file is written by `python -m tools.actions`.
+"""The action of the module, as all are, with the C(main) of the module for ansible-lint."""
 
 from __future__ import annotations
 
-from ansible_collections.delivery.toolchain.plugins.action.in_process import ActionModule
-from ansible_collections.delivery.toolchain.plugins.modules import analysis_view
+from ansible_collections.delivery.toolchain.plugins.modules.analysis_view import main
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.in_process import Action
 
-__all__ = ["ActionModule", "analysis_view"]
+__all__ = ["ActionModule", "main"]
+
+
+class ActionModule(Action):
+    service = "analysis"

@@ -136,8 +136,8 @@ options:
     description: Quiet period in seconds, in which the build stays in the queue. Where it is not given, that of the job.
     type: int
 notes:
-  - A task that is interrupted (Ctrl-C, SIGTERM) says which build or queue item goes on, when it runs in the process of Ansible (see
-    the action C(delivery.toolchain.in_process)); a process of its own has nobody to tell it to. O(stop_on_timeout) works in both.
+  - A task that is interrupted (Ctrl-C, SIGTERM) says which build or queue item goes on, when it runs in the process of Ansible, as it
+    does on a local connection; a process of its own has nobody to tell it to. O(stop_on_timeout) works in both.
   - A running build that is waited for in place of a new one is not a change. A build that the server folded into a waiting one
     with the same parameters is.
 seealso:

@@ -192,19 +192,27 @@ def test_module_utils_import_nothing_of_ansible_but_its_module_utils() -> None:
     ] == []
 
 
-def test_the_action_imports_progress_alone_and_those_of_the_modules_their_module() -> None:
-    shared, actions = f"{PLUGINS}.action.in_process", ROOT / "plugins" / "action"
-    allowed = {
-        path.stem: (f"{CORE}.progress",)
-        if path.stem == "in_process"
-        else (shared, f"{PLUGINS}.modules.{path.stem}")
-        for path in python_files("plugins/action")
-    }
+def test_an_action_imports_its_module_and_what_all_actions_share() -> None:
+    shared = f"{PLUGINS}.plugin_utils.in_process"
     assert [
-        f"{shown(actions / stem)} imports {name}"
-        for stem, rooms in allowed.items()
-        for name in own_imports(actions / f"{stem}.py")
-        if not inside(name, *rooms)
+        f"{shown(path)} imports {name}"
+        for path in python_files("plugins/action")
+        for name in own_imports(path)
+        if not inside(name, shared, f"{PLUGINS}.modules.{path.stem}")
+    ] == []
+
+
+def test_what_actions_and_lookups_share_imports_the_core_and_no_service() -> None:
+    assert strangers("plugins/plugin_utils", CORE, f"{PLUGINS}.plugin_utils") == []
+
+
+def test_private_parts_of_ansible_are_touched_in_one_file() -> None:
+    private = re.compile(r"^ansible\.(.*\.)?_(?!_)")
+    assert [
+        f"{shown(path)} imports {name}"
+        for path in python_files("plugins")
+        for name in sorted(imports(path))
+        if private.search(name)
     ] == []
 
 

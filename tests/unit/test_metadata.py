@@ -19,7 +19,7 @@ import pytest
 import yaml
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
-from tools import lock
+from tools import actions, lock
 
 ROOT = Path(__file__).resolve().parents[2]
 COLLECTION = "ansible_collections.delivery.toolchain"
@@ -104,14 +104,20 @@ def test_every_module_is_in_exactly_one_group() -> None:
     assert sorted([*grouped, *LOCAL]) == sorted(MODULES)
 
 
-def test_every_module_is_routed_to_the_in_process_action() -> None:
-    assert RUNTIME["plugin_routing"] == {
-        "modules": {module: {"action_plugin": f"{NAME}.in_process"} for module in MODULES}
-    }
-    assert names("plugins/action") == MODULES | {"in_process"}
+def test_every_module_has_its_action_and_nothing_is_routed() -> None:
+    assert "plugin_routing" not in RUNTIME
+    for path, text in actions.actions().items():
+        assert path.read_text(encoding="utf-8") == text, path.name
+    assert names("plugins/action") == MODULES
+
+
+def test_an_action_shows_the_main_of_its_module_and_the_service_of_its_group() -> None:
+    services = {module: service for service, group in GROUPS.items() for module in group}
     for module in MODULES:
         action = importlib.import_module(f"{COLLECTION}.plugins.action.{module}")
-        assert action.ActionModule.__module__ == f"{COLLECTION}.plugins.action.in_process"
+        declared = importlib.import_module(f"{COLLECTION}.plugins.modules.{module}")
+        assert action.main is declared.main
+        assert action.ActionModule.service == services.get(module), module
 
 
 def test_what_every_module_returns_is_documented_in_the_same_words() -> None:
@@ -154,9 +160,19 @@ def test_a_fragment_names_the_environment_of_every_connection_option() -> None:
             if name in options.credential_options(service):
                 prefix = options.environment_name(service, "")
                 assert f"C({prefix}) and the name in capitals" in text, f"{service}: {name}"
+                prefix = options.variable_name(service, "")
+                assert f"C({prefix}) and the name" in text, f"{service}: {name}"
             else:
                 expected = {options.environment_name(service, name)}
                 assert environment_names(text) == expected, f"{service}: {name}"
+                assert f"C({options.variable_name(service, name)})" in text, f"{service}: {name}"
+
+
+def test_lookups_name_the_variable_of_every_connection_option() -> None:
+    for service in options.SERVICES:
+        for name, option in fragment(f"{service}_plugin").items():
+            expected = [{"name": options.variable_name(service, name)}]
+            assert option["vars"] == expected, f"{service}: {name}"
 
 
 def test_lookups_read_the_environment_of_settings_and_leave_credentials_to_the_connection() -> None:
@@ -206,8 +222,8 @@ def test_the_readme_names_every_module_lookup_filter_and_role() -> None:
 
 
 def test_the_first_requirement_of_ansible_agrees_everywhere() -> None:
-    assert RUNTIME["requires_ansible"] == ">=2.19.0"
-    assert "ansible-core 2.19 or newer" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert RUNTIME["requires_ansible"] == ">=2.16.0"
+    assert "ansible-core 2.16 or newer" in (ROOT / "README.md").read_text(encoding="utf-8")
     assert load("tests/config.yml")["modules"]["python_requires"] == ">=3.10"
 
 

@@ -51,12 +51,12 @@ class CallbackModule(CallbackBase):
         self._started = time.monotonic()
 
     def v2_runner_item_on_ok(self, result: Any) -> None:
-        self._failed_items.setdefault(result.host.get_name(), []).append(False)
+        self._failed_items.setdefault(_part(result, "host").get_name(), []).append(False)
 
     v2_runner_item_on_skipped = v2_runner_item_on_ok
 
     def v2_runner_item_on_failed(self, result: Any) -> None:
-        self._failed_items.setdefault(result.host.get_name(), []).append(True)
+        self._failed_items.setdefault(_part(result, "host").get_name(), []).append(True)
 
     def v2_runner_on_ok(self, result: Any) -> None:
         self._write("ok", result)
@@ -72,14 +72,14 @@ class CallbackModule(CallbackBase):
 
     def _write(self, status: str, result: Any) -> None:
         seconds = time.monotonic() - self._started
-        host = result.host.get_name()
+        host = _part(result, "host").get_name()
         requests = self._log(host, self._since[host])["requests"] if host in self._since else []
         event = {
-            "task": result.task.get_name().strip(),
+            "task": _part(result, "task").get_name().strip(),
             "host": host,
             "status": status,
             "seconds": seconds,
-            "result": self._with_failed_items(host, dict(result.result)),
+            "result": self._with_failed_items(host, dict(_part(result, "result"))),
             "requests": requests,
         }
         with open(os.environ["RECORDER_FILE"], "a", encoding="utf-8") as file:
@@ -96,6 +96,11 @@ class CallbackModule(CallbackBase):
     def _log(self, host: str, since: int) -> dict[str, Any]:
         log: dict[str, Any] = _call("GET", f"{self._controls[host]}/requests?since={since}")
         return log
+
+
+def _part(result: Any, name: str) -> Any:
+    """A part of a result, which up to core 2.18 has no public name."""
+    return getattr(result, name, None) or getattr(result, f"_{name}")
 
 
 def _call(method: str, address: str, payload: Any = None) -> Any:
