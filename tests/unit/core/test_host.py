@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote_plus
 
 import pytest
-from ansible.module_utils.testing import patch_module_args
+from ansible.module_utils import basic
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.job_address import job_of
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.accounting import Accounting
@@ -21,7 +21,8 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation, Plan
+from tests.unit.arguments import given_to_a_module
 
 
 class Known:
@@ -49,7 +50,7 @@ def test_an_option_that_is_null_is_not_given(
 ) -> None:
     spec = {"a": {}, "b": {}, "c": {"default": "d"}}
     rules = {"mutually_exclusive": [("a", "b")], "required_one_of": [("a", "b")]}
-    with patch_module_args(given):
+    with given_to_a_module(given):
         if accepted:
             module = runner._Module(argument_spec=spec, **rules)
             assert module.params == {"a": None, "b": "x", "c": "d"}
@@ -63,7 +64,7 @@ def test_an_option_that_is_null_is_not_given(
 def test_user_info_of_the_address_is_in_no_result(
     *, fails: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with patch_module_args({"url": "https://ann:s%40cret@host/base"}):
+    with given_to_a_module({"url": "https://ann:s%40cret@host/base"}):
         module = runner._Module(argument_spec={"url": {}})
         with pytest.raises(SystemExit):
             module.fail_json("s@cret") if fails else module.exit_json(said="s@cret")
@@ -99,7 +100,7 @@ def test_what_stands_before_the_at_sign_is_in_no_result(
                 require_address(address, "in an option")
         raise AssertionError("nobody refused the address")
 
-    with patch_module_args(given), pytest.raises(SystemExit):
+    with given_to_a_module(given), pytest.raises(SystemExit):
         runner.run("ci", options, operation)
     result = json.loads(capsys.readouterr().out)
     assert "wrong" in given or result["error"]["kind"] == "invalid"
@@ -129,7 +130,7 @@ def test_secrets_of_options_are_masked_in_every_spelling(
         return Known(Plan({}, {}, result={"said": spelt}))
 
     given = {"url": "http://host", "source_password": text}
-    with patch_module_args(given), pytest.raises(SystemExit):
+    with given_to_a_module(given), pytest.raises(SystemExit):
         runner.run("ci", {"source_password": {"no_log": True}}, operation)
     printed = capsys.readouterr().out
     shown = json.dumps(json.loads(printed), ensure_ascii=False)
@@ -189,3 +190,32 @@ def test_a_part_of_a_task_is_accounted_for_in_the_whole() -> None:
     assert (one.requests, other.requests, whole.requests) == (2, 1, 3)
     assert (one.acknowledged, whole.acknowledged) == (0, 1)
     assert whole.as_dict()["seconds"] == 0.5
+
+
+class _Stopped(Exception):
+    """The options are in order; the module shall not run."""
+
+
+class _Checking(basic.AnsibleModule):
+    """Checks the options and stops, as ansible-lint has it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        raise _Stopped
+
+
+def test_a_class_that_replaces_that_of_ansible_later_is_used(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def operation(task: Task) -> Operation:
+        raise AssertionError("the module ran")
+
+    monkeypatch.setattr(basic, "AnsibleModule", _Checking)
+    with given_to_a_module({"url": "http://127.0.0.1:9"}), pytest.raises(_Stopped):
+        runner.run("repo", {}, operation)
+    with given_to_a_module({"timeout": "{{ seconds }}"}), pytest.raises(SystemExit):
+        runner.run("repo", {}, operation)
+    assert "argument 'timeout' is of type" in capsys.readouterr().out  # lint knows these words
+    with given_to_a_module({"urll": "http://127.0.0.1:9"}), pytest.raises(SystemExit):
+        runner.run("repo", {}, operation)
+    assert "Unsupported parameters" in capsys.readouterr().out

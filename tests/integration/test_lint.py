@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""ansible-lint sees the options of every module through its action, and never runs a module."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers import playbook
+from tests.unit.stub import Reply, Stub
+
+CONFIGURATION = "profile: production\noffline: true\nenable_list: [args]\nwarn_list: []\n"
+LOGIN = {"token": "a-token"}
+#: Task name to module, options and what lint must say; None: nothing.
+TASKS: dict[str, tuple[str, dict[str, Any], str | None]] = {
+    "A wrong option": (
+        "build_info",
+        {"build_name": "nightly", "bild_number": "5"},
+        "Unsupported parameters",
+    ),
+    "A missing option": ("build_info", {}, "missing required arguments: build_name"),
+    "A bad choice": (
+        "artifact_deploy",
+        {"repo": "r", "path": "f", "content": "c", "dialect": "klingon"},
+        "value of dialect must be one of",
+    ),
+    "All is well": ("build_info", {"build_name": "nightly"}, None),
+    "A module without a server": ("oauth_consumer", {}, "missing required arguments: certificate"),
+}
+
+
+def _task(name: str, module: str, options: dict[str, Any], url: str) -> dict[str, Any]:
+    connection = {} if module == "oauth_consumer" else {"url": url, **LOGIN}
+    return {"name": name, f"delivery.toolchain.{module}": {**options, **connection}}
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], int]:
+    """What lint says of each task, and how many connections were made meanwhile."""
+    folder = tmp_path_factory.mktemp("linted")
+    (folder / "lint.yml").write_text(CONFIGURATION, encoding="utf-8")
+    with Stub(answer=lambda seen: Reply(body={})) as stub:
+        tasks = [
+            _task(name, module, options, stub.url) for name, (module, options, _) in TASKS.items()
+        ]
+        plays = [{"name": "Play", "hosts": "localhost", "tasks": [task]} for task in tasks]
+        for number, play in enumerate(plays):
+            # one file a task, in YAML that is JSON
+            (folder / f"play{number}.yml").write_text(json.dumps([play]), encoding="utf-8")
+        finished = subprocess.run(
+            [
+                *(str(Path(sys.executable).parent / "ansible-lint"), "--offline", "-f", "json"),
+                *("-c", "lint.yml", *(f"play{number}.yml" for number in range(len(plays)))),
+            ],
+            cwd=folder,
+            env={**playbook.environment(folder), "PATH": str(Path(sys.executable).parent)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        connections = stub.connections
+    assert finished.stdout, finished.stderr
+    said = dict.fromkeys(TASKS, "")
+    for finding in json.loads(finished.stdout):
+        if finding["check_name"].startswith("args"):
+            number = int(Path(finding["location"]["path"]).stem.removeprefix("play"))
+            said[list(TASKS)[number]] += finding["description"] + str(finding.get("content", ""))
+    return said, connections
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_lint_says_what_is_wrong_with_options(
+    judged: tuple[dict[str, str], int], name: str
+) -> None:
+    expected = TASKS[name][2]
+    if expected is None:
+        assert judged[0][name] == ""
+    else:
+        assert expected in judged[0][name]
+
+
+def test_lint_sends_no_request(judged: tuple[dict[str, str], int]) -> None:
+    assert judged[1] == 0

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Connections by variables: one play, production and staging by group_vars."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook
+
+Fresh = Callable[[str], Sandbox]
+
+#: The group of a host and the flavour of its sandbox, so that each has a server of its own.
+GROUPS = {"staging": "real", "production": "written"}
+DIALECTS = {"real": "jfrog", "written": "generic"}
+QUERY = {"pattern": "generic-snapshot-local:agent/**"}
+LOOKUP = (
+    "{{ query('delivery.toolchain.artifact_query', 'generic-snapshot-local:agent/**') | length }}"
+)
+ENVIRONMENT = {
+    "TOOLCHAIN_REPO_URL": "http://127.0.0.1:9/nowhere",
+    "TOOLCHAIN_REPO_TOKEN": "token-of-the-environment",
+    "TOOLCHAIN_REPO_RETRIES": "0",
+}
+
+
+def _inventory(folder: Path, sandboxes: dict[str, Sandbox]) -> None:
+    """A host per group, whose connection stands in group_vars, its secret in a template."""
+    hosts: dict[str, Any] = {group: {"hosts": {f"{group}-host": {}}} for group in GROUPS}
+    whole = {"vars": {"ansible_connection": "local"}, "children": hosts}
+    (folder / "inventory.json").write_text(json.dumps({"all": whole}), encoding="utf-8")
+    (folder / "group_vars").mkdir()
+    for group, sandbox in sandboxes.items():
+        variables = {
+            "ansible_python_interpreter": "{{ ansible_playbook_python }}",
+            "vault_repo_token": connections.LOGINS["repo"]["token"],
+            "toolchain_repo_url": "{{ repo_server }}/",
+            "repo_server": sandbox.urls["repo"],
+            "toolchain_repo_token": "{{ vault_repo_token }}",
+            "toolchain_repo_dialect": DIALECTS[GROUPS[group]],
+            "toolchain_repo_ca_path": "",
+        }
+        (folder / "group_vars" / f"{group}.json").write_text(json.dumps(variables))
+
+
+@pytest.fixture(scope="module")
+def ran(fresh: Fresh, tmp_path_factory: pytest.TempPathFactory) -> playbook.Run:
+    """Every way to ask, with an environment that names another server and another login."""
+    folder = tmp_path_factory.mktemp("variables")
+    sandboxes = {group: fresh(flavour) for group, flavour in GROUPS.items()}
+    _inventory(folder, sandboxes)
+    separate = {"vars": {"toolchain_in_process": False}}
+    emptied = {"vars": {"toolchain_repo_url": "", "toolchain_repo_token": None}}
+    tasks: list[dict[str, Any]] = [
+        playbook.task("artifact_query", QUERY, "module"),
+        playbook.task("artifact_query", QUERY, "separate", **separate),
+        playbook.task("artifact_query", {**QUERY, "token": "of-the-task"}, "task"),
+        playbook.task("artifact_query", QUERY, "empty", **emptied),
+        {"name": "lookup", "ansible.builtin.debug": {"msg": LOOKUP}, "ignore_errors": True},
+        {
+            "name": "empty lookup",
+            "ansible.builtin.debug": {"msg": LOOKUP},
+            "ignore_errors": True,
+            **emptied,
+        },
+    ]
+    return playbook.run(
+        folder,
+        [playbook.play(tasks, hosts="all")],
+        controls={f"{group}-host": sandbox.control for group, sandbox in sandboxes.items()},
+        arguments=["-i", "inventory.json", "-vvv"],
+        variables=ENVIRONMENT,
+    )
+
+
+@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("task", ["module", "separate", "lookup"])
+def test_each_group_asks_its_own_server(ran: playbook.Run, group: str, task: str) -> None:
+    event = ran.event(task, f"{group}-host")
+    assert event.status == "ok", ran.output[-3000:]
+    assert [request["status"] for request in event.requests] == [200]
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_the_login_of_the_task_comes_first(ran: playbook.Run, group: str) -> None:
+    event = ran.event("task", f"{group}-host")
+    assert event.result["error"]["kind"] == "auth", event.result
+    assert [request["status"] for request in event.requests] == [401]
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_an_empty_variable_leaves_it_to_the_environment(ran: playbook.Run, group: str) -> None:
+    event = ran.event("empty", f"{group}-host")
+    assert event.result["error"]["kind"] == "network", event.result
+    assert event.result["error"]["url"].startswith(ENVIRONMENT["TOOLCHAIN_REPO_URL"])
+    assert "127.0.0.1:9" in ran.event("empty lookup", f"{group}-host").result["msg"]
+    assert event.requests == []
+
+
+def test_a_lookup_says_that_it_does_not_see_module_defaults(tmp_path: Path) -> None:
+    """Where nothing names an address."""
+    lookup = {"name": "lookup", "ansible.builtin.debug": {"msg": LOOKUP}, "ignore_errors": True}
+    defaults = {"group/delivery.toolchain.repo": {"url": "http://127.0.0.1:9"}}
+    event = playbook.run(tmp_path, [playbook.play([lookup], module_defaults=defaults)]).event(
+        "lookup"
+    )
+    assert "toolchain_repo_url or TOOLCHAIN_REPO_URL" in event.result["msg"]
+    assert "a lookup does not see module_defaults" in event.result["msg"]
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_both_ways_return_the_same_options(ran: playbook.Run, group: str) -> None:
+    one, other = (ran.event(task, f"{group}-host").result for task in ("module", "separate"))
+    assert one["invocation"] == other["invocation"]
+    assert one["invocation"]["module_args"]["url"]
+
+
+def test_the_way_does_not_change(ran: playbook.Run) -> None:
+    assert ran.output.count("EXEC /bin/sh") > 0
+    before_separate = ran.output.split("TASK [separate]")[0]
+    assert "EXEC /bin/sh" not in before_separate
+
+
+def test_no_secret_is_shown(ran: playbook.Run) -> None:
+    shown = [connections.LOGINS["repo"]["token"], ENVIRONMENT["TOOLCHAIN_REPO_TOKEN"]]
+    assert ran.shows([*shown, "of-the-task"]) == []
