@@ -46,7 +46,8 @@ from ansible.errors import AnsibleFilterError
 
 
 def ci_build_results(results: Any, jobs: Any) -> list[dict[str, Any]]:
-    """The results of builds; see the documentation of the filter. A loop may have ended early."""
+    """The results of builds; see the documentation of the filter. Jobs after one that failed are
+    skipped."""
     if not isinstance(results, list) or not isinstance(jobs, list):
         raise AnsibleFilterError("ci_build_results takes the results of a loop, and its jobs")
     return [
@@ -57,6 +58,7 @@ def ci_build_results(results: Any, jobs: Any) -> list[dict[str, Any]]:
             "joined": result.get("joined", False),
         }
         for job, result in zip(jobs, results, strict=False)
+        if not result.get("skipped")
     ]
 
 

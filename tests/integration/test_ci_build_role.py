@@ -35,13 +35,20 @@ def test_no_job_is_started_after_one_that_ended_badly(fresh: Fresh, tmp_path: Pa
     role = {
         "name": "Build",
         "ansible.builtin.import_role": {"name": "delivery.toolchain.ci_build"},
-        "vars": {"ci_build_jobs": [{"job": "always-fails"}, {"job": "no-parameters"}]},
+        "vars": {
+            "ci_build_jobs": [
+                {"job": "always-fails"},
+                {"job": "no-parameters"},
+                {"job": "no-parameters"},
+            ]
+        },
     }
     play = playbook.play([role], module_defaults=connections.module_defaults(sandbox.urls))
     run = playbook.run(tmp_path, [play], controls={"localhost": sandbox.control})
     assert run.code != 0, run.output
     event = run.event("delivery.toolchain.ci_build : Run the jobs one by one")
-    (item,) = event.items
+    item, *others = event.items
+    assert [other["skipped"] for other in others] == [True, True]
     assert (item["build"]["result"], item["error"]["kind"]) == ("FAILURE", "failed")
     handed_on = run.event("delivery.toolchain.ci_build : Hand on the results").result
     (result,) = handed_on["ansible_facts"]["ci_build_results"]

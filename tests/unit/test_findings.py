@@ -97,7 +97,7 @@ def test_a_slip_in_the_filter_is_an_error(result: Any, module: str, words: str) 
 
 def test_a_loop_that_ended_early_has_results_for_the_jobs_that_ran() -> None:
     run = {"build": {"number": 7}, "queue_id": 3, "joined": True}
-    assert ci_build_results([run, {"failed": True}], ["a", ["b", "c"], "d"]) == [
+    assert ci_build_results([run, {"failed": True}, {"skipped": True}], ["a", ["b", "c"], "d"]) == [
         {"job": "a", "build": {"number": 7}, "queue_id": 3, "joined": True},
         {"job": ["b", "c"], "build": None, "queue_id": None, "joined": False},
     ]
