@@ -7,7 +7,7 @@ export PYTHON
 
 VENV_PYTHON := .venv/bin/python
 
-.PHONY: help demo sandbox test lint unit faults bench build changelog lock clean
+.PHONY: help demo sandbox test lint unit faults bench matrix build changelog lock clean
 
 help:
 	@echo 'make demo      run the release twice against the sandbox'
@@ -17,6 +17,7 @@ help:
 	@echo 'make unit      the unit tests alone'
 	@echo 'make faults    every module that writes, times every answer that does not tell'
 	@echo 'make bench     wall time and number of requests'
+	@echo 'make matrix    the checks on every supported ansible-core and Python'
 	@echo 'make build     the archive of the collection, its digest and its bill of materials, in dist'
 	@echo 'make changelog takes the fragments into CHANGELOG.md, for the version in galaxy.yml'
 	@echo 'make lock      write the lock files anew (needs uv)'
@@ -49,6 +50,10 @@ faults:
 bench:
 	@tools/setup bench
 	@$(VENV_PYTHON) -m tests.benchmarks
+
+matrix:
+	@tools/setup dev
+	@$(VENV_PYTHON) -m tools.matrix
 
 build:
 	@tools/setup demo

@@ -23,7 +23,7 @@ import threading
 import time
 import types
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -77,6 +77,16 @@ JOBS = (
     _pytest("integration"),
     _pytest("contract"),
     _pytest("faults"),
+    *(
+        # They look for interpreters, and install, as the user does.
+        Job(
+            f"core-{pair}",
+            ("python", "-m", "tools.matrix", "--brief", pair),
+            group="tests",
+            own_home=False,
+        )
+        for pair in ("oldest", "newest")
+    ),
     Job("galaxy-importer", ("python", "-m", "tools.importer")),
     _pytest("unit"),
     Job("benchmarks", ("python", "-m", "tests.benchmarks", "--smallest"), group="tests"),
@@ -110,9 +120,14 @@ JOBS = (
 
 @dataclass
 class Runner:
-    """Runs jobs on the copy in `folder/collections`; `stop` ends all that is running."""
+    """Runs jobs on the copy in `folder/collections`; `stop` ends all that is running.
+
+    `programs` is the folder of the environment that they run in, `variables` are added to theirs.
+    """
 
     folder: Path
+    programs: Path = Path(sys.executable).parent
+    variables: Mapping[str, str] = field(default_factory=dict)
     stopped: bool = False
     running: set[subprocess.Popen[bytes]] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -184,11 +199,12 @@ class Runner:
             "MYPY_CACHE_DIR": str(own / "mypy"),
             "NO_COLOR": "1",
             "NO_PROXY": "127.0.0.1,localhost",
-            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+            "PATH": os.pathsep.join([str(self.programs), os.environ["PATH"]]),
             "PYTHONDONTWRITEBYTECODE": "1",
             "TMPDIR": str(own / "tmp"),
             "XDG_CACHE_HOME": str(own / "cache"),
             "no_proxy": "127.0.0.1,localhost",
+            **self.variables,
         }
 
 
@@ -222,7 +238,8 @@ def _chosen(names: Sequence[str]) -> list[Job]:
     return [job for job in JOBS if not names or job.name in names or job.group in names]
 
 
-def _print_outcome(outcome: Outcome) -> None:
+def print_outcome(outcome: Outcome) -> None:
+    """Show how a job ended and what it said."""
     verdict = "FAILED" if outcome.failed else "passed"
     print(f"=== {outcome.job.name}: {verdict} in {outcome.seconds:.0f} s", flush=True)
     print(outcome.output.rstrip(), flush=True)
@@ -248,7 +265,7 @@ def _run_all(runner: Runner, jobs: Sequence[Job], workers: int) -> list[Outcome]
             futures = [pool.submit(runner.run, job) for job in jobs]
             for future in concurrent.futures.as_completed(futures):
                 outcomes.append(future.result())
-                _print_outcome(outcomes[-1])
+                print_outcome(outcomes[-1])
         finally:
             runner.stop()
     return outcomes

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run ansible-test sanity on the collection in the current folder, with the running Python.
+Arguments go to it.
 
 ansible-test passes neither pip's environment variables nor those of a proxy on to the pip that
 it calls, and it fetches that pip from a host of its own. Both come from a home of its own here:
@@ -22,8 +23,8 @@ subprocess.check_call([sys.executable, "-m", "ensurepip", "--upgrade", "--defaul
 options = [each for each in sys.argv[1:] if each not in ("--no-setuptools", "--no-wheel")]
 sys.exit(subprocess.call([sys.executable, "-m", "pip", "install", *options]))
 """
-# The names by which ansible-core 2.19 and 2.20 to 2.21 look for it.
-GET_PIP_NAMES = ("get_pip_24_2.py", "get_pip_25_2.py")
+# The names by which ansible-core 2.16 and 2.17, 2.18 and 2.19, 2.20 and newer look for it.
+GET_PIP_NAMES = ("get_pip_23_1_2.py", "get_pip_24_2.py", "get_pip_25_2.py")
 
 
 def _pip(*arguments: str) -> str:
@@ -69,6 +70,7 @@ def main() -> int:
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     program = str(Path(sys.executable).parent / "ansible-test")
     command = [sys.executable, program, "sanity", "--local", "--python", version, "--color", "no"]
+    command += sys.argv[1:]
     with tempfile.TemporaryDirectory(prefix="toolchain-sanity-") as home:
         _make_home(Path(home))
         environment = {**os.environ, "HOME": home, "PATH": _search_path()}

@@ -82,6 +82,12 @@ def _wall_times(sandbox: Sandbox, collections: Path) -> dict[str, list[float]]:
     return times
 
 
+def once(sandbox: Sandbox, collections: Path) -> dict[str, float]:
+    """Seconds of one round in the worker and in processes."""
+    events = _run(sandbox, collections, [_role(True), _role(False)], ITEMS)
+    return {name: round(event.seconds, 2) for name, event in events.items()}
+
+
 def _print_times(times: Mapping[str, list[float]]) -> bool:
     """Print the table of wall times; whether the promise is kept."""
     medians = {name: statistics.median(seconds) for name, seconds in times.items()}

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from tests.unit.arguments import given_to_a_module
 
 FOLDER = Path(__file__).parents[2] / "plugins" / "modules"
 MODULES = sorted(path.stem for path in FOLDER.glob("*.py"))
@@ -199,7 +199,7 @@ def options_of(name: str) -> Spec:
 def judged(spec: Spec, spot: Spot, value: Any, right: Any, printed: Any) -> str | None:
     """What is wrong with how a slip is taken, if anything."""
     what = f"{spot.place}: {value!r}"
-    with patch_module_args(arguments(spec, spot, value)):
+    with given_to_a_module(arguments(spec, spot, value)):
         try:
             params: Any = runner._Module(spec).params
         except SystemExit:

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run the checks on pairs of ansible-core and Python, and write down what they said.
+
+    python -m tools.matrix                       every pair, into docs/platforms.md
+    python -m tools.matrix 2.18-3.11             one pair, into docs/platforms.md
+    python -m tools.matrix --brief oldest newest   a part of the checks, written nowhere
+
+Each pair has an environment of its own, below the one that runs this and the sandbox.
+A pair whose Python is not on this machine is named as not run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools import check, tree
+
+PLATFORMS = tree.ROOT / "docs" / "platforms.md"
+_ENVIRONMENTS = Path(sys.prefix) / "matrix"
+_MARKS = ("<!-- written by make matrix -->", "<!-- end -->")
+_REQUIREMENTS = (
+    *("cryptography", "hypothesis", "lxml", "markdown-it-py", "oauthlib[signedtoken]", "pytest"),
+    *("requests", "requests-oauthlib", "starlette", "trustme", "uvicorn"),
+)
+_PART = "analysis_role or repo_info or tracker_project_info or wiki_page_info or ci_script"
+_COLUMNS = {
+    "release": "release",
+    "python": "Python",
+    "core": "ansible-core",
+    "sanity": "sanity",
+    "unit": "unit",
+    "contract": "contract",
+    "demo": "demo",
+    "loop": "loop of 100",
+}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A release of ansible-core, C(core) as pip is asked for it, and a Python; C(without) are tests
+    of sanity that this core cannot run everywhere.
+    """
+
+    release: str
+    core: str
+    python: str
+    without: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"{self.release}-{self.python}"
+
+
+#: The oldest first, the newest last.
+PAIRS = (
+    Pair("2.16.0", "==2.16.0", "3.10"),
+    *(Pair("2.16", "==2.16.*", python) for python in ("3.10", "3.11", "3.12")),
+    Pair("2.17", "==2.17.*", "3.12"),
+    Pair("2.18", "==2.18.*", "3.11"),
+    Pair("2.19.0", "==2.19.0", "3.11"),
+    Pair("2.19", "==2.19.*", "3.13"),
+    Pair("2.20", "==2.20.*", "3.12"),
+    Pair("2.21", "==2.21.*", "3.13"),
+    Pair("2.21", "==2.21.*", "3.14"),
+    # its pylint asks for an archive that is in no package index
+    Pair("2.22", ">=2.22a0", "3.13", without=("pylint",)),
+)
+_NICKNAMES = {"oldest": PAIRS[0].name, "newest": PAIRS[-1].name}
+
+
+def interpreter(version: str) -> str | None:
+    """A Python of this version that can make environments, on PATH or of pyenv."""
+    folders = [Path(folder) for folder in os.environ["PATH"].split(os.pathsep)]
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    candidates = [each / f"python{version}" for each in folders if each.name != "shims"]
+    candidates += [each / "bin" / "python" for each in sorted(pyenv.glob(f"{version}.*"))]
+    for candidate in candidates:
+        try:
+            command = [str(candidate), "-c", "import ensurepip, sys; print(sys.version_info[:2])"]
+            said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        except (OSError, subprocess.CalledProcessError):
+            continue
+        if said.strip() == str(tuple(int(part) for part in version.split("."))):
+            return str(candidate)
+    return None
+
+
+def environment(pair: Pair, python: str) -> Path:
+    """The folder with the programs of a pair, made unless it is there and whole."""
+    folder = _ENVIRONMENTS / pair.name
+    finished, wanted = folder / ".installed", f"{pair.core} {_REQUIREMENTS}"
+    if not finished.exists() or finished.read_text(encoding="utf-8") != wanted:
+        shutil.rmtree(folder, ignore_errors=True)
+        subprocess.run([python, "-m", "venv", str(folder)], check=True)
+        pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
+        packages = [f"ansible-core{pair.core}", *_REQUIREMENTS]
+        subprocess.run([*pip, "install", "--quiet", *packages], check=True)
+        finished.write_text(wanted, encoding="utf-8")
+    return folder / "bin"
+
+
+def jobs(pair: Pair, brief: bool) -> list[check.Job]:
+    """The checks of a pair; C(brief): what says most in two minutes."""
+
+    def job(name: str, *command: str) -> check.Job:
+        return check.Job(f"{pair.name} {name}", command, own_home=name != "sanity")
+
+    report = ("--junitxml", "{report}", "-p", "no:cacheprovider")
+    demo = job("demo", "python", "-m", "tools.demo")
+    if brief:
+        return [
+            job("unit", "pytest", "tests/unit/test_ansible_internals.py", *report),
+            job("contract", "pytest", "tests/contract", "-k", _PART, *report),
+            demo,
+        ]
+    without = [part for name in pair.without for part in ("--skip-test", name)]
+    return [
+        job("sanity", "python", "-m", "tools.sanity", *without),
+        # the sandbox itself runs on the Python of this environment alone
+        job("unit", "pytest", "tests/unit", "--ignore", "tests/unit/sandbox", *report),
+        job("contract", "pytest", "tests/contract", *report),
+        demo,
+        job("loop", "python", "-m", "tests.benchmarks.once"),
+    ]
+
+
+def run(pair: Pair, folder: Path, brief: bool) -> dict[str, str]:
+    """The cells of a pair by their column."""
+    python = interpreter(pair.python)
+    if python is None:
+        print(f"=== {pair.name}: not run, there is no Python {pair.python} here", flush=True)
+        return {"core": f"not run: no Python {pair.python} here"}
+    programs = environment(pair, python)
+    runner = check.Runner(folder, programs, {"SANDBOX_PYTHON": sys.executable})
+    cells = {"core": _version(programs)}
+    for job in jobs(pair, brief):
+        outcome = runner.run(job)
+        check.print_outcome(outcome)
+        name = job.name.split()[-1]
+        cells[name] = f"{outcome.failed} failed" if outcome.failed else "passed"
+        if name == "loop" and not outcome.failed:
+            times = json.loads(outcome.output.splitlines()[-1])
+            cells[name] = " / ".join(f"{seconds:.1f} s" for seconds in times.values())
+    return cells
+
+
+def _version(programs: Path) -> str:
+    command = [str(programs / "ansible"), "--version"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = re.search(r"\[core (\S+)\]", said)
+    return found[1] if found else "?"
+
+
+def table(cells: Mapping[Pair, Mapping[str, str]], before: str) -> str:
+    """The table; a pair that was not asked for now keeps its row of C(before)."""
+    rows = {}
+    for line in before.splitlines():
+        row = [cell.strip() for cell in line.strip("|").split("|")]
+        rows["-".join(row[:2])] = line
+    lines = [f"| {' | '.join(_COLUMNS.values())} |", "|---" * len(_COLUMNS) + "|"]
+    for pair in PAIRS:
+        if pair in cells:
+            whole = {"release": pair.release, "python": pair.python, **cells[pair]}
+            lines.append(f"| {' | '.join(whole.get(name, '') for name in _COLUMNS)} |")
+        elif pair.name in rows:
+            lines.append(rows[pair.name])
+    return "\n".join(lines)
+
+
+def _write(cells: Mapping[Pair, Mapping[str, str]]) -> None:
+    text = PLATFORMS.read_text(encoding="utf-8")
+    head, rest = text.split(_MARKS[0])
+    before, tail = rest.split(_MARKS[1])
+    whole = f"{head}{_MARKS[0]}\n\n{table(cells, before)}\n\n{_MARKS[1]}{tail}"
+    PLATFORMS.write_text(whole, encoding="utf-8")
+
+
+def _provide_tree(folder: Path) -> None:
+    """The collection below C(folder/collections): a copy, or within C(make test) that of it."""
+    if (tree.ROOT / ".git").exists():
+        tree.copy_tree(folder / "collections")
+    else:
+        (folder / "collections").symlink_to(tree.ROOT.parents[2], target_is_directory=True)
+
+
+def main() -> int:
+    """The exit status is 0 when no check failed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("pairs", nargs="*", help="as 2.18-3.11, oldest or newest; else all")
+    parser.add_argument("--brief", action="store_true", help="a part of the checks, as a test")
+    options = parser.parse_args()
+    names = {_NICKNAMES.get(name, name) for name in options.pairs}
+    chosen = [pair for pair in PAIRS if not names or pair.name in names]
+    if len(chosen) < len(names):
+        raise SystemExit(f"The pairs are {', '.join(pair.name for pair in PAIRS)}.")
+    cells: dict[Pair, dict[str, str]] = {}
+    with tempfile.TemporaryDirectory(prefix="toolchain-matrix-") as folder:
+        _provide_tree(Path(folder))
+        for pair in chosen:
+            cells[pair] = run(pair, Path(folder), options.brief)
+            if not options.brief:
+                _write(cells)
+    return int(any("failed" in cell for each in cells.values() for cell in each.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
