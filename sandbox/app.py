@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from starlette.requests import Request
+    from starlette.types import Receive, Scope, Send
 
     from sandbox.store import Store
 
@@ -68,15 +69,32 @@ def build_app(
             current.update_settings(name, {"flavour": flavour})
 
     fill(store.is_empty())
-    mounts = [
-        Mount(f"/{name}", app=ServiceApp(service)) for name, service in current.services.items()
-    ]
+    apps = {name: ServiceApp(service) for name, service in current.services.items()}
+    mounts = [Mount(f"/{name}", app=each) for name, each in apps.items()]
     roots = [Route(f"/{name}", _context_root, methods=["GET"]) for name in current.services]
-    app = Starlette(routes=[Mount("/_sandbox", routes=_control_routes()), *roots, *mounts])
+    app = Starlette(
+        routes=[Mount("/_sandbox", routes=_control_routes()), *roots, *mounts, _outside(apps)]
+    )
     app.router.redirect_slashes = False
     app.state.context = current
     app.state.fill = fill
     return app
+
+
+def _outside(apps: dict[str, ServiceApp]) -> Mount:
+    """What services answer outside of their prefix."""
+
+    async def find(scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope["raw_path"].decode("latin-1")
+        for name, each in apps.items():
+            inside = each.service.inside(path)
+            if inside is not None:
+                place = {"raw_path": inside.encode("latin-1"), "root_path": f"/{name}"}
+                await each({**scope, **place}, receive, send)
+                return
+        await Response("Not Found", 404)(scope, receive, send)
+
+    return Mount("/", app=find)
 
 
 async def _context_root(request: Request) -> Response:

@@ -112,6 +112,14 @@ class Service:
         """
         return method not in ("GET", "HEAD", "OPTIONS")
 
+    def headers(self) -> dict[str, str]:
+        """Headers of every answer that the service itself gives."""
+        return {}
+
+    def inside(self, path: str) -> str | None:
+        """Where an address outside of the service's prefix is served; None where it is not."""
+        return None
+
     def not_found(self, request: Request) -> Response:
         """The answer where no route matches."""
         return PlainTextResponse("Not Found", 404)
@@ -242,7 +250,7 @@ class ServiceApp:
 
     async def _answer(self, scope: Scope, body: _Body, send: Send) -> None:
         request = Request(scope, body.receive())
-        send = _noting_status(scope["sandbox.entry"], "served", send)
+        send = _with_headers(send, self.service.headers())
         try:
             refusal = await self.service.authenticate(request)
             if refusal is not None:
@@ -316,13 +324,15 @@ def _noting_status(entry: Entry, name: str, send: Send) -> Send:
     return noting
 
 
-def _late(seconds: float, send: Send) -> Send:
-    async def late(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            await asyncio.sleep(seconds)
+def _with_headers(send: Send, headers: dict[str, str]) -> Send:
+    raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+
+    async def adding(message: Message) -> None:
+        if raw and message["type"] == "http.response.start":
+            message = {**message, "headers": [*message["headers"], *raw]}
         await send(message)
 
-    return late
+    return adding
 
 
 async def _swallow(message: Message) -> None:
