@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Answers that several parts of the repository manager give, and who may do what."""
+"""Answers that several parts of the repository manager give, and who asks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 SERVICE = "repo"
-PERMISSIONS = ("read", "deploy", "delete", "annotate")
+VERSION_HEADER = {"Docker-Distribution-Api-Version": "registry/2.0"}
 
 
 def error(status: int, message: str, headers: dict[str, str] | None = None) -> Answer:
@@ -30,6 +30,12 @@ def empty(status: int, headers: dict[str, str] | None = None) -> Answer:
     return Answer(Response(status_code=status, headers=headers))
 
 
+def registry_error(status: int, code: str, message: str, detail: Any) -> Answer:
+    """The shape of container registries, server fact (repo 1.2)."""
+    body = {"errors": [{"code": code, "message": message, "detail": detail}]}
+    return Answer(JSONResponse(body, status, VERSION_HEADER))
+
+
 def user_name(request: Request) -> str:
     """Who is logged in (set by the login check)."""
     name: str = request.scope["sandbox.user"]
@@ -37,13 +43,9 @@ def user_name(request: Request) -> str:
 
 
 def account(request: Request) -> dict[str, Any]:
-    """The user's account: `password`, optional `admin`, `permissions` (default: all)."""
+    """The user's account: `password`, optional `admin` and `permissions`."""
     users: dict[str, dict[str, Any]] = context(request).credentials(SERVICE).get("users", {})
     return users.get(user_name(request), {})
-
-
-def may(request: Request, permission: str) -> bool:
-    return permission in account(request).get("permissions", PERMISSIONS)
 
 
 def require_admin(request: Request) -> None:

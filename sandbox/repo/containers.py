@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Container images: tags, catalog, manifests and promotion.
+"""Container images: tags, catalog and manifests.
 
 A tag is stored as `{image}/{tag}/manifest.json` in a docker repository, server fact [repo-24].
 """
@@ -7,16 +7,23 @@ A tag is stored as `{image}/{tag}/manifest.json` in a docker repository, server 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, Response
 
 from sandbox.context import Context, context
-from sandbox.repo import repositories
-from sandbox.repo.answers import SERVICE, empty, error, may, quote, user_name
+from sandbox.repo import blobs, permissions, repositories
+from sandbox.repo.answers import (
+    SERVICE,
+    VERSION_HEADER,
+    empty,
+    error,
+    quote,
+    registry_error,
+    user_name,
+)
 from sandbox.repo.tree import Tree
-from sandbox.service import Answer, json_body
-from sandbox.store import Blob
+from sandbox.service import json_body
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -30,7 +37,6 @@ _LISTS = (
     "application/vnd.docker.distribution.manifest.list.v2+json",
 )
 _OLD_TYPE = "application/vnd.docker.distribution.manifest.v1+prettyjws"
-_VERSION_HEADER = {"Docker-Distribution-Api-Version": "registry/2.0"}
 
 
 def push(
@@ -58,8 +64,13 @@ def media_type(content: bytes) -> str:
     return found if isinstance(found, str) else _DEFAULT_TYPE
 
 
-def _manifests(current: Context, repo: str) -> list[tuple[str, str, Node]]:
-    """(image, tag, manifest) of a repository, of a virtual one of its members."""
+def is_digest(reference: str) -> bool:
+    """Whether a manifest is stored under its digest (one of an index) and not under a tag."""
+    return reference.startswith("sha256:")
+
+
+def manifests(current: Context, repo: str) -> list[tuple[str, str, Node]]:
+    """(image, tag or digest, manifest) of a repository, of a virtual one of its members."""
     found = []
     for member in repositories.members(current, repo):
         for node in Tree(current).below(member, ""):
@@ -69,26 +80,28 @@ def _manifests(current: Context, repo: str) -> list[tuple[str, str, Node]]:
     return found
 
 
-def _require_docker(current: Context, repo: str) -> None:
-    found = repositories.find(current, repo)
+def require_docker(request: Request, repo: str) -> None:
+    """404 for what is no container repository, and the refusal where it may not be read."""
+    found = repositories.find(context(request), repo)
     if found is None or found["packageType"] != "docker":
         raise empty(404)
-
-
-def _registry_error(status: int, code: str, message: str, detail: Any) -> Answer:
-    """The shape of container registries, server fact [repo-2]."""
-    body = {"errors": [{"code": code, "message": message, "detail": detail}]}
-    return Answer(JSONResponse(body, status, _VERSION_HEADER))
+    permissions.readable(request, repo)
 
 
 def tags(request: Request) -> Response:
     """GET .../{repo}/v2/{image}/tags/list [W4.1, repo-23]."""
     current = context(request)
     repo, image = request.path_params["repo"], request.path_params["image"]
-    _require_docker(current, repo)
-    found = sorted({tag for name, tag, _node in _manifests(current, repo) if name == image})
+    require_docker(request, repo)
+    found = sorted(
+        {
+            tag
+            for name, tag, _node in manifests(current, repo)
+            if name == image and not is_digest(tag)
+        }
+    )
     if not found:
-        raise _registry_error(
+        raise registry_error(
             404, "NAME_UNKNOWN", "Repository name not known to registry.", {"name": image}
         )
     page, headers = _page(request, found, f"/v2/{image}/tags/list")
@@ -99,8 +112,8 @@ def tags(request: Request) -> Response:
 def catalog(request: Request) -> Response:
     """GET .../{repo}/v2/_catalog [W4.1, repo-23]."""
     current, repo = context(request), request.path_params["repo"]
-    _require_docker(current, repo)
-    found = sorted({name for name, _tag, _node in _manifests(current, repo)})
+    require_docker(request, repo)
+    found = sorted({name for name, _tag, _node in manifests(current, repo)})
     page, headers = _page(request, found, "/v2/_catalog")
     return JSONResponse({"repositories": page}, headers=headers)
 
@@ -126,8 +139,8 @@ def _page(request: Request, found: list[str], path: str) -> tuple[list[str], dic
     elif last:
         start = len([name for name in found if name <= last])
     if size <= 0:
-        return found[start:], dict(_VERSION_HEADER)
-    page, headers = found[start : start + size], dict(_VERSION_HEADER)
+        return found[start:], dict(VERSION_HEADER)
+    page, headers = found[start : start + size], dict(VERSION_HEADER)
     if start + size < len(found):
         headers.update(_link(request, path, page[-1], start + size, size))
     return page, headers
@@ -155,17 +168,17 @@ def manifest(request: Request) -> Response:
     current = context(request)
     repo, image = request.path_params["repo"], request.path_params["image"]
     reference = request.path_params["reference"]
-    _require_docker(current, repo)
-    for name, tag, node in _manifests(current, repo):
+    require_docker(request, repo)
+    for name, tag, node in manifests(current, repo):
         if name == image and reference in (tag, f"sha256:{node['sha256']}"):
             content = current.store.blobs.read(node["sha256"])
             kind = media_type(content)
-            if kind not in request.headers.get("accept", ""):
+            if kind not in ", ".join(request.headers.getlist("accept")):
                 content, kind = _converted(image, tag), _OLD_TYPE
             digest = current.store.blobs.put(content).sha256
-            headers = {"Docker-Content-Digest": f"sha256:{digest}", **_VERSION_HEADER}
+            headers = {"Docker-Content-Digest": f"sha256:{digest}", **VERSION_HEADER}
             return Response(content, headers=headers, media_type=kind)
-    raise _registry_error(
+    raise registry_error(
         404,
         "MANIFEST_UNKNOWN",
         "The named manifest is not known to the registry.",
@@ -181,74 +194,37 @@ async def put_manifest(request: Request) -> Response:
     """PUT .../v2/{image}/manifests/{tag}: real servers only, as container registries answer."""
     current = context(request)
     repo, image = request.path_params["repo"], request.path_params["image"]
-    _require_docker(current, repo)
-    target = repositories.deployment_target(current, repo)
-    if target is None or not may(request, "deploy"):
-        raise error(403, "Not enough permissions to deploy")
-    tag = request.path_params["reference"]
-    digest = push(current, target, image, tag, await request.body(), user=user_name(request))
-    return Response(status_code=201, headers={"Docker-Content-Digest": digest, **_VERSION_HEADER})
+    require_docker(request, repo)
+    target = deployment_target(request, repo)
+    tag, content = request.path_params["reference"], await request.body()
+    children, layers = _references(content)
+    known = {tag for name, tag, _node in manifests(current, target) if name == image}
+    missing = [digest for digest in children if digest not in known]
+    parts = {digest: blobs.find(current, target, image, digest) for digest in layers}
+    missing += [digest for digest, node in parts.items() if node is None]
+    if missing:
+        raise registry_error(404, "MANIFEST_BLOB_UNKNOWN", "blob unknown to registry", missing)
+    digest = push(current, target, image, tag, content, user=user_name(request))
+    for node in parts.values():
+        if node is not None:
+            blobs.settle(request, node, f"{image}/{tag}")
+    return Response(status_code=201, headers={"Docker-Content-Digest": digest, **VERSION_HEADER})
 
 
-async def promote(request: Request) -> Response:
-    """POST .../{repo}/v2/promote [W2.1, W4.1, repo-25].
-
-    Moves unless `copy`; without `tag` the whole image; what the target holds under the tag goes.
-    """
-    current, repo = context(request), request.path_params["repo"]
-    body = json_body(await request.body())
-    if not isinstance(body, dict) or not {"targetRepo", "dockerRepository"} <= set(body):
-        raise error(400, "Bad Request")
-    target = body["targetRepo"]
-    for key in (repo, target):
-        if not repositories.is_local(current, key):
-            raise empty(404)
-        _require_docker(current, key)
-    if not may(request, "deploy"):
-        raise error(403, f"Not enough permissions to deploy to '{target}'")
-    image, tag = body["dockerRepository"], body.get("tag")
-    sources = [
-        (found_tag, node)
-        for name, found_tag, node in _manifests(current, repo)
-        if name == image and tag in (None, found_tag)
-    ]
-    if not sources:
-        raise empty(404)
-    _relocate_image(request, body, sources)
-    return PlainTextResponse("Promotion ended successfully")
+def deployment_target(request: Request, repo: str) -> str:
+    """The repository that takes what is pushed; 403 where the user may not push."""
+    target = repositories.deployment_target(context(request), repo)
+    if target is None:
+        raise error(403, f"'{repo}' does not accept deployments")
+    permissions.require(request, permissions.DEPLOY, target)
+    return target
 
 
-def _relocate_image(
-    request: Request, body: dict[str, Any], sources: list[tuple[str, Node]]
-) -> None:
-    current = context(request)
-    image = body.get("targetDockerRepository") or body["dockerRepository"]
-    with current.store.transaction():
-        for tag, node in sources:
-            target_tag = (body.get("targetTag") or tag) if body.get("tag") else tag
-            blob = Blob(node["sha256"], node["sha1"], node["md5"], node["size"])
-            content = current.store.blobs.read(blob.sha256)
-            same = (body["targetRepo"], image, target_tag) == (
-                node["repo"],
-                body["dockerRepository"],
-                tag,
-            )
-            if not same:
-                push(
-                    current, body["targetRepo"], image, target_tag, content, user=user_name(request)
-                )
-                _carry_properties(current, node, body["targetRepo"], f"{image}/{target_tag}")
-                if not body.get("copy", False):
-                    Tree(current).remove(node["repo"], node["path"].rpartition("/")[0])
-
-
-def _carry_properties(current: Context, node: Node, repo: str, folder: str) -> None:
-    tree = Tree(current)
-    target = tree.get(repo, f"{folder}/{node['path'].rpartition('/')[2]}")
-    own = {
-        name: values
-        for name, values in node["properties"].items()
-        if not name.startswith("docker.")
-    }
-    if target is not None and own:
-        tree.set_properties(target, own)
+def _references(content: bytes) -> tuple[list[str], list[str]]:
+    """Digests of the manifests of an index, and of configuration and layers of an image."""
+    data = json_body(content)
+    if not isinstance(data, dict):
+        raise registry_error(400, "MANIFEST_INVALID", "manifest invalid", {})
+    children = [entry["digest"] for entry in data.get("manifests") or []]
+    parts = [data["config"]] if isinstance(data.get("config"), dict) else []
+    return children, [entry["digest"] for entry in parts + (data.get("layers") or [])]
