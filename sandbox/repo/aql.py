@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The query language for items and builds, and the pattern search."""
+"""The query language for items and builds."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 
 from sandbox.context import Context, context
-from sandbox.repo import builds, repositories
-from sandbox.repo.answers import SERVICE, account, error, iso
+from sandbox.repo import builds, permissions, repositories
+from sandbox.repo.answers import SERVICE, account, iso
+from sandbox.repo.builds import digests
 from sandbox.repo.tree import Tree
 from sandbox.service import Answer
 
@@ -120,13 +121,18 @@ async def search(request: Request) -> Response:
     end = None if query.limit is None else query.offset + query.limit
     found = rows[query.offset : end]
     most = current.settings(SERVICE)["query_limit"] if real else None
-    shown = [_shown(row, wanted, query.domain, real) for row in found[:most]]
-    # server fact [repo-17]: total is the number of rows returned
+    shown = [
+        _shown(row, wanted, query.domain, real)
+        for row in found[:most]
+        # server fact (repo 0.7): what may not be read is left out after the limit
+        if permissions.may(request, permissions.READ, row["repo"])
+    ]
+    # server fact (repo 1.7): total is the number of rows returned
     span: Row = {"start_pos": query.offset, "end_pos": len(shown), "total": len(shown)}
     if query.limit is not None:
         span["limit"] = query.limit
-    if len(shown) < len(found):
-        # server fact [repo-17]
+    if most is not None and len(found) > most:
+        # server fact (repo 1.7)
         span["notification"] = _TRIMMED
     text = "\n" + json.dumps({"results": shown, "range": span})
     return Response(text, media_type="application/json")
@@ -143,12 +149,45 @@ def _wanted(query: Query) -> list[str]:
 
 
 def _matching(current: Context, query: Query) -> Iterator[Row]:
+    text = json.dumps(query.criteria)
     rows = _item_rows(current) if query.domain == "items" else _build_rows(current)
-    typed = query.domain != "items" or '"type"' in json.dumps(query.criteria)
+    if ".module.build." in text:
+        rows = _with_builds(current, rows)
+    typed = query.domain != "items" or '"type"' in text
+    last = None
     for row in rows:
+        # an item is one row, however many of its builds fit
+        again = last is not None and row.get("id") == last
         # the type is `file` unless the query asks for another
-        if (typed or row["type"] == "file") and _all(current, query.criteria, row):
+        if not again and (typed or row["type"] == "file") and _all(current, query.criteria, row):
+            last = row.get("id")
             yield row
+
+
+def _with_builds(current: Context, rows: Iterator[Row]) -> Iterator[Row]:
+    """Each item once for each build that has its SHA-1, among artifacts or dependencies.
+
+    Server fact (writes 1.2): joined by content, so that every copy of it is found.
+    """
+    joined: dict[tuple[str, str], list[Row]] = {}
+    for build in current.store.values(builds.KIND):
+        for part in ("artifact", "dependency"):
+            plural = "artifacts" if part == "artifact" else "dependencies"
+            prefix = f"{part}.module.build."
+            shown = {f"{prefix}name": build["name"], f"{prefix}number": build["number"]}
+            for sha1 in digests(build, plural, None):
+                joined.setdefault((part, sha1), []).append(shown)
+    none = {
+        f"{part}.module.build.{name}": None
+        for part in ("artifact", "dependency")
+        for name in ("name", "number")
+    }
+    for row in rows:
+        sha1 = str(row["actual_sha1"])
+        place = (row["repo"], row["path"], row["name"])
+        for produced in joined.get(("artifact", sha1), [{}]):
+            for used in joined.get(("dependency", sha1), [{}]):
+                yield {**row, **none, **produced, **used, "id": place}
 
 
 def _item_rows(current: Context) -> Iterator[Row]:
@@ -183,6 +222,7 @@ def _build_rows(current: Context) -> Iterator[Row]:
     for build in current.store.values(builds.KIND):
         properties = build["info"].get("properties", {})
         yield {
+            "repo": permissions.builds_key(current),
             "name": build["name"],
             "number": build["number"],
             "created": iso(build["started"]),
@@ -208,7 +248,7 @@ def _holds(current: Context, name: str, value: Any, row: Row) -> bool:
             return bool(values)
         return any(_passes(current, tests, item) for item in values)
     name = name.removeprefix("build.")
-    if name not in row or name == "properties":
+    if name not in row or name in ("properties", "id"):
         raise _wrong(f"unknown field '{name}'")
     if name == "type" and tests == {"$eq": "any"}:
         return True
@@ -245,6 +285,8 @@ def _compare(current: Context, test: str, found: Any, wanted: Any) -> bool:
         return bool(found < limit) if test == "$before" else bool(found >= limit)
     if test not in _TESTS:
         raise _wrong(f"unknown operator '{test}'")
+    if found is None:
+        return test == "$ne"
     if isinstance(found, int) and isinstance(wanted, str) and wanted.isdigit():
         wanted = int(wanted)
     try:
@@ -277,26 +319,3 @@ def _shown(row: Row, wanted: list[str], domain: str, real: bool) -> Row:
             # server fact [repo-17]: builds carry the domain in their fields
             shown[f"build.{name}" if domain == "builds" and real else name] = row[name]
     return shown
-
-
-def pattern(request: Request) -> Response:
-    """GET /search/pattern: written interface [W4.1]; real: /api/search/pattern, server fact
-    [repo-16].
-    """
-    current = context(request)
-    repo, colon, path = request.query_params.get("pattern", "").partition(":")
-    if not colon or not path or not repositories.is_local(current, repo):
-        raise error(400, "Bad Request")
-    wanted = re.compile(_expression(path))
-    files = [node["path"] for node in Tree(current).files([repo]) if wanted.fullmatch(node["path"])]
-    base = current.base_url(request, SERVICE)
-    return JSONResponse(
-        {"repoUri": f"{base}/{repo}", "sourcePattern": f"{repo}:{path}", "files": files}
-    )
-
-
-def _expression(path: str) -> str:
-    """`*` and `?` stay within a folder, `**` does not."""
-    parts = re.split(r"(\*\*/|\*\*|\*|\?)", path)
-    words = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    return "".join(words.get(part, re.escape(part)) for part in parts)

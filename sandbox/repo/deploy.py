@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deploying, reading and deleting items by their own path."""
+"""Deploying and deleting items by their own path."""
 
 from __future__ import annotations
 
-import html
 import urllib.parse
 from typing import TYPE_CHECKING
 
-from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 
 from sandbox.context import context
-from sandbox.repo import archives, repositories, storage, trash
-from sandbox.repo.answers import SERVICE, empty, error, may, raw_tail, user_name
+from sandbox.repo import archives, permissions, repositories, storage, trash
+from sandbox.repo.answers import SERVICE, empty, error, raw_tail, user_name
 from sandbox.repo.properties import check_names
 from sandbox.repo.tree import BY_SHA1, CONTENT, Node, Tree
 from sandbox.store import Blob
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
     from starlette.requests import Request
-
-_SMALL = 1024 * 1024
 
 
 class _Target:
@@ -63,12 +60,13 @@ async def put(request: Request) -> Response:
     ends with its name.
     """
     target = _Target(request)
-    if not may(request, "deploy"):
-        raise error(
-            403, f"Not enough permissions to deploy '{target}' (user: '{user_name(request)}')"
-        )
+    permissions.require(request, permissions.DEPLOY, target.repo, target.path)
     if not target.path and not target.folder:
         raise error(400, "Bad Request")
+    if not repositories.accepts(context(request), target.repo, target.path):
+        # server fact (repo 1.4)
+        words = f"The repository '{target.repo}' rejected the artifact '{target}'"
+        raise error(409, f"{words} due to its include/exclude patterns")
     real = context(request).real(SERVICE)
     if target.folder:
         return await (_put_folder(request, target) if real else _put_archive(request, target))
@@ -109,20 +107,31 @@ async def _store(request: Request, target: _Target) -> Node:
     blob = await current.store.blobs.put_stream(_chunks(request))
     if current.real(SERVICE):
         _check_digests(request, target, blob)
-    properties = target.properties if may(request, "annotate") else {}
+    properties = _allowed_properties(request, target)
     return Tree(current).put_file(target.repo, target.path, blob, user_name(request), properties)
 
 
-def _refuse_overwrite(request: Request, target: _Target, sha256: str | None) -> None:
-    """Other content over an existing file needs the DELETE permission: server fact [repo-19]."""
-    node = Tree(context(request)).get(target.repo, target.path)
-    if node is None or node["folder"] or may(request, "delete"):
+def _allowed_properties(request: Request, target: _Target) -> dict[str, list[str]]:
+    """Server fact (repo 1.4): without the permission they are left out in silence."""
+    allowed = permissions.may(request, permissions.ANNOTATE, target.repo)
+    return target.properties if allowed else {}
+
+
+def _refuse_overwrite(
+    request: Request, target: _Target, sha256: str | None, path: str | None = None
+) -> None:
+    """Other content over an existing file needs the DELETE permission: server fact (repo 1.4)."""
+    path = target.path if path is None else path
+    node = Tree(context(request)).get(target.repo, path)
+    if node is None or node["folder"]:
+        return
+    if permissions.may(request, permissions.DELETE, target.repo):
         return
     same = sha256 or request.headers.get("x-checksum-sha256")
     if same != node["sha256"] and request.headers.get("x-checksum-sha1") != node["sha1"]:
         raise error(
             403,
-            f"Not enough permissions to delete/overwrite artifact '{target}'"
+            f"Not enough permissions to delete/overwrite artifact '{target.repo}:{path}'"
             f" (user: '{user_name(request)}' needs DELETE permission)",
         )
 
@@ -153,7 +162,7 @@ def _put_known(request: Request, target: _Target) -> Node:
     _refuse_overwrite(request, target, sha256)
     blob = Blob(sha256.lower(), known["sha1"], known["md5"], known["size"])
     return Tree(current).put_file(
-        target.repo, target.path, blob, user_name(request), target.properties
+        target.repo, target.path, blob, user_name(request), _allowed_properties(request, target)
     )
 
 
@@ -181,43 +190,18 @@ async def _put_archive(request: Request, target: _Target) -> Response:
         (name, current.store.blobs.put_file(content))
         for name, content in archives.entries(current.store.blobs.path(blob.sha256), tar=real)
     )
+    properties = _allowed_properties(request, target)
     try:
         if header == "x-explode-archive-atomic":
             # everything is read before the first entry is stored
             found = list(found)
         for name, stored in found:
             path = f"{folder}/{name}".lstrip("/")
-            Tree(current).put_file(target.repo, path, stored, user_name(request), target.properties)
+            _refuse_overwrite(request, target, stored.sha256, path)
+            Tree(current).put_file(target.repo, path, stored, user_name(request), properties)
     except archives.BrokenArchive as broken:
         raise error(400, f"Could not expand the archive: {broken}") from broken
     return Response(status_code=200, media_type="text/plain")
-
-
-def get(request: Request) -> Response:
-    """GET and HEAD /{repo}/{path}: server fact [repo-20].
-
-    The written interface has no such read: there HEAD carries checksums only with the setting
-    `head_checksums`.
-    """
-    current = context(request)
-    node = storage.any_item(request)
-    if node["folder"]:
-        names = [
-            child["path"].rpartition("/")[2]
-            for child in Tree(current).children(node["repo"], node["path"])
-        ]
-        links = "".join(
-            f'<a href="{html.escape(name)}">{html.escape(name)}</a><br>' for name in names
-        )
-        return HTMLResponse(f"<html><body><h1>Index</h1>{links}</body></html>")
-    checksums = current.real(SERVICE) or current.settings(SERVICE)["head_checksums"]
-    headers = storage.file_headers(node, checksums=checksums)
-    if request.method == "HEAD":
-        return Response(headers=headers)
-    blobs = current.store.blobs
-    if node["size"] > _SMALL or "range" in request.headers:
-        return FileResponse(blobs.path(node["sha256"]), headers=headers)
-    return Response(blobs.read(node["sha256"]), headers=headers)
 
 
 def delete(request: Request) -> Response:
@@ -227,10 +211,10 @@ def delete(request: Request) -> Response:
     if repositories.find(current, key) is None:
         raise empty(404)
     repo = repositories.deployment_target(current, key) or key
+    permissions.require(request, permissions.READ, repo, path)
     if Tree(current).get(repo, path) is None:
         raise error(404, f"Could not locate artifact '{key}:{path}' (Nothing to delete).")
-    if not may(request, "delete"):
-        raise error(403, f"User {user_name(request)} needs DELETE permission for '{repo}:{path}'")
+    permissions.require(request, permissions.DELETE, repo, path)
     with current.store.transaction():
         trash.keep(current, Tree(current).remove(repo, path), user_name(request))
     return Response(status_code=204)

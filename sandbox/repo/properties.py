@@ -12,7 +12,8 @@ from starlette.responses import Response
 
 from sandbox.context import context
 from sandbox.repo import storage
-from sandbox.repo.answers import SERVICE, error, flag, may
+from sandbox.repo.answers import SERVICE, error, flag
+from sandbox.repo.permissions import ANNOTATE
 from sandbox.repo.tree import Tree
 from sandbox.service import json_body
 
@@ -59,9 +60,7 @@ def check_names(properties: dict[str, Any]) -> None:
 def _targets(request: Request, default: int) -> list[Node]:
     """The items that a request is about: the named one, for `recursive` with all below it."""
     current = context(request)
-    node = storage.local_item(request)
-    if not may(request, "annotate"):
-        raise error(403, f"Not enough permissions to annotate '{node['repo']}:{node['path']}'")
+    node = storage.local_item(request, ANNOTATE)
     if node["folder"] and flag(request, "recursive", default):
         return [node, *Tree(current).below(node["repo"], node["path"])]
     return [node]
@@ -106,8 +105,7 @@ async def patch(request: Request) -> Response:
         raise error(400, "Bad Request")
     check_names(props)
     recursive = flag(request, "recursiveProperties", 1)
-    node = storage.local_item(request)
-    nodes = _targets(request, 1) if recursive else [node]
+    nodes = _targets(request, 1) if recursive else [storage.local_item(request, ANNOTATE)]
     changes: dict[str, list[str]] = {
         name: []
         if value is None

@@ -3,15 +3,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
-from starlette.responses import JSONResponse, Response
-
-from sandbox.context import Context, context
-from sandbox.repo.answers import SERVICE, account, error
-
 if TYPE_CHECKING:
-    from starlette.requests import Request
+    from sandbox.context import Context
 
 KIND = "repo.repository"
 
@@ -54,50 +50,24 @@ def is_local(current: Context, key: str) -> bool:
     return found is not None and found["type"] == "LOCAL"
 
 
-def listing(request: Request) -> Response:
-    """GET /api/repositories [W4.1, repo-9]: filters, fields."""
-    current = context(request)
-    every = current.store.values(KIND)
-    if not current.real(SERVICE):
-        return JSONResponse([{"key": doc["key"], "type": doc["type"]} for doc in every])
-    wanted = request.query_params.get("type")
-    package = request.query_params.get("packageType")
-    rows = [
-        {
-            "key": doc["key"],
-            "description": doc.get("description", ""),
-            "type": doc["type"],
-            "url": f"{current.base_url(request, SERVICE)}/{doc['key']}",
-            "packageType": doc["packageType"].capitalize(),
-        }
-        for doc in every
-        if (wanted is None or wanted.upper() == doc["type"])
-        and (package is None or package.lower() == doc["packageType"])
-    ]
-    return JSONResponse(rows, headers={"Cache-Control": "no-store"})
+def accepts(current: Context, key: str, path: str) -> bool:
+    """Whether the patterns of a repository let this path in (`includesPattern`,
+    `excludesPattern`: globs, separated by commas).
+    """
+    found = find(current, key) or {}
+    included = _globs(found.get("includesPattern") or "**/*")
+    excluded = _globs(found.get("excludesPattern") or "")
+    return any(glob.fullmatch(path) for glob in included) and not any(
+        glob.fullmatch(path) for glob in excluded
+    )
 
 
-def one(request: Request) -> Response:
-    """GET /api/repositories/{key} [W4.1, repo-9]: `rclass`, 400 for
-    an unknown key, a partial object for non-administrators."""
-    current = context(request)
-    doc = find(current, request.path_params["key"])
-    if not current.real(SERVICE):
-        if doc is None:
-            raise error(404, "Not Found")
-        kept = ("key", "type", "defaultDeploymentRepo")
-        return JSONResponse({name: doc[name] for name in kept if name in doc})
-    if doc is None:
-        raise error(400, "Bad Request")
-    shown = {
-        "key": doc["key"],
-        "rclass": doc["type"].lower(),
-        "packageType": doc["packageType"],
-        "description": doc.get("description", ""),
-    }
-    if doc["type"] == "VIRTUAL":
-        shown["repositories"] = doc.get("repositories", [])
-        shown["defaultDeploymentRepo"] = doc.get("defaultDeploymentRepo", "")
-    if account(request).get("admin", False):
-        shown.update({"notes": "", "includesPattern": "**/*", "excludesPattern": ""})
-    return JSONResponse(shown)
+def _globs(text: str) -> list[re.Pattern[str]]:
+    return [re.compile(glob_expression(part.strip())) for part in text.split(",") if part.strip()]
+
+
+def glob_expression(glob: str) -> str:
+    """`*` and `?` stay within a folder, `**` does not."""
+    parts = re.split(r"(\*\*/|\*\*|\*|\?)", glob)
+    words = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return "".join(words.get(part, re.escape(part)) for part in parts)

@@ -7,13 +7,23 @@ import base64
 import binascii
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sandbox import object_store
 from sandbox.repo import (
     aql,
+    blobs,
     builds,
     containers,
     deploy,
+    discarding,
+    downloads,
+    image_promotion,
+    overview,
+    promotion,
     properties,
+    publishing,
+    relocation,
     repositories,
+    search,
     storage,
     system,
     trash,
@@ -32,18 +42,18 @@ if TYPE_CHECKING:
     from sandbox.repo.tree import Node
     from sandbox.service import Handler
 
+_PING = f"/{SERVICE}{system.PING}"
 _REALM = {"WWW-Authenticate": 'Basic realm="Artifactory Realm"'}
 
 
 class RepoService(Service):
     """Artifact repository manager.
 
-    Credentials: `users` {name: {password, admin (false), permissions (read, deploy, delete,
-    annotate)}}, `tokens` and `api_keys` {secret: user name}. Seed: `repositories` (list of dicts,
-    see `repositories.find`), `files` (list of `repo`, `path`, `content`, `properties`, `created` in
-    epoch milliseconds), `trash` (the same, of deleted files), `builds`
-    (`name`, `number`, `properties`, `started`, `modules`), `images` (`repo`, `image`, `tag`,
-    `content`).
+    Credentials: `users` {name: {password, admin (false), permissions (none)}} (see `permissions`),
+    `tokens` and `api_keys` {secret: user name}. Seed: `repositories` (list of dicts, see
+    `repositories.find`), `files` (list of `repo`, `path`, `content`, `properties`, `created` in
+    epoch milliseconds), `trash` (the same, of deleted files), `builds` (`name`, `number`,
+    `properties`, `started`, `modules`), `images` (`repo`, `image`, `tag`, `content`).
     """
 
     name = SERVICE
@@ -58,32 +68,63 @@ class RepoService(Service):
         "build_statuses": True,
         # most rows that a query gives (real flavour)
         "query_limit": None,
+        # what the user may not see is not found instead of forbidden
+        "hide_unauthorized": False,
+        # a folder that is asked for like a file shows an index (else it is not found)
+        "folder_index": True,
+        # files of at least this size are downloaded from an object store (real flavour)
+        "redirect_bytes": None,
     }
 
     def routes(self) -> list[Route]:
-        return [*self._search_routes(), *self._container_routes(), *self._item_routes()]
-
-    def _search_routes(self) -> list[Route]:
-        real, written = self._only_real, self._only_written
         return [
-            route("/api/repositories", repositories.listing),
-            route("/api/repositories/{key}", repositories.one),
-            route("/api/storageinfo", storage.summary),
+            *object_store.routes(),
+            *self._overview_routes(),
+            *self._search_routes(),
+            *self._build_routes(),
+            *self._container_routes(),
+            *self._item_routes(),
+        ]
+
+    def _overview_routes(self) -> list[Route]:
+        real = self._only_real
+        return [
+            route("/api/repositories", overview.repository_list),
+            route("/api/repositories/", real(overview.repository_list)),
+            route("/api/repositories/{key}", overview.repository),
+            route("/api/storageinfo", overview.summary),
+            route(system.PING, real(system.ping)),
             route("/api/system/version", real(system.version)),
-            route("/api/search/aql", aql.search, "POST"),
-            route("/api/search/pattern", real(aql.pattern)),
-            route("/search/pattern", written(aql.pattern)),
-            route("/api/build", real(builds.upload), "PUT"),
-            route("/api/build/delete", real(builds.delete_by_body), "POST"),
-            route("/api/build/promote/{name}/{number}", builds.promote, "POST"),
-            route("/api/build/retention/{name}", builds.retention, "POST"),
-            route("/api/build/{name}", builds.listing),
-            route("/api/build/{name}", builds.delete, "DELETE"),
-            route("/api/build/{name}/{number}", builds.record),
             route("/api/trash/empty", trash.empty_all, "POST"),
             route("/api/trash/clean/{target:path}", trash.clean, "DELETE"),
             route("/api/storage/auto-trashcan", trash.listing),
             route("/api/storage/auto-trashcan/{target:path}", real(trash.item)),
+        ]
+
+    def _search_routes(self) -> list[Route]:
+        real, written = self._only_real, self._only_written
+        return [
+            route("/api/search/aql", aql.search, "POST"),
+            route("/api/search/pattern", real(search.pattern)),
+            route("/search/pattern", written(search.pattern)),
+            route("/api/search/artifact", real(search.artifact)),
+            route("/api/search/prop", real(search.prop)),
+            route("/api/search/checksum", real(search.checksum)),
+            route("/api/search/buildArtifacts", real(search.build_artifacts), "POST"),
+        ]
+
+    def _build_routes(self) -> list[Route]:
+        real = self._only_real
+        return [
+            route("/api/build", real(builds.names)),
+            route("/api/build", real(publishing.upload), "PUT"),
+            route("/api/build/append/{name}/{number}", real(publishing.append), "POST"),
+            route("/api/build/delete", real(discarding.delete_by_body), "POST"),
+            route("/api/build/promote/{name}/{number}", promotion.promote, "POST"),
+            route("/api/build/retention/{name}", discarding.retention, "POST"),
+            route("/api/build/{name}", builds.listing),
+            route("/api/build/{name}", discarding.delete, "DELETE"),
+            route("/api/build/{name}/{number}", builds.record),
         ]
 
     def _container_routes(self) -> list[Route]:
@@ -92,15 +133,24 @@ class RepoService(Service):
             base = f"/api/{segment}/{{repo}}/v2"
             found += [
                 route(f"{base}/_catalog", only(containers.catalog)),
-                route(f"{base}/promote", only(containers.promote), "POST"),
+                route(f"{base}/promote", only(image_promotion.promote), "POST"),
                 route(f"{base}/{{image:path}}/tags/list", only(containers.tags)),
             ]
-        manifest = "/api/docker/{repo}/v2/{image:path}/manifests/{reference}"
-        real = self._only_real
+        real, base = self._only_real, "/api/docker/{repo}/v2"
+        manifest = f"{base}/{{image:path}}/manifests/{{reference}}"
+        uploads = f"{base}/{{image:path}}/blobs/uploads"
         return [
             *found,
+            route("/v2/", real(blobs.ping)),
+            route(f"{base}/", real(blobs.ping)),
             route(manifest, real(containers.manifest)),
             route(manifest, real(containers.put_manifest), "PUT"),
+            route(f"{uploads}/", real(blobs.start), "POST"),
+            route(f"{uploads}/{{upload}}", real(blobs.progress)),
+            route(f"{uploads}/{{upload}}", real(blobs.patch), "PATCH"),
+            route(f"{uploads}/{{upload}}", real(blobs.finish), "PUT"),
+            route(f"{uploads}/{{upload}}", real(blobs.cancel), "DELETE"),
+            route(f"{base}/{{image:path}}/blobs/{{digest}}", real(blobs.get)),
         ]
 
     def _item_routes(self) -> list[Route]:
@@ -114,12 +164,14 @@ class RepoService(Service):
             route("/api/storage/{repo}", _at_root(storage.get_item)),
             route("/api/storage/{repo}", real(_at_root(properties.put)), "PUT"),
             route("/api/metadata/{repo}/{path:path}", real(properties.patch), "PATCH"),
+            route("/api/copy/{repo}/{path:path}", real(relocation.handler(copy=True)), "POST"),
+            route("/api/move/{repo}/{path:path}", real(relocation.handler(copy=False)), "POST"),
             # everything else below /api is unknown; only then comes the path of an item
             route("/api/{rest:path}", self.not_found, "GET", "PUT", "POST", "DELETE", "PATCH"),
             route("/{repo}/{path:path}", deploy.put, "PUT"),
-            route("/{repo}/{path:path}", deploy.get),
+            route("/{repo}/{path:path}", downloads.get),
             route("/{repo}/{path:path}", deploy.delete, "DELETE"),
-            route("/{repo}", _at_root(deploy.get)),
+            route("/{repo}", _at_root(downloads.get)),
             route("/{repo}", _at_root(deploy.delete), "DELETE"),
         ]
 
@@ -139,7 +191,12 @@ class RepoService(Service):
         return guarded
 
     async def authenticate(self, request: Request) -> Response | None:
-        """Basic, bearer or API key [W5, repo-3] for refusals."""
+        """Basic, bearer or API key: written interface 5; server fact (repo 1.2) for refusals.
+
+        The ping needs no login (server fact, writes 1.5).
+        """
+        if object_store.asked(request, SERVICE) or request.scope["path"] == _PING:
+            return None
         try:
             request.scope["sandbox.user"] = self._user(request)
         except Answer as answer:
@@ -177,8 +234,22 @@ class RepoService(Service):
         return None
 
     def is_write(self, method: str, path: str, form: Mapping[str, str]) -> bool:
-        """The item query reads by POST."""
-        return super().is_write(method, path, form) and path != "/api/search/aql"
+        """Searches read by POST."""
+        return super().is_write(method, path, form) and not path.startswith("/api/search/")
+
+    def headers(self) -> dict[str, str]:
+        """Server fact (writes 1.5): nearly every answer tells which server it is of."""
+        return system.HEADERS if self.real else {}
+
+    def inside(self, path: str) -> str | None:
+        """The interface of container registries at the root of the host, where clients look for it:
+        `/v2/{repo}/{image}/...`, as a proxy in front of a real server has it.
+        """
+        prefix, _v2, rest = path.partition("/v2/")
+        if prefix or not _v2:
+            return None
+        repo, slash, image = rest.partition("/")
+        return f"/{SERVICE}/api/docker/{repo}/v2/{image}" if slash else f"/{SERVICE}/v2/"
 
     def not_found(self, request: Request) -> Response:
         return error(404, "Not Found").response

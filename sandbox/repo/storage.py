@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import JSONResponse, Response
 
 from sandbox.context import context
-from sandbox.repo import repositories
-from sandbox.repo.answers import SERVICE, empty, error, flag, http_time, iso, quote, require_admin
+from sandbox.repo import permissions, repositories
+from sandbox.repo.answers import SERVICE, empty, error, flag, iso, quote
 from sandbox.repo.tree import Tree
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def any_item(request: Request) -> Node:
-    """The item of the path, of a virtual repository the first member's that has it; else 404."""
+    """The item of the path, of a virtual repository the first readable member's; else 404."""
     current = context(request)
     repo, path = request.path_params["repo"], request.path_params["path"].strip("/")
-    for member in repositories.members(current, repo):
+    for member in permissions.readable(request, repo):
         node = Tree(current).get(member, path)
         if node is not None:
             return node
@@ -34,13 +34,19 @@ def any_item(request: Request) -> Node:
     raise error(404, "Unable to find item")
 
 
-def local_item(request: Request) -> Node:
-    """The item to change (of a virtual repository: in its deployment repository); else 404."""
+def local_item(request: Request, permission: str) -> Node:
+    """The item to change (of a virtual repository: in its deployment repository); else 404, or 403
+    without the permission to.
+    """
     current = context(request)
-    target = repositories.deployment_target(current, request.path_params["repo"])
-    node = Tree(current).get(target or "", request.path_params["path"].strip("/"))
+    target = repositories.deployment_target(current, request.path_params["repo"]) or ""
+    path = request.path_params["path"].strip("/")
+    if target:
+        permissions.require(request, permissions.READ, target, path)
+    node = Tree(current).get(target, path)
     if node is None:
         raise error(404, "Unable to find item")
+    permissions.require(request, permission, target, path)
     return node
 
 
@@ -115,7 +121,7 @@ def _merged_info(request: Request, node: Node) -> dict[str, Any]:
     if node["folder"]:
         children = {
             child["path"].rpartition("/")[2]: child["folder"]
-            for member in reversed(repositories.members(current, repo))
+            for member in reversed(permissions.readable(request, repo))
             for child in Tree(current).children(member, node["path"])
         }
         shown["children"] = [
@@ -141,7 +147,7 @@ def listing(request: Request) -> Response:
     entries: dict[str, dict[str, Any]] = {}
     if flag(request, "includeRootPath"):
         entries["/"] = _entry(folder, "/", current.real(SERVICE), times)
-    for member in repositories.members(current, request.path_params["repo"]):
+    for member in permissions.readable(request, request.path_params["repo"]):
         for node in Tree(current).below(member, folder["path"]):
             relative = node["path"][start:]
             too_deep = depth > 0 and relative.count("/") >= depth
@@ -168,84 +174,3 @@ def _entry(node: Node, uri: str, real: bool, times: int) -> dict[str, Any]:
     if times and node["propertiesModified"] is not None:
         entry["mdTimestamps"] = {"properties": iso(node["propertiesModified"])}
     return entry
-
-
-def file_headers(node: Node, *, checksums: bool) -> dict[str, str]:
-    """Headers of GET and HEAD on a file: server fact [repo-20]."""
-    headers = {
-        "Content-Length": str(node["size"]),
-        "Content-Type": mime_type(node["path"]),
-        "Last-Modified": http_time(node["modified"]),
-    }
-    if checksums:
-        headers.update(
-            {
-                "X-Checksum-Sha1": node["sha1"],
-                "X-Checksum-Sha256": node["sha256"],
-                "X-Checksum-Md5": node["md5"],
-                "ETag": node["sha1"],
-                "X-Artifactory-Filename": quote(node["path"].rpartition("/")[2]),
-            }
-        )
-    return headers
-
-
-def summary(request: Request) -> Response:
-    """GET /api/storageinfo [W2.1, repo-10]: administrators only."""
-    current = context(request)
-    if current.real(SERVICE):
-        require_admin(request)
-    rows, total_files, total_folders, total_size = [], 0, 0, 0
-    digests: dict[str, int] = {}
-    for key, doc in current.store.items(repositories.KIND):
-        nodes = Tree(current).below(key, "") if doc["type"] == "LOCAL" else []
-        files = [node for node in nodes if not node["folder"]]
-        digests.update({node["sha256"]: node["size"] for node in files})
-        size = sum(node["size"] for node in files)
-        total_files, total_size = total_files + len(files), total_size + size
-        total_folders += len(nodes) - len(files)
-        rows.append(_summary_row(doc, len(files), len(nodes) - len(files), size))
-    total = {"key": "TOTAL", "type": "NA", "packageType": ""}
-    rows.append(_summary_row(total, total_files, total_folders, total_size))
-    binaries = sum(digests.values())
-    share = 100 * binaries / total_size if total_size else 100
-    return JSONResponse(
-        {
-            "binariesSummary": {
-                "binariesCount": f"{len(digests):,}",
-                "binariesSize": human(binaries),
-                "artifactsSize": human(total_size),
-                "optimization": f"{share:.2f}%",
-                "itemsCount": f"{total_files + total_folders:,}",
-                "artifactsCount": f"{total_files:,}",
-            },
-            "fileStoreSummary": {
-                "storageType": "file-system",
-                "storageDirectory": "/var/opt/repository/data/filestore",
-                "totalSpace": "204.28 GB",
-                "usedSpace": "32.22 GB (15.77%)",
-                "freeSpace": "172.06 GB (84.23%)",
-            },
-            "repositoriesSummaryList": rows,
-        }
-    )
-
-
-def human(size: int) -> str:
-    """`1,234 bytes`, `3.48 GB`"""
-    if size < 1024:
-        return f"{size:,} bytes"
-    power = min((size.bit_length() - 1) // 10, 4)
-    return f"{size / 1024**power:,.2f} {('KB', 'MB', 'GB', 'TB')[power - 1]}"
-
-
-def _summary_row(doc: dict[str, Any], files: int, folders: int, size: int) -> dict[str, Any]:
-    return {
-        "repoKey": doc["key"],
-        "repoType": {"REMOTE": "CACHE"}.get(doc["type"], doc["type"]),
-        "foldersCount": folders,
-        "filesCount": files,
-        "usedSpace": human(size),
-        "itemsCount": files + folders,
-        "packageType": doc["packageType"].capitalize(),
-    }

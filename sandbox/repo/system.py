@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, PlainTextResponse
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -13,6 +13,17 @@ if TYPE_CHECKING:
 
 #: Before 7.82.2: clients that know uploads in parts do not ask for them.
 _VERSION = "7.77.5"
+PING = "/api/system/ping"
+HEADERS = {
+    "X-JFrog-Version": f"Artifactory/{_VERSION} 77705900",
+    "X-Artifactory-Id": "0123456789abcdef:-1a2b3c4d:18f0e1d2c3b:-8000",
+    "X-Artifactory-Node-Id": "sandbox",
+}
+
+
+def ping(_request: Request) -> Response:
+    """GET /api/system/ping: server fact (writes 1.5)."""
+    return PlainTextResponse("OK")
 
 
 def version(request: Request) -> Response:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from sandbox.context import Context, context
-from sandbox.repo.answers import SERVICE, error
+from sandbox.repo.answers import SERVICE, error, require_admin
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -34,14 +34,12 @@ def keep(current: Context, nodes: list[Node], user: str) -> None:
         )
 
 
-def builds_key(current: Context) -> str:
-    """The repository of build records: written interface [W4.1] `<vendor>-build-info`."""
-    vendor: str = "artifactory" if current.real(SERVICE) else current.settings(SERVICE)["vendor"]
-    return f"{vendor.lower()}-build-info"
-
-
 def listing(request: Request) -> Response:
-    """GET /api/storage/auto-trashcan: written interface [W2.1]; children are repository keys."""
+    """GET /api/storage/auto-trashcan: written interface 2.1; children are repository keys.
+
+    Server fact (repo 1.3): the trash is the administrator's, to read and to empty.
+    """
+    require_admin(request)
     current = context(request)
     keys = sorted({key.partition("/")[0] for key in current.store.keys(KIND)})
     if current.real(SERVICE) and not keys:
@@ -56,6 +54,7 @@ def item(request: Request) -> Response:
     """GET /api/storage/auto-trashcan/{repo}/{path}: server fact [repo-8], where a deleted item
     is; a folder is there as long as a file in it is.
     """
+    require_admin(request)
     current = context(request)
     target = request.path_params["target"].strip("/")
     shown = {"repo": "auto-trashcan", "path": f"/{target}"}
@@ -67,7 +66,8 @@ def item(request: Request) -> Response:
 
 
 def empty_all(request: Request) -> Response:
-    """POST /api/trash/empty [W4.1, repo-8]: 202."""
+    """POST /api/trash/empty: written interface 4.1; server fact (repo 1.3): 202."""
+    require_admin(request)
     current = context(request)
     with current.store.transaction():
         for key in current.store.keys(KIND):
@@ -76,7 +76,8 @@ def empty_all(request: Request) -> Response:
 
 
 def clean(request: Request) -> Response:
-    """DELETE /api/trash/clean/{repo}[/{path}]: server fact [repo-8]: 204, 400 if missing."""
+    """DELETE /api/trash/clean/{repo}[/{path}]: server fact (repo 1.3): 204, 400 if missing."""
+    require_admin(request)
     current = context(request)
     target = request.path_params["target"].strip("/")
     gone = [

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What there is: the repositories, and how much they hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import JSONResponse, Response
+
+from sandbox.context import context
+from sandbox.repo import permissions, repositories
+from sandbox.repo.answers import SERVICE, account, error, require_admin
+from sandbox.repo.tree import Tree
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+
+def repository_list(request: Request) -> Response:
+    """GET /api/repositories: written interface 4.1; server fact (repo 1.3): filters, fields."""
+    current = context(request)
+    # server fact (repo 1.3): filtered by what the user may see
+    every = [
+        doc
+        for doc in current.store.values(repositories.KIND)
+        if permissions.may_read(request, doc["key"])
+    ]
+    if not current.real(SERVICE):
+        return JSONResponse([{"key": doc["key"], "type": doc["type"]} for doc in every])
+    wanted = request.query_params.get("type")
+    package = request.query_params.get("packageType")
+    rows = [
+        {
+            "key": doc["key"],
+            "description": doc.get("description", ""),
+            "type": doc["type"],
+            "url": f"{current.base_url(request, SERVICE)}/{doc['key']}",
+            "packageType": doc["packageType"].capitalize(),
+        }
+        for doc in every
+        if (wanted is None or wanted.upper() == doc["type"])
+        and (package is None or package.lower() == doc["packageType"])
+    ]
+    return JSONResponse(rows, headers={"Cache-Control": "no-store"})
+
+
+def repository(request: Request) -> Response:
+    """GET /api/repositories/{key}: written interface 4.1; server fact (repo 1.3): `rclass`, 400 for
+    an unknown key, a partial object for non-administrators."""
+    current = context(request)
+    doc = repositories.find(current, request.path_params["key"])
+    if not current.real(SERVICE):
+        if doc is None:
+            raise error(404, "Not Found")
+        kept = ("key", "type", "defaultDeploymentRepo")
+        return JSONResponse({name: doc[name] for name in kept if name in doc})
+    if doc is None:
+        raise error(400, "Bad Request")
+    if not permissions.may_read(request, doc["key"]):
+        raise permissions.refused(request, permissions.READ, doc["key"])
+    shown = {
+        "key": doc["key"],
+        "rclass": doc["type"].lower(),
+        "packageType": doc["packageType"],
+        "description": doc.get("description", ""),
+    }
+    if doc["type"] == "VIRTUAL":
+        shown["repositories"] = doc.get("repositories", [])
+        shown["defaultDeploymentRepo"] = doc.get("defaultDeploymentRepo", "")
+    if account(request).get("admin", False):
+        shown.update({"notes": "", **_patterns(doc)})
+    return JSONResponse(shown)
+
+
+def _patterns(doc: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "includesPattern": doc.get("includesPattern", "**/*"),
+        "excludesPattern": doc.get("excludesPattern", ""),
+    }
+
+
+def summary(request: Request) -> Response:
+    """GET /api/storageinfo: written interface 2.1; server fact (repo 1.3): administrators only."""
+    current = context(request)
+    if current.real(SERVICE):
+        require_admin(request)
+    rows, total_files, total_folders, total_size = [], 0, 0, 0
+    digests: dict[str, int] = {}
+    for key, doc in current.store.items(repositories.KIND):
+        nodes = Tree(current).below(key, "") if doc["type"] == "LOCAL" else []
+        files = [node for node in nodes if not node["folder"]]
+        digests.update({node["sha256"]: node["size"] for node in files})
+        size = sum(node["size"] for node in files)
+        total_files, total_size = total_files + len(files), total_size + size
+        total_folders += len(nodes) - len(files)
+        rows.append(_summary_row(doc, len(files), len(nodes) - len(files), size))
+    total = {"key": "TOTAL", "type": "NA", "packageType": ""}
+    rows.append(_summary_row(total, total_files, total_folders, total_size))
+    binaries = sum(digests.values())
+    share = 100 * binaries / total_size if total_size else 100
+    return JSONResponse(
+        {
+            "binariesSummary": {
+                "binariesCount": f"{len(digests):,}",
+                "binariesSize": human(binaries),
+                "artifactsSize": human(total_size),
+                "optimization": f"{share:.2f}%",
+                "itemsCount": f"{total_files + total_folders:,}",
+                "artifactsCount": f"{total_files:,}",
+            },
+            "fileStoreSummary": {
+                "storageType": "file-system",
+                "storageDirectory": "/var/opt/repository/data/filestore",
+                "totalSpace": "204.28 GB",
+                "usedSpace": "32.22 GB (15.77%)",
+                "freeSpace": "172.06 GB (84.23%)",
+            },
+            "repositoriesSummaryList": rows,
+        }
+    )
+
+
+def human(size: int) -> str:
+    """`1,234 bytes`, `3.48 GB`"""
+    if size < 1024:
+        return f"{size:,} bytes"
+    power = min((size.bit_length() - 1) // 10, 4)
+    return f"{size / 1024**power:,.2f} {('KB', 'MB', 'GB', 'TB')[power - 1]}"
+
+
+def _summary_row(doc: dict[str, Any], files: int, folders: int, size: int) -> dict[str, Any]:
+    return {
+        "repoKey": doc["key"],
+        "repoType": {"REMOTE": "CACHE"}.get(doc["type"], doc["type"]),
+        "foldersCount": folders,
+        "filesCount": files,
+        "usedSpace": human(size),
+        "itemsCount": files + folders,
+        "packageType": doc["packageType"].capitalize(),
+    }

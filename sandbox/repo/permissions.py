@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who may do what in which repository.
+
+An account has `permissions`: a list that holds in every repository, or a mapping of globs on the
+repository's key to such lists. Build records have a repository of their own, so that its key counts
+for them. An administrator may do everything; what nobody granted is refused.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from sandbox.context import context
+from sandbox.repo import repositories
+from sandbox.repo.answers import SERVICE, account, error, user_name
+from sandbox.repo.tree import Tree
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from sandbox.context import Context
+    from sandbox.repo.tree import Node
+    from sandbox.service import Answer
+
+READ, DEPLOY, DELETE, ANNOTATE = "read", "deploy", "delete", "annotate"
+
+
+def may(request: Request, permission: str, repo: str) -> bool:
+    """Whether the user has this permission in the (local) repository."""
+    user = account(request)
+    if user.get("admin", False):
+        return True
+    given: Any = user.get("permissions", [])
+    if not isinstance(given, dict):
+        return permission in given
+    return any(permission in names for glob, names in given.items() if fnmatchcase(repo, glob))
+
+
+def may_read(request: Request, repo: str) -> bool:
+    """Whether the repository shows anything to the user, a virtual one by any of its members."""
+    if may(request, READ, repo):
+        return True
+    return any(may(request, READ, key) for key in repositories.members(context(request), repo))
+
+
+def refused(request: Request, permission: str, place: str) -> Answer:
+    """The refusal; raise it.
+
+    Server fact (repo 1.2): 403, or for what may not be read 404 where the server hides that
+    (setting `hide_unauthorized`).
+    """
+    if permission == READ and context(request).settings(SERVICE)["hide_unauthorized"]:
+        return error(404, "Unable to find item")
+    return error(
+        403,
+        f"Not enough permissions for '{place}'"
+        f" (user: '{user_name(request)}' needs {permission.upper()} permission)",
+    )
+
+
+def require(request: Request, permission: str, repo: str, path: str = "") -> None:
+    """Go no further without this permission."""
+    if not may(request, permission, repo):
+        raise refused(request, permission, f"{repo}:{path}")
+
+
+def readable(request: Request, repo: str) -> list[str]:
+    """The members of a repository that the user may read; refused where there are only others."""
+    members = repositories.members(context(request), repo)
+    found = [key for key in members if may(request, READ, key)]
+    if members and not found:
+        raise refused(request, READ, repo)
+    return found
+
+
+def refused_relocation(
+    request: Request, node: Node, target: tuple[str, str], copy: bool
+) -> str | None:
+    """Why the user may not copy or move a file there, in the server's words; None where he may.
+
+    Server fact (writes 1.3): what is there is overwritten with DELETE only, and a move needs it at
+    the source.
+    """
+    repo, path = target
+    place = f"'{repo}:{path}'"
+    if not may(request, DEPLOY, repo):
+        return f"User doesn't have permissions to create {place}. Needs write permissions."
+    if Tree(context(request)).get(repo, path) is not None and not may(request, DELETE, repo):
+        return f"User doesn't have permissions to override {place}. Needs delete permissions."
+    if not copy and not may(request, DELETE, node["repo"]):
+        source = f"'{node['repo']}:{node['path']}'"
+        return f"User doesn't have permissions to move {source}. Needs delete permissions."
+    return None
+
+
+def builds_key(current: Context) -> str:
+    """The repository of build records: written interface 4.1 `<vendor>-build-info`."""
+    vendor: str = "artifactory" if current.real(SERVICE) else current.settings(SERVICE)["vendor"]
+    return f"{vendor.lower()}-build-info"
+
+
+def require_for_builds(request: Request, permission: str, name: str, number: str = "") -> None:
+    """The same for build records: server fact (repo 0.5, 1.4 of the writes) for the words."""
+    key = builds_key(context(request))
+    if may(request, permission, key):
+        return
+    if permission == READ:
+        raise refused(request, READ, f"{key}:{name}/{number}")
+    raise error(
+        403,
+        f"User {user_name(request)} is not permitted to {permission} '{name}/{number}'"
+        f" into '{key}:{name}/{number}'",
+    )
