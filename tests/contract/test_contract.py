@@ -118,7 +118,7 @@ def _play(name: str, sandboxes: Mapping[str, Sandbox], folder: Path) -> Played:
     inventory.write_text(json.dumps({"all": {"hosts": hosts}}), encoding="utf-8")
     defaults = {}
     if service is not None:
-        options = connections.connection(service, "{{ url }}")
+        options = connections.connection(service, "{{ url }}", **case.get("login", {}))
         if "dialect" in case:
             options["dialect"] = "{{ dialect }}"
         defaults[f"group/delivery.toolchain.{service}"] = options

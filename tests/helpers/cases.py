@@ -28,9 +28,9 @@ def first_arguments(module: str) -> dict[str, Any]:
 
 
 def connection_options(name: str, flavour: str) -> dict[str, Any]:
-    """What a case wants besides address and login."""
-    dialects = CASES[name].get("dialect", {})
-    return {"dialect": dialects[flavour]} if flavour in dialects else {}
+    """What a case wants besides the address and the usual login: a dialect, a login of its own."""
+    dialects, login = CASES[name].get("dialect", {}), CASES[name].get("login", {})
+    return {**({"dialect": dialects[flavour]} if flavour in dialects else {}), **login}
 
 
 def settings(name: str) -> dict[str, dict[str, Any]]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LOGIN = ("deployer", "deployer-password")
+ADMIN = ("admin", "admin-password")
 MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 STAGING, RELEASE = "generic-staging-local", "generic-release-local"
 
@@ -372,14 +373,15 @@ def test_deleting(real: Sandbox) -> None:
     assert again.json() == {"errors": [{"status": 404, "message": message}]}
     nowhere = repo("DELETE", "/nowhere/d")
     assert (nowhere.status_code, nowhere.content) == (404, b"")
-    trash = repo("GET", "/api/storage/auto-trashcan").json()
+    admin = Repo(real, ADMIN)
+    trash = admin("GET", "/api/storage/auto-trashcan").json()
     assert {"uri": f"/{STAGING}", "folder": True} in trash["children"]
     kept = f"/api/storage/auto-trashcan/{STAGING}/d"
-    assert repo("GET", f"{kept}/a.txt").json()["size"] == "1"
-    assert repo("GET", kept).status_code == 200
-    assert repo("GET", f"{kept}/b.txt").status_code == 404
-    assert repo("DELETE", f"/api/trash/clean/{STAGING}/d/a.txt").status_code == 204
-    assert repo("DELETE", f"/api/trash/clean/{STAGING}/d/a.txt").status_code == 400
+    assert admin("GET", f"{kept}/a.txt").json()["size"] == "1"
+    assert admin("GET", kept).status_code == 200
+    assert admin("GET", f"{kept}/b.txt").status_code == 404
+    assert admin("DELETE", f"/api/trash/clean/{STAGING}/d/a.txt").status_code == 204
+    assert admin("DELETE", f"/api/trash/clean/{STAGING}/d/a.txt").status_code == 400
 
 
 def test_large_upload_is_not_held_in_memory(real: Sandbox) -> None:
@@ -489,7 +491,7 @@ def test_repositories(real: Sandbox) -> None:
 
 
 def test_storage_summary(real: Sandbox) -> None:
-    admin = Repo(real, login=("admin", "admin-password"))
+    admin = Repo(real, login=ADMIN)
     seeded = admin("GET", "/api/storageinfo").json()["binariesSummary"]
     Repo(real)("PUT", f"/{STAGING}/d/a.txt", data=bytes(2048))
     Repo(real)("PUT", f"/{STAGING}/d/copy.txt", data=bytes(2048))
@@ -701,7 +703,8 @@ def test_old_files_and_their_ages(real: Sandbox) -> None:
         rows = repo("POST", "/api/search/aql", data=text).json()["results"]
         assert [row["name"] for row in rows] == found, age
     assert repo("HEAD", f"/{STAGING}/d/gone.txt").status_code == 404
-    assert repo("GET", f"/api/storage/auto-trashcan/{STAGING}/d/gone.txt").status_code == 200
+    kept = f"/api/storage/auto-trashcan/{STAGING}/d/gone.txt"
+    assert Repo(real, ADMIN)("GET", kept).status_code == 200
 
 
 def test_a_query_that_the_server_trims(real: Sandbox) -> None:

@@ -370,7 +370,7 @@ def test_reset_restores_the_seed(sandbox: Sandbox, session: requests.Session) ->
     url = sandbox.urls["repo"] + FILE
     session.put(url, data=b"x")
     sandbox.settings("repo", flavour="written", delay_ms=1)
-    sandbox.seed({"repo": {"credentials": {"users": {"extra": {"password": "p"}}}}})
+    sandbox.seed({"repo": {"credentials": {"users": {"extra": {"password": "p", "admin": True}}}}})
     assert session.get(url, auth=("extra", "p")).status_code == 200
     sandbox.reset()
     assert sandbox.settings("repo")["flavour"] == "real"

@@ -1,0 +1,517 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The sandbox's repository manager on the other half of a release: fetch, copy, publish, push."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import json
+from base64 import b64encode
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import artifactory
+import pytest
+import requests
+from artifactory import ArtifactoryBuildManager, ArtifactoryPath
+
+from sandbox.client import Sandbox
+
+LOGIN = ("deployer", "deployer-password")
+STAGING, RELEASE = "generic-staging-local", "generic-release-local"
+IMAGES = "docker-staging-local"
+STARTED, LATER = "2024-01-02T03:04:05.678+0000", "2024-01-03T03:04:05.678+0000"
+CONTENT = b"0123456789"
+OCI = "application/vnd.oci.image.manifest.v1+json"
+INDEX = "application/vnd.oci.image.index.v1+json"
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Sandbox]:
+    with Sandbox.start(flavour="real") as sandbox, pytest.MonkeyPatch.context() as patch:
+        base = {"username": None, "password": None, "verify": True, "cert": None}
+        patch.setattr(artifactory, "global_config", {sandbox.urls["repo"]: base})
+        yield sandbox
+
+
+@pytest.fixture
+def real(shared: Sandbox) -> Sandbox:
+    shared.reset()
+    return shared
+
+
+class Repo:
+    """Requests of the deployer."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self.url = sandbox.urls["repo"]
+        self.session = requests.Session()
+        self.session.trust_env = False
+        self.session.auth = LOGIN
+
+    def __call__(self, method: str, path: str, **options: Any) -> requests.Response:
+        address = path if path.startswith("http") else self.url + path
+        return self.session.request(
+            method, address, **{"timeout": 10, "allow_redirects": False, **options}
+        )
+
+    def put(self, path: str, content: bytes = CONTENT) -> None:
+        assert self("PUT", path, data=content).status_code == 201
+
+    def files(self, repo: str) -> list[str]:
+        listed = self("GET", f"/api/storage/{repo}?list&deep=1").json()["files"]
+        return sorted(entry["uri"] for entry in listed)
+
+    def messages(self, method: str, path: str) -> tuple[int, str, str]:
+        """Status, level and text of an answer with one message."""
+        answer = self(method, path)
+        (message,) = answer.json()["messages"]
+        return answer.status_code, message["level"], message["message"]
+
+
+@pytest.fixture
+def repo(real: Sandbox) -> Iterator[Repo]:
+    found = Repo(real)
+    with found.session:
+        yield found
+
+
+def path_of(sandbox: Sandbox, path: str) -> ArtifactoryPath:
+    return ArtifactoryPath(f"{sandbox.urls['repo']}/{path}", auth=LOGIN)
+
+
+def digest(content: bytes) -> str:
+    return "sha256:" + hashlib.sha256(content).hexdigest()
+
+
+# --- the independent client -----------------------------------------------------------------------
+
+
+def test_client_copies_and_moves(real: Sandbox) -> None:
+    source = path_of(real, f"{STAGING}/app/1.0/a.txt")
+    source.write_text("content")
+    source.set_properties({"stage": "rc"})
+    copy = path_of(real, f"{RELEASE}/app/1.0/a.txt")
+    rehearsed = source.copy(copy, dry_run=True)
+    assert rehearsed["messages"][0]["message"].startswith("Dry Run for copying")
+    assert not copy.exists()
+    source.copy(copy)
+    assert copy.read_text() == source.read_text() == "content"
+    assert copy.properties == {"stage": ["rc"]}
+    moved = path_of(real, f"{RELEASE}/app/2.0/a.txt")
+    source.move(moved)
+    assert moved.exists()
+    assert not source.exists()
+
+
+def test_client_fetches_a_file(real: Sandbox, repo: Repo, tmp_path: Any) -> None:
+    repo.put(f"/{STAGING}/app/a.bin")
+    with open(tmp_path / "a.bin", "wb") as file:
+        path_of(real, f"{STAGING}/app/a.bin").writeto(file, progress_func=None)
+    assert (tmp_path / "a.bin").read_bytes() == CONTENT
+
+
+def test_client_lists_builds(real: Sandbox, repo: Repo) -> None:
+    record = {"name": "team/app", "number": "7", "started": STARTED}
+    assert repo("PUT", "/api/build", json=record).status_code == 204
+    manager = ArtifactoryBuildManager(real.urls["repo"], auth=LOGIN)
+    assert "agent" in {build.name for build in manager.builds}
+    info = manager.get_build_info("team/app", "7")["buildInfo"]
+    assert (info["number"], info["started"], info["artifactoryPrincipal"]) == (
+        "7",
+        STARTED,
+        "deployer",
+    )
+
+
+# --- downloads ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "content"),
+    [
+        ({}, 200, CONTENT),
+        ({"Range": "bytes=2-4"}, 206, CONTENT[2:5]),
+        ({"Range": "bytes=-3"}, 206, CONTENT[-3:]),
+        ({"Range": "bytes=99-"}, 416, None),
+        ({"Range": "bytes=x"}, 416, b""),
+        ({"Range": "bytes=2-", "If-Range": hashlib.sha1(CONTENT).hexdigest()}, 206, CONTENT[2:]),
+        ({"Range": "bytes=2-", "If-Range": "0" * 40}, 200, CONTENT),
+        ({"If-None-Match": hashlib.sha1(CONTENT).hexdigest()}, 304, b""),
+        ({"If-None-Match": "0" * 40}, 200, CONTENT),
+        ({"If-Modified-Since": "Fri, 31 Dec 2100 00:00:00 GMT"}, 304, b""),
+    ],
+)
+def test_conditions_of_a_download(
+    repo: Repo, headers: dict[str, str], status: int, content: bytes | None
+) -> None:
+    repo.put(f"/{STAGING}/a.bin")
+    answer = repo("GET", f"/{STAGING}/a.bin", headers=headers)
+    assert answer.status_code == status
+    assert content is None or answer.content == content
+
+
+def test_headers_of_a_download(repo: Repo) -> None:
+    repo.put(f"/{STAGING}/d/a b.bin")
+    for method in ("GET", "HEAD"):
+        headers = repo(method, f"/{STAGING}/d/a%20b.bin").headers
+        assert headers["X-Checksum-Sha256"] == hashlib.sha256(CONTENT).hexdigest()
+        assert headers["X-Checksum-Md5"] == hashlib.md5(CONTENT).hexdigest()
+        assert headers["Accept-Ranges"] == "bytes"
+        assert headers["Content-Length"] == "10"
+        assert 'filename="a%20b.bin"' in headers["Content-Disposition"]
+        assert headers["X-JFrog-Version"].startswith("Artifactory/")
+
+
+def test_what_is_no_file(real: Sandbox, repo: Repo) -> None:
+    repo.put(f"/{STAGING}/d/a.bin")
+    folder = repo("GET", f"/{STAGING}/d")
+    assert (folder.status_code, "text/html" in folder.headers["Content-Type"]) == (200, True)
+    assert "X-Checksum-Sha256" not in folder.headers
+    real.settings("repo", folder_index=False)
+    assert repo("GET", f"/{STAGING}/d/").status_code == 404
+    for path in (f"/{STAGING}/missing", "/nowhere/a.bin"):
+        answer = repo("GET", path)
+        assert (answer.status_code, answer.json()["errors"][0]["status"]) == (404, 404)
+
+
+def test_properties_in_the_path_choose(repo: Repo) -> None:
+    repo.put(f"/{STAGING}/a.bin;build.number=5")
+    assert repo("GET", f"/{STAGING}/a.bin;build.number=5").content == CONTENT
+    assert repo("GET", f"/{STAGING}/a.bin;build.number=6").status_code == 404
+
+
+def test_large_files_come_from_an_object_store(real: Sandbox, repo: Repo) -> None:
+    real.settings("repo", redirect_bytes=10)
+    repo.put(f"/{STAGING}/large.bin")
+    repo.put(f"/{STAGING}/small.bin", b"x")
+    assert repo("GET", f"/{STAGING}/small.bin").status_code == 200
+    first = repo("GET", f"/{STAGING}/large.bin")
+    assert first.status_code == 302
+    assert first.headers["X-Checksum-Sha256"] == hashlib.sha256(CONTENT).hexdigest()
+    address = first.headers["Location"]
+    refused = repo("GET", address)
+    assert (refused.status_code, "Only one auth mechanism" in refused.text) == (400, True)
+    answer = requests.get(address, timeout=10)
+    assert answer.content == CONTENT
+    assert "X-Checksum-Sha256" not in answer.headers
+    assert answer.headers["ETag"] != hashlib.sha1(CONTENT).hexdigest()
+    assert requests.head(address, timeout=10).status_code == 403
+    assert requests.get(address + "0", timeout=10).status_code == 403
+    assert repo("HEAD", f"/{STAGING}/large.bin").status_code == 200
+
+
+# --- copy and move --------------------------------------------------------------------------------
+
+
+def test_a_folder_that_exists_nests_the_next_one(repo: Repo) -> None:
+    repo.put(f"/{STAGING}/app/1.0/a.txt")
+    repo.put(f"/{STAGING}/app/1.0/d/b.txt")
+    call = f"/api/copy/{STAGING}/app/1.0?to=/{RELEASE}/app/1.0"
+    told = f"copying {STAGING}:app/1.0 to {RELEASE}:app/1.0 completed successfully, "
+    assert repo.messages("POST", call) == (
+        200,
+        "INFO",
+        f"{told}2 artifacts and 2 folders were copied",
+    )
+    assert repo.files(RELEASE) == ["/app/1.0/a.txt", "/app/1.0/d/b.txt"]
+    assert repo("POST", call).status_code == 200
+    assert "/app/1.0/1.0/a.txt" in repo.files(RELEASE)
+    # a file goes into a folder, too
+    repo("POST", f"/api/copy/{STAGING}/app/1.0/a.txt?to={RELEASE}/app")
+    assert "/app/a.txt" in repo.files(RELEASE)
+
+
+def test_a_moved_folder_is_gone(repo: Repo) -> None:
+    repo.put(f"/{STAGING}/app/1.0/d/b.txt")
+    answer = repo("POST", f"/api/move/{STAGING}/app/1.0?to=/{RELEASE}/app/1.0")
+    assert answer.headers["Content-Type"].startswith("application/vnd.org.jfrog.artifactory")
+    assert (repo.files(STAGING), repo.files(RELEASE)) == ([], ["/app/1.0/d/b.txt"])
+    assert repo("GET", f"/api/storage/{STAGING}/app/1.0").status_code == 404
+
+
+def test_what_copying_refuses(repo: Repo) -> None:
+    repo.put(f"/{STAGING}/d/a.txt")
+    copy = f"/api/copy/{STAGING}/d/a.txt?to="
+    assert repo.messages("POST", f"/api/copy/{STAGING}/missing?to=/{RELEASE}/x")[:2] == (
+        404,
+        "ERROR",
+    )
+    assert repo.messages("POST", f"{copy}/nowhere/x")[0] == 404
+    assert repo.messages("POST", f"{copy}/generic-remote/x")[0] == 400
+    same = repo.messages("POST", f"{copy}/{STAGING}/d/a.txt")
+    ways = f"{STAGING}:d/a.txt to {STAGING}:d/a.txt"
+    words = f"Skipping copying {ways}: Destination and source are the same"
+    assert same == (200, "ERROR", words)
+    assert repo.messages("POST", f"/api/copy/{STAGING}/d?to=/{STAGING}/d/a.txt")[0] == 400
+    assert repo("POST", copy).status_code == 400
+
+
+def test_some_files_are_rejected_and_the_rest_is_copied(real: Sandbox, repo: Repo) -> None:
+    picky = {"key": RELEASE, "type": "LOCAL", "excludesPattern": "**/*.log, tmp/**"}
+    real.seed({"repo": {"repositories": [picky]}})
+    repo.put(f"/{STAGING}/d/a.txt")
+    repo.put(f"/{STAGING}/d/b.log")
+    call = f"/api/copy/{STAGING}/d?to=/{RELEASE}/d"
+    assert repo.messages("POST", f"{call}&atomic=1")[:2] == (200, "ERROR")
+    assert repo.files(RELEASE) == []
+    status, level, words = repo.messages("POST", call)
+    assert (status, level, "rejected the artifact" in words) == (200, "ERROR", True)
+    assert repo.files(RELEASE) == ["/d/a.txt"]
+    alone = f"/api/copy/{STAGING}/d/b.log?to=/{RELEASE}/d/b.log"
+    assert repo.messages("POST", f"{alone}&dry=1")[0] == repo.messages("POST", alone)[0] == 409
+    assert repo("PUT", f"/{RELEASE}/tmp/x", data=b"x").status_code == 409
+
+
+def test_a_rehearsed_copy_is_no_write(real: Sandbox, repo: Repo) -> None:
+    repo.put(f"/{STAGING}/a.txt")
+    mark = real.mark()
+    assert repo("POST", f"/api/copy/{STAGING}/a.txt?to=/{RELEASE}/a.txt&dry=1").status_code == 200
+    assert real.requests("repo", writes=True, since=mark) == []
+    assert repo.files(RELEASE) == []
+
+
+# --- build records --------------------------------------------------------------------------------
+
+
+def _record(**more: Any) -> dict[str, Any]:
+    return {"name": "app", "number": "7", "started": STARTED, **more}
+
+
+def _read(repo: Repo, query: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = repo("GET", f"/api/build/app/7{query}").json()["buildInfo"]
+    return found
+
+
+def test_publishing_again_with_the_same_start_overwrites(repo: Repo) -> None:
+    repo("PUT", "/api/build", json=_record(url="one"))
+    repo("POST", "/api/build/promote/app/7", json={"status": "staged"})
+    statuses = _read(repo)["statuses"]
+    repo("PUT", "/api/build", json=_record(url="two", statuses=statuses))
+    assert (_read(repo)["url"], _read(repo)["statuses"]) == ("two", statuses)
+    repo("PUT", "/api/build", json=_record(url="three"))
+    assert "statuses" not in _read(repo)
+    repo("PUT", "/api/build", json=_record(url="four", started=LATER))
+    assert _read(repo)["url"] == "four"
+    assert _read(repo, f"?started={STARTED.replace('+', '%2B')}")["url"] == "three"
+    listed = repo("GET", "/api/build/app").json()["buildsNumbers"]
+    assert [entry["uri"] for entry in listed] == ["/7", "/7"]
+
+
+def test_a_record_is_read_back_as_the_server_has_it(repo: Repo) -> None:
+    repo.put(f"/{STAGING}/a.txt")
+    sha1 = hashlib.sha1(CONTENT).hexdigest()
+    artifact = {"name": "a.txt", "sha1": sha1, "unheard": 1}
+    module = {"id": "app", "artifacts": [artifact], "dependencies": []}
+    sent = _record(number=7, modules=[module], vcs=[], unheard="of")
+    assert repo("PUT", "/api/build", json=sent).status_code == 204
+    stored = _read(repo)
+    assert not {"unheard", "vcs"} & set(stored)
+    known = {"sha256": hashlib.sha256(CONTENT).hexdigest(), "md5": hashlib.md5(CONTENT).hexdigest()}
+    assert stored["modules"] == [
+        {"id": "app", "artifacts": [{"name": "a.txt", "sha1": sha1, **known}]}
+    ]
+    more = [{"id": "other"}]
+    assert repo("POST", "/api/build/append/app/7", json=more).status_code == 204
+    assert [module["id"] for module in _read(repo)["modules"]] == ["app", "other"]
+    assert repo("POST", "/api/build/append/app/8", json=more).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        ({"name": "app", "number": "7"}, "must contain build name"),
+        (_record(started="2024-01-02T03:04:05.678Z"), "Invalid format"),
+        (_record(started="2024-01-02T03:04:05+0000"), "Invalid format"),
+        ([], "Bad Request"),
+    ],
+)
+def test_records_that_are_refused(repo: Repo, record: Any, words: str) -> None:
+    answer = repo("PUT", "/api/build", json=record)
+    assert (answer.status_code, words in answer.text) == (400, True)
+    typed = {"Content-Type": "text/plain"}
+    assert repo("PUT", "/api/build", data="{}", headers=typed).status_code == 415
+
+
+def _names(repo: Repo, criteria: dict[str, str]) -> list[str]:
+    text = f'items.find({json.dumps(criteria)}).include("repo", "path", "name")'
+    rows = repo("POST", "/api/search/aql", data=text).json()["results"]
+    return sorted(f"{row['repo']}/{row['name']}" for row in rows)
+
+
+def test_files_of_a_build_are_found_by_content_or_by_mark(repo: Repo) -> None:
+    repo.put(f"/{STAGING}/a.txt")
+    repo.put(f"/{RELEASE}/copy.txt")
+    repo.put(f"/{STAGING}/lib.txt", b"lib")
+    modules = [
+        {
+            "id": "app",
+            "artifacts": [{"name": "a.txt", "sha1": hashlib.sha1(CONTENT).hexdigest()}],
+            "dependencies": [{"id": "lib", "sha1": hashlib.sha1(b"lib").hexdigest()}],
+        }
+    ]
+    for number in ("7", "8"):
+        repo("PUT", "/api/build", json=_record(number=number, modules=modules))
+    of_build = {"artifact.module.build.name": "app", "artifact.module.build.number": "7"}
+    both = [f"{RELEASE}/copy.txt", f"{STAGING}/a.txt"]
+    assert _names(repo, of_build) == both
+    assert _names(repo, {"artifact.module.build.name": "app"}) == both
+    assert _names(repo, {"dependency.module.build.name": "app"}) == [f"{STAGING}/lib.txt"]
+    assert _names(repo, {**of_build, "artifact.module.build.number": "9"}) == []
+    search = {"buildName": "app", "buildNumber": "7"}
+    assert repo("POST", "/api/search/buildArtifacts", json=search).status_code == 404
+    marks = "build.name=app%7Cbuild.number=7"
+    repo("PUT", f"/api/storage/{STAGING}/a.txt?properties={marks}&recursive=0")
+    found = repo("POST", "/api/search/buildArtifacts", json=search).json()["results"]
+    assert found == [{"downloadUri": f"{repo.url}/{STAGING}/a.txt"}]
+    assert _names(repo, {"@build.name": "app", "@build.number": "7"}) == [f"{STAGING}/a.txt"]
+
+
+# --- searches and the server itself ---------------------------------------------------------------
+
+
+def _found(repo: Repo, path: str, **headers: str) -> list[Any]:
+    answer = repo("GET", path, headers={name.replace("_", "-"): v for name, v in headers.items()})
+    assert answer.status_code == 200, answer.text
+    found: list[Any] = answer.json()["results"]
+    return found
+
+
+def test_searches(repo: Repo) -> None:
+    repo.put(f"/{STAGING}/d/tool-1.0.jar;stage=rc;team=a")
+    repo.put(f"/{RELEASE}/d/tool-1.0.txt;stage=final", b"x")
+    jar, text = (
+        f"{repo.url}/api/storage/{path}"
+        for path in (f"{STAGING}/d/tool-1.0.jar", f"{RELEASE}/d/tool-1.0.txt")
+    )
+    assert {entry["uri"] for entry in _found(repo, "/api/search/artifact?name=tool")} == {jar, text}
+    assert _found(repo, "/api/search/artifact?name=*.jar") == [{"uri": jar}]
+    limited = _found(repo, f"/api/search/artifact?name=tool&repos={RELEASE}")
+    assert limited == [{"uri": text}]
+    assert _found(repo, "/api/search/prop?stage=rc&team=a") == [{"uri": jar}]
+    assert _found(repo, "/api/search/prop?stage=f*") == [{"uri": text}]
+    sha256 = hashlib.sha256(CONTENT).hexdigest()
+    (known,) = _found(repo, f"/api/search/checksum?sha256={sha256}", X_Result_Detail="properties")
+    assert known == {"uri": jar, "properties": {"stage": ["rc"], "team": ["a"]}}
+    for path in ("artifact", "prop", "checksum"):
+        assert repo("GET", f"/api/search/{path}").status_code == 400
+
+
+def test_the_server_tells_what_it_is(real: Sandbox, repo: Repo) -> None:
+    ping = requests.get(f"{repo.url}/api/system/ping", timeout=10)
+    assert (ping.status_code, ping.text) == (200, "OK")
+    refused = requests.get(f"{repo.url}/api/system/version", timeout=10)
+    assert refused.status_code == 401
+    assert refused.headers["X-JFrog-Version"].startswith("Artifactory/")
+    assert refused.headers["X-Artifactory-Id"]
+    assert repo("GET", "/api/repositories/?type=virtual").status_code == 200
+    real.settings("repo", flavour="written")
+    assert "X-Artifactory-Id" not in repo("GET", "/api/repositories").headers
+    assert requests.get(f"{repo.url}/api/system/ping", timeout=10).status_code == 401
+
+
+# --- the registry ---------------------------------------------------------------------------------
+
+
+def _push_blob(repo: Repo, base: str, content: bytes, parts: int = 1) -> None:
+    """As container tools push: begin, send the parts, name the digest."""
+    begun = repo("POST", f"{base}/blobs/uploads/")
+    assert begun.status_code == 202
+    address, size = begun.headers["Location"], len(content) // parts
+    for index in range(parts):
+        end = len(content) if index == parts - 1 else (index + 1) * size
+        headers = {"Content-Range": f"{index * size}-{end - 1}"}
+        sent = repo("PATCH", address, data=content[index * size : end], headers=headers)
+        assert (sent.status_code, sent.headers["Range"]) == (202, f"0-{end - 1}")
+        address = sent.headers["Location"]
+    done = repo("PUT", address, params={"digest": digest(content)})
+    assert (done.status_code, done.headers["Docker-Content-Digest"]) == (201, digest(content))
+
+
+def _manifest(config: bytes, layer: bytes) -> bytes:
+    def part(content: bytes) -> dict[str, Any]:
+        return {"mediaType": "x", "size": len(content), "digest": digest(content)}
+
+    data = {"schemaVersion": 2, "mediaType": OCI, "config": part(config), "layers": [part(layer)]}
+    return json.dumps(data).encode()
+
+
+def test_an_image_is_pushed_at_the_root_of_the_host(repo: Repo) -> None:
+    root = repo.url.removesuffix("/repo")
+    anonymous = requests.get(f"{root}/v2/", timeout=10)
+    assert anonymous.status_code == 401
+    assert anonymous.headers["WWW-Authenticate"].startswith("Basic")
+    ping = repo("GET", f"{root}/v2/")
+    assert ping.headers["Docker-Distribution-Api-Version"] == "registry/2.0"
+    base = f"{root}/v2/{IMAGES}/team/app"
+    config, layer = b"{}", b"layer" * 100
+    manifest = _manifest(config, layer)
+    assert repo("HEAD", f"{base}/blobs/{digest(layer)}").status_code == 404
+    early = repo("PUT", f"{base}/manifests/1.0", data=manifest, headers={"Content-Type": OCI})
+    assert (early.status_code, early.json()["errors"][0]["code"]) == (404, "MANIFEST_BLOB_UNKNOWN")
+    _push_blob(repo, base, config)
+    _push_blob(repo, base, layer, parts=3)
+    child = digest(manifest)
+    for reference in (child, "1.0"):
+        put = repo("PUT", f"{base}/manifests/{reference}", data=manifest)
+        assert (put.status_code, put.headers["Docker-Content-Digest"]) == (201, child)
+    index = {"mediaType": INDEX, "manifests": [{"digest": child, "size": len(manifest)}]}
+    assert repo("PUT", f"{base}/manifests/all", json=index).status_code == 201
+    assert repo("GET", f"{base}/blobs/{digest(layer)}").content == layer
+    assert repo("GET", f"{base}/manifests/{child}", headers={"Accept": OCI}).content == manifest
+    assert repo("GET", f"{base}/tags/list").json()["tags"] == ["1.0", "all"]
+    assert f"/team/app/1.0/{digest(layer).replace(':', '__')}" in repo.files(IMAGES)
+    assert not [path for path in repo.files(IMAGES) if "_uploads" in path]
+
+
+def test_accepted_formats_may_come_in_several_headers(repo: Repo) -> None:
+    """As container tools send them."""
+    path = f"/api/docker/{IMAGES}/v2/app/manifests/1"
+    content = json.dumps({"mediaType": OCI})
+    pushed = repo("PUT", path, data=content).headers["Docker-Content-Digest"]
+    address = urlsplit(repo.url)
+    connection = http.client.HTTPConnection(str(address.netloc), timeout=10)
+    connection.putrequest("HEAD", address.path + path)
+    connection.putheader("Authorization", f"Basic {b64encode(':'.join(LOGIN).encode()).decode()}")
+    for kind in (INDEX, OCI):
+        connection.putheader("Accept", kind)
+    connection.endheaders()
+    assert connection.getresponse().headers["Docker-Content-Digest"] == pushed
+    connection.close()
+
+
+def test_a_promoted_image_keeps_its_blobs(repo: Repo) -> None:
+    base = f"/api/docker/{IMAGES}/v2/app"
+    manifest = _manifest(b"{}", b"layer")
+    for content in (b"{}", b"layer"):
+        _push_blob(repo, base, content)
+    child = digest(manifest)
+    repo("PUT", f"{base}/manifests/{child}", data=manifest)
+    index = {"mediaType": INDEX, "manifests": [{"digest": child, "size": len(manifest)}]}
+    repo("PUT", f"{base}/manifests/1", json=index)
+    target = "docker-release-local"
+    body = {"targetRepo": target, "dockerRepository": "app", "tag": "1", "copy": True}
+    assert repo("POST", f"/api/docker/{IMAGES}/v2/promote", json=body).status_code == 200
+    there = f"/api/docker/{target}/v2/app"
+    accept = {"Accept": f"{OCI}, {INDEX}"}
+    assert repo("GET", f"{there}/manifests/{child}", headers=accept).content == manifest
+    assert repo("GET", f"{there}/blobs/{digest(b'layer')}").content == b"layer"
+    assert repo("GET", f"{there}/manifests/1", headers=accept).json() == index
+
+
+def test_uploads_that_fail(repo: Repo) -> None:
+    base = f"/api/docker/{IMAGES}/v2/app/blobs"
+    address = repo("POST", f"{base}/uploads/").headers["Location"]
+    gap = repo("PATCH", address, data=b"x", headers={"Content-Range": "5-5"})
+    assert gap.status_code == 416
+    wrong = repo("PUT", f"{address}?digest={digest(b'y')}", data=b"x")
+    assert (wrong.status_code, wrong.json()["errors"][0]["code"]) == (400, "DIGEST_INVALID")
+    assert repo("DELETE", address).status_code == 204
+    assert repo("PATCH", address, data=b"x").status_code == 404
+    whole = repo("POST", f"{base}/uploads/?digest={digest(b'x')}", data=b"x")
+    assert whole.status_code == 201
+    other = f"/api/docker/{IMAGES}/v2/other/blobs/uploads/"
+    mounted = repo("POST", f"{other}?mount={digest(b'x')}&from=app")
+    assert mounted.status_code == 201
+    assert repo("POST", f"{other}?mount={digest(b'z')}&from=app").status_code == 202
