@@ -136,8 +136,11 @@ def test_harder_methods_are_not_needed_for_a_build_that_ends() -> None:
     assert [path.rpartition("/")[2] for path in sent(played)] == ["stop", "term"]
 
 
-def test_methods_that_the_server_does_not_have_are_told() -> None:
-    error, _ignored = failed(Runs(answers={"term": Reply(404)}), method="term")
+@pytest.mark.parametrize(
+    "no", [Reply(404), Reply(302, headers={"Location": "/base/job/folder/job/job/7/term/"})]
+)
+def test_methods_that_the_server_does_not_have_are_told(no: Reply) -> None:
+    error, _ignored = failed(Runs(answers={"term": no}), method="term")
     assert (error.kind, error.status) == ("rejected", 404)
     assert "no term for this build" in error.message
 
