@@ -8,12 +8,11 @@ there when anybody asks for them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote
 
-from sandbox.ci import effects, jobs, restart
+from sandbox.ci import archiving, effects, jobs, restart
+from sandbox.ci.variables import filled, variables
 from sandbox.context import Context
 
 BUILDS, QUEUE, WAITING, RUNNING, ENDS = (
@@ -141,6 +140,7 @@ def finish(context: Context, key: str) -> None:
         except (LookupError, ValueError) as error:
             build["result"] = "FAILURE"
             build["notes"].append(f"ERROR: {error}")
+    build["artifacts"] = archiving.kept(context, jobs.get(context, build["job"]), build)
     context.store.put(BUILDS, key, build)
     context.store.put(ENDS, build["job"], {"at": build["end_ms"]})
     context.store.delete(RUNNING, key)
@@ -163,27 +163,6 @@ def note(context: Context, key: str, line: str) -> None:
     if build is not None:
         build["notes"].append(line)
         context.store.put(BUILDS, key, build)
-
-
-def variables(build: dict[str, Any]) -> dict[str, str]:
-    """What a build can put into its log and effects: parameters, job, number, address."""
-    found = {
-        entry["name"]: "****" if entry["type"] == "password" else as_text(entry["value"])
-        for entry in build["parameters"]
-    }
-    path = "".join(f"/job/{quote(part, safe='')}" for part in build["job"].split("/"))
-    return {
-        **found,
-        "JOB_NAME": build["job"],
-        "BUILD_NUMBER": str(build["number"]),
-        "BUILD_URL": f"{build['base']}{path}/{build['number']}/",
-    }
-
-
-def as_text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
 
 
 def numbers(context: Context, job: str) -> list[int]:
@@ -214,8 +193,7 @@ def console(context: Context, build: dict[str, Any]) -> tuple[bytes, bool]:
     unfinished = in_progress(context, build)
     if not unfinished:
         text.append(f"Finished: {build['result']}")
-    filled = [re.sub(r"\$\{(\w+)\}", lambda m: names.get(m[1], m[0]), line) for line in text]
-    return "".join(line + "\n" for line in filled).encode(), unfinished
+    return "".join(filled(line, names) + "\n" for line in text).encode(), unfinished
 
 
 def in_progress(context: Context, build: dict[str, Any]) -> bool:

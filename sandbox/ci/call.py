@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urljoin
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sandbox import multipart
 from sandbox.ci import access, builds, pages, views
+from sandbox.context import context as find_context
 from sandbox.service import Answer
 
 
@@ -25,6 +27,8 @@ class Call:
     rest: list[str]
     job: dict[str, Any] | None = None
     build: dict[str, Any] | None = None
+    #: What a `*` of the address stands for (a plugin's name, the path of an artifact).
+    name: str = ""
 
     @property
     def found_job(self) -> dict[str, Any]:
@@ -44,8 +48,15 @@ class Call:
 
     def require(self, permission: str) -> None:
         """Go no further without this permission."""
-        if not self.login.may(permission):
+        job = None if self.job is None else self.job["full_name"]
+        if not self.login.may(permission, job):
             raise Answer(pages.denied(self.login.user, permission))
+
+    def absolute(self, address: str) -> str:
+        """An address as this client reaches it: server fact (CI 2.2), `Location` is absolute."""
+        base = self.world.context.base_url(self.request, "ci").removesuffix("/ci")
+        path: str = self.request.scope["path"]
+        return urljoin(base + path, address)
 
 
 Handler = Callable[[Call], Response | Awaitable[Response]]
@@ -59,6 +70,23 @@ class Action:
     method: str
     permission: str
     listed: bool = True
+
+
+async def submitted(request: Request) -> multipart.Form:
+    """Fields and files of a form, whatever its encoding."""
+    kind = request.headers.get("content-type", "")
+    form = multipart.Form(await form_fields(request))
+    if not kind.startswith("multipart/form-data"):
+        return form
+    blobs = find_context(request).store.blobs
+    try:
+        parts = await multipart.read(kind, request.stream(), blobs)
+    except multipart.Broken as error:
+        raise Answer(pages.oops(str(error))) from error
+    for name, values in parts.fields.items():
+        form.fields.setdefault(name, []).extend(values)
+    form.files.update(parts.files)
+    return form
 
 
 async def form_fields(request: Request) -> dict[str, list[str]]:

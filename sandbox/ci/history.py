@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.ci import builds, jobs, parameters
+from sandbox.ci import archiving, builds, jobs, parameters
+from sandbox.ci.variables import as_text
 from sandbox.context import Context
 
 
@@ -19,8 +20,8 @@ def put(context: Context, data: dict[str, Any]) -> None:
     if job is None:
         raise ValueError(f"build of an unknown job {data['job']}")
     given = data.get("parameters") or {}
-    form = {name: [builds.as_text(value)] for name, value in given.items()}
-    values = parameters.from_form(job["parameters"], form)
+    form = {name: [as_text(value)] for name, value in given.items()}
+    values = parameters.from_form(job["parameters"], form, {})
     running = bool(data.get("running"))
     length = int(float(data.get("seconds", job["build_seconds"])) * 1000)
     for _build in range(int(data.get("repeat", 1))):
@@ -41,6 +42,8 @@ def put(context: Context, data: dict[str, Any]) -> None:
             "base": "",
             "notes": [],
         }
+        if not running:
+            build["artifacts"] = archiving.kept(context, job, build)
         key = builds.build_key(data["job"], number)
         context.store.put(builds.BUILDS, key, build)
         if running:

@@ -33,7 +33,10 @@ CONTAINERS = (FOLDER, MULTIBRANCH)
 # `refuse`: a trigger is answered 302 to the job and nothing is queued; `offline`: no node can run
 # it; `concurrent`: builds do not wait for each other; `survives`: of `stop` and `term`, what a
 # running build takes no notice of; `post_production_seconds`: how long a build with a result still
-# works; `on_success`: `publish_build: {name, number}`, `push_image: {repo, image, tag}`.
+# works; `on_success`: `publish_build: {name, number}`, `push_image: {repo, image, tag}`;
+# `artifacts`: what a build keeps, `{path, content or parameter, recorded_as}`; `fingerprint`:
+# whether their digests are recorded. `parts`, `properties`, `save` and `hold_off` are of the
+# configuration, see `configuration.read`.
 DEFAULTS: dict[str, Any] = {
     "kind": FREESTYLE,
     "description": None,
@@ -49,8 +52,14 @@ DEFAULTS: dict[str, Any] = {
     "log": ["Building ${JOB_NAME} #${BUILD_NUMBER}", "Done"],
     "survives": [],
     "on_success": {},
+    "artifacts": [],
+    "fingerprint": True,
+    "parts": None,
+    "properties": [],
+    "save": 0,
+    "hold_off": False,
 }
-PARAMETER_TYPES = ("string", "text", "boolean", "choice", "password", "multi")
+PARAMETER_TYPES = ("string", "text", "boolean", "choice", "password", "multi", "file")
 
 
 def put(context: Context, name: str, definition: dict[str, Any]) -> None:
@@ -80,6 +89,11 @@ def below(context: Context, folder: str) -> list[dict[str, Any]]:
     return [
         job for name, job in context.store.items(JOBS, prefix) if "/" not in name[len(prefix) :]
     ]
+
+
+def subtree(context: Context, name: str) -> list[str]:
+    """The full names of a job and of all that is below it."""
+    return [name, *(key for key in context.store.keys(JOBS, f"{name}/"))]
 
 
 def short_name(job: dict[str, Any]) -> str:

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sandbox.ci.builds import as_text
 from sandbox.ci.exports import Exported, constants
+from sandbox.ci.variables import as_text
+from sandbox.multipart import Upload
 
 _MULTI_PACKAGE = "com.cwctravel.hudson.plugins"
 _MULTI = f"{_MULTI_PACKAGE}.extended_choice_parameter.ExtendedChoiceParameter"
@@ -18,6 +20,7 @@ DEFINITION_CLASSES = {
     "choice": "hudson.model.ChoiceParameterDefinition",
     "password": "hudson.model.PasswordParameterDefinition",
     "multi": _MULTI + "Definition",
+    "file": "hudson.model.FileParameterDefinition",
 }
 VALUE_CLASSES = {
     "string": "hudson.model.StringParameterValue",
@@ -26,6 +29,7 @@ VALUE_CLASSES = {
     "choice": "hudson.model.StringParameterValue",
     "password": "hudson.model.PasswordParameterValue",
     "multi": _MULTI + "Value",
+    "file": "hudson.model.FileParameterValue",
 }
 
 
@@ -58,15 +62,30 @@ def value_of(definition: dict[str, Any], given: Any) -> dict[str, Any]:
     return {"name": name, "type": kind, "value": value}
 
 
+def file_value(name: str, upload: Upload) -> dict[str, Any]:
+    """The value of a file parameter: the digest of its content, and the name that was sent."""
+    sent = re.split(r"[/\\]", upload.name)[-1]
+    return {"name": name, "type": "file", "value": upload.blob.sha256, "filename": sent}
+
+
 def from_form(
-    definitions: Sequence[dict[str, Any]], form: Mapping[str, Sequence[str]]
+    definitions: Sequence[dict[str, Any]],
+    form: Mapping[str, Sequence[str]],
+    files: Mapping[str, Upload],
 ) -> list[dict[str, Any]]:
-    """Values of `buildWithParameters`: unknown names are ignored, defaults fill in the rest."""
+    """Values of `buildWithParameters`: unknown names are ignored, defaults fill in the rest.
+
+    Server fact (writes 2.6): a file that is not given (also a part without a file name) is left
+    out.
+    """
     found = []
     for definition in definitions:
         name = definition["name"]
         given = list(form.get(name, ()))
-        if not given:
+        if definition["type"] == "file":
+            if name in files:
+                found.append(file_value(name, files[name]))
+        elif not given:
             found.append(value_of(definition, default(definition)))
         elif definition["type"] == "multi":
             found.append(value_of(definition, given))
@@ -78,7 +97,9 @@ def from_form(
 
 
 def from_json(
-    definitions: Sequence[dict[str, Any]], submitted: dict[str, Any]
+    definitions: Sequence[dict[str, Any]],
+    submitted: dict[str, Any],
+    files: Mapping[str, Upload],
 ) -> list[dict[str, Any]]:
     """Values of `build` with the form field `json`: what is named counts, nothing is filled in."""
     entries = submitted.get("parameter") or []
@@ -88,6 +109,11 @@ def from_json(
         name = entry.get("name")
         if name not in by_name:
             raise Unacceptable(f"No such parameter definition: {name}")
+        if by_name[name]["type"] == "file":
+            if entry.get("file") not in files:
+                raise Unacceptable(f"No file for the parameter {name}")
+            found.append(file_value(name, files[entry["file"]]))
+            continue
         if "value" not in entry:
             raise Unacceptable(f"No value for the parameter {name}")
         found.append(value_of(by_name[name], entry["value"]))
@@ -101,16 +127,19 @@ def shown_value(parameter: dict[str, Any], as_string: bool) -> Exported:
     """
     fields = constants(name=parameter["name"])
     value = parameter["value"]
-    if parameter["type"] != "password":
+    if parameter["type"] == "file":
+        # server fact (writes 2.6): neither content nor size
+        fields |= constants(originalFileName=parameter["filename"])
+    elif parameter["type"] != "password":
         fields |= constants(value=as_text(value) if as_string else value)
-    return Exported(VALUE_CLASSES[parameter["type"]], fields, ("name", "value"))
+    return Exported(VALUE_CLASSES[parameter["type"]], fields, tuple(fields))
 
 
 def shown_definition(definition: dict[str, Any], as_string: bool) -> Exported:
     kind = definition["type"]
     value = {**definition, "value": default(definition)}
     fields = constants(
-        defaultParameterValue=shown_value(value, as_string),
+        defaultParameterValue=None if kind == "file" else shown_value(value, as_string),
         description=definition.get("description") or "",
         name=definition["name"],
         type=DEFINITION_CLASSES[kind].rpartition(".")[2],
@@ -122,7 +151,10 @@ def shown_definition(definition: dict[str, Any], as_string: bool) -> Exported:
 
 def queue_text(parameters: Sequence[dict[str, Any]]) -> str:
     """The `params` of a queue item: one line each, after a line break."""
-    return "".join(
-        f"\n{entry['name']}={'******' if entry['type'] == 'password' else as_text(entry['value'])}"
-        for entry in parameters
-    )
+    return "".join(f"\n{entry['name']}={_brief(entry)}" for entry in parameters)
+
+
+def _brief(entry: dict[str, Any]) -> str:
+    if entry["type"] == "file":
+        return str(entry["filename"])
+    return "******" if entry["type"] == "password" else as_text(entry["value"])

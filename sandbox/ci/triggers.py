@@ -12,27 +12,27 @@ from starlette.responses import Response
 
 from sandbox.ci import pages, parameters, queue
 from sandbox.ci.views import World
-
-Form = Mapping[str, Sequence[str]]
+from sandbox.multipart import Form
 
 _DELAY = re.compile(r"(\d+)\s*(ms|s|secs?|seconds?|m|min|mins|minutes?)?\Z")
 
 
-def build(world: World, job: dict[str, Any], form: Form, user: str | None) -> Response:
-    """POST {job}/build [W4.4]."""
+def build(world: World, job: dict[str, Any], sent: Form, user: str | None) -> Response:
+    """POST {job}/build (written interface 4.4)."""
     refused = _not_buildable(world, job)
     if refused is not None:
         return refused
+    form = sent.fields
     if not job["parameters"]:
         return _schedule(world, job, [], form, user)
     submitted = form.get("json", ())
     if not submitted:
-        sent = any(name not in ("delay", "token", "cause") for name in form)
-        words = "This page expects a form submission" if sent else "Nothing is submitted"
+        others = any(name not in ("delay", "token", "cause") for name in form)
+        words = "This page expects a form submission" if others else "Nothing is submitted"
         return pages.failed(words)
     try:
         data = json.loads(submitted[0])
-        values = parameters.from_json(job["parameters"], data)
+        values = parameters.from_json(job["parameters"], data, sent.files)
     except parameters.Unacceptable as error:
         return pages.oops(str(error))
     except (ValueError, AttributeError):
@@ -52,7 +52,7 @@ def _altered(world: World, job: dict[str, Any], data: dict[str, Any], answer: Re
 
 
 def build_with_parameters(
-    world: World, job: dict[str, Any], form: Form, user: str | None
+    world: World, job: dict[str, Any], sent: Form, user: str | None
 ) -> Response:
     """POST {job}/buildWithParameters [W4.4]."""
     refused = _not_buildable(world, job)
@@ -64,15 +64,16 @@ def build_with_parameters(
         status = int(world.context.settings("ci")["not_parameterized_status"])
         return pages.oops(message) if status == 500 else pages.failed(message, status)
     try:
-        values = parameters.from_form(job["parameters"], form)
+        values = parameters.from_form(job["parameters"], sent.fields, sent.files)
     except parameters.Unacceptable as error:
         return pages.oops(str(error))
-    return _schedule(world, job, values, form, user)
+    return _schedule(world, job, values, sent.fields, user)
 
 
 def _not_buildable(world: World, job: dict[str, Any]) -> Response | None:
-    """Server fact [ci-6]: 409 for a disabled job; a queue handler's refusal is a mere 302."""
-    if job["disabled"]:
+    """Server fact (CI 2.2): 409 for a disabled job, or a copy that was not
+    saved; a queue handler's refusal is a mere 302."""
+    if job["disabled"] or job["hold_off"]:
         return pages.failed(f"{job['full_name']} is not buildable", 409)
     if job["refuse"]:
         return pages.redirect(world.job_url(job["full_name"]))
@@ -83,7 +84,7 @@ def _schedule(
     world: World,
     job: dict[str, Any],
     values: list[dict[str, Any]],
-    form: Form,
+    form: Mapping[str, Sequence[str]],
     user: str | None,
 ) -> Response:
     try:

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A multipart form as it arrives: fields as text, files into the store, however large they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import unquote_to_bytes
+
+if TYPE_CHECKING:
+    from sandbox.store import Blob, Blobs
+
+_BOUNDARY = re.compile(r'(?i)boundary="?([^";]+)"?')
+_PARAMETER = re.compile(rb'(?i)\b(name|filename)="((?:[^"\\]|\\.)*)"')
+
+
+class Broken(ValueError):
+    """The body is no multipart form, or ends too early."""
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A file of a form."""
+
+    name: str
+    blob: Blob
+
+
+@dataclass
+class Form:
+    """The parts of a form; a field may be repeated."""
+
+    fields: dict[str, list[str]] = field(default_factory=dict)
+    files: dict[str, Upload] = field(default_factory=dict)
+
+
+class _Reader:
+    """Takes a stream apart at a delimiter, with no more than a part of it at hand."""
+
+    def __init__(self, chunks: AsyncIterator[bytes]) -> None:
+        self._chunks = chunks
+        self._buffer = b""
+
+    async def _more(self) -> None:
+        async for chunk in self._chunks:
+            if chunk:
+                self._buffer += chunk
+                return
+        raise Broken("the form ends too early")
+
+    async def until(self, delimiter: bytes) -> AsyncIterator[bytes]:
+        """What comes before the delimiter, piece by piece; the delimiter is taken, too."""
+        while True:
+            head, found, rest = self._buffer.partition(delimiter)
+            if found:
+                self._buffer = rest
+                yield head
+                return
+            # the end may be the beginning of the delimiter
+            safe = max(len(self._buffer) - len(delimiter), 0)
+            yield self._buffer[:safe]
+            self._buffer = self._buffer[safe:]
+            await self._more()
+
+    async def whole(self, delimiter: bytes) -> bytes:
+        return b"".join([piece async for piece in self.until(delimiter)])
+
+    async def take(self, size: int) -> bytes:
+        while len(self._buffer) < size:
+            await self._more()
+        taken, self._buffer = self._buffer[:size], self._buffer[size:]
+        return taken
+
+
+async def read(content_type: str, chunks: AsyncIterator[bytes], blobs: Blobs) -> Form:
+    """The form; a part without a file name is a field."""
+    boundary = _BOUNDARY.search(content_type)
+    if boundary is None:
+        raise Broken("the form has no boundary")
+    delimiter = b"--" + boundary[1].encode("latin-1")
+    reader, form = _Reader(chunks), Form()
+    await reader.whole(delimiter)
+    while await reader.take(2) != b"--":
+        names = _names(await reader.whole(b"\r\n\r\n"))
+        content = reader.until(b"\r\n" + delimiter)
+        name = names.get(b"name", "")
+        if b"filename" in names:
+            form.files[name] = Upload(names[b"filename"], await blobs.put_stream(content))
+        else:
+            value = b"".join([piece async for piece in content])
+            form.fields.setdefault(name, []).append(value.decode("utf-8", "replace"))
+    return form
+
+
+def _names(head: bytes) -> dict[bytes, str]:
+    return {
+        key.lower(): unquote_to_bytes(value).decode("utf-8", "replace")
+        for key, value in _PARAMETER.findall(head)
+    }
