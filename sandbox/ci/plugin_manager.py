@@ -13,8 +13,8 @@ from sandbox.ci.exports import Exported, constants
 from sandbox.context import Context
 
 _PLUGINS = "ci.plugin"
-_OWN = ("update_waiting", "fails_to_load")
-# Server fact [ci-18]: the members of a plugin; a seed names those that differ.
+_OWN = ("update_waiting", "fails_to_load", "comes_with_restart")
+# Server fact (CI 2.5): the members of a plugin; a seed names those that differ.
 _DEFAULTS: dict[str, Any] = {
     "active": True,
     "backupVersion": None,
@@ -39,13 +39,65 @@ def put(context: Context, plugin: dict[str, Any]) -> None:
     context.store.put(_PLUGINS, plugin["shortName"], plugin)
 
 
-def installed(context: Context) -> list[dict[str, Any]]:
+def _all(context: Context) -> list[dict[str, Any]]:
     return [{**_DEFAULTS, **plugin} for plugin in context.store.values(_PLUGINS)]
+
+
+def installed(context: Context) -> list[dict[str, Any]]:
+    """What is shown; a plugin that comes with the next start is not."""
+    return [plugin for plugin in _all(context) if not plugin.get("comes_with_restart")]
+
+
+def versions(context: Context) -> dict[str, str]:
+    """Versions of the installed plugins: until the restart those that run."""
+    return {plugin["shortName"]: plugin["version"] for plugin in installed(context)}
+
+
+def updates_wait(context: Context) -> bool:
+    """Whether an update waits for a restart."""
+    return any("update_waiting" in plugin for plugin in _all(context))
+
+
+def receive(context: Context, offered: dict[str, Any]) -> bool:
+    """A plugin of the update site is installed; true where that needs a restart.
+
+    Server fact (writes 0.14): an update of what is loaded always does.
+    """
+    name, version = offered["name"], offered["version"]
+    there = {plugin["shortName"]: plugin for plugin in installed(context)}.get(name)
+    if there is not None:
+        put(context, {**there, "update_waiting": version})
+        return True
+    needs = [{"shortName": need, "optional": False} for need in offered.get("dependencies") or []]
+    late = bool(offered.get("needs_restart"))
+    fresh = {"longName": offered.get("title") or name, "version": version, "dependencies": needs}
+    if late:
+        fresh["comes_with_restart"] = True
+    put(context, {"shortName": name, **fresh})
+    return late
+
+
+def switch(context: Context, name: str, enabled: bool) -> bool:
+    """Enable or disable at the next start; false where there is no such plugin."""
+    return _change(context, name, enabled=enabled)
+
+
+def uninstall(context: Context, name: str) -> bool:
+    """Server fact (writes 0.15): loaded and listed until the restart."""
+    return _change(context, name, deleted=True)
+
+
+def _change(context: Context, name: str, **changes: bool) -> bool:
+    plugin = context.store.get(_PLUGINS, name)
+    if plugin is not None:
+        put(context, {**plugin, **changes})
+    return plugin is not None
 
 
 def settle(context: Context) -> None:
     """The server starts: what waited for that is done."""
-    for plugin in installed(context):
+    for plugin in _all(context):
+        plugin.pop("comes_with_restart", None)
         if plugin["deleted"]:
             context.store.delete(_PLUGINS, plugin["shortName"])
             continue
@@ -61,13 +113,6 @@ def manager_view(context: Context) -> Exported:
         for plugin in installed(context)
     ]
     return Exported("hudson.LocalPluginManager", constants(plugins=entries), ())
-
-
-def update_center_view(context: Context) -> Exported:
-    """Whether an installed update needs a restart (`isRestartRequiredForCompletion`)."""
-    needed = any("update_waiting" in plugin for plugin in installed(context))
-    fields = constants(jobs=[], restartRequiredForCompletion=needed, sites=[])
-    return Exported("hudson.model.UpdateCenter", fields, ())
 
 
 def lines(plugins: list[dict[str, Any]]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.ci import plugin_manager
+from sandbox.ci import plugin_manager, update_center
 from sandbox.ci.access import Crumbs
 from sandbox.context import Context
 
@@ -67,6 +67,7 @@ def advance(context: Context, now: int) -> None:
     if state["down_ms"] is not None and now >= _up_ms(context, state):
         Crumbs(context).start()
         plugin_manager.settle(context)
+        update_center.forget(context)
         _resume(context, _up_ms(context, state))
 
 
