@@ -9,6 +9,7 @@ import hashlib
 import re
 import secrets
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 from starlette.requests import Request
@@ -25,6 +26,9 @@ ITEM_BUILD = "hudson.model.Item.Build"
 ITEM_CANCEL = "hudson.model.Item.Cancel"
 ITEM_CONFIG = "hudson.model.Item.ExtendedRead"
 ITEM_CONFIGURE = "hudson.model.Item.Configure"
+ITEM_CREATE = "hudson.model.Item.Create"
+ITEM_DELETE = "hudson.model.Item.Delete"
+RUN_DELETE = "hudson.model.Run.Delete"
 
 _SESSIONS, _STATE = "ci.session", "ci.state"
 
@@ -36,16 +40,29 @@ class Login:
     user: str | None
     permissions: frozenset[str]
     by_token: bool = False
+    #: Globs on full names of jobs, and what is granted there alone.
+    on_jobs: tuple[tuple[str, frozenset[str]], ...] = ()
 
-    def may(self, permission: str) -> bool:
-        return ADMINISTER in self.permissions or permission in self.permissions
+    def may(self, permission: str, job: str | None = None) -> bool:
+        """Whether this is granted, everywhere or on the job of this full name."""
+        if ADMINISTER in self.permissions or permission in self.permissions:
+            return True
+        return job is not None and any(
+            permission in granted for glob, granted in self.on_jobs if fnmatchcase(job, glob)
+        )
+
+    def sees(self, job: str) -> bool:
+        """Whether a job and all the folders on the way to it may be read."""
+        parts = job.split("/")
+        ways = ("/".join(parts[: n + 1]) for n in range(len(parts)))
+        return all(self.may(ITEM_READ, way) for way in ways)
 
 
 def log_in(context: Context, request: Request) -> Login | None:
     """The login of a request; None when its Basic credentials are wrong.
 
-    Credentials of the seed: `users: {name: {password, api_tokens, permissions}}` and
-    `anonymous_permissions`.
+    Credentials of the seed: `users: {name: {password, api_tokens, permissions, job_permissions}}`
+    and `anonymous_permissions`; `job_permissions` is `{glob on full names: [permission]}`.
     """
     credentials = context.credentials("ci")
     kind, _space, coded = request.headers.get("authorization", "").partition(" ")
@@ -54,10 +71,12 @@ def log_in(context: Context, request: Request) -> Login | None:
     name, _colon, secret = _decoded(coded).partition(":")
     user: dict[str, Any] = (credentials.get("users") or {}).get(name) or {}
     permissions = frozenset(user.get("permissions") or [])
+    granted: dict[str, list[str]] = user.get("job_permissions") or {}
+    on_jobs = tuple((glob, frozenset(names)) for glob, names in granted.items())
     if secret in (user.get("api_tokens") or []):
-        return Login(name, permissions, by_token=True)
+        return Login(name, permissions, by_token=True, on_jobs=on_jobs)
     if secret != "" and secret == user.get("password"):
-        return Login(name, permissions)
+        return Login(name, permissions, on_jobs=on_jobs)
     return None
 
 

@@ -3,62 +3,82 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from typing import Any
 
 from starlette.responses import Response
 
-from sandbox.ci import (
-    access,
-    builds,
-    configuration,
-    jobs,
-    pages,
-    queue,
-    restart,
-    scripts,
-    triggers,
-    views,
-)
-from sandbox.ci.call import Action, Call, Handler, form_fields
+from sandbox.ci import access, items, jobs, pages, queue, restart, scripts, triggers, views
+from sandbox.ci.build_actions import is_missing, missing
+from sandbox.ci.call import Action, Call, Handler, form_fields, submitted
+from sandbox.ci.plugin_actions import plugin_actions
+from sandbox.ci.versions import older
+from sandbox.multipart import Form
 
 SCRIPT_STATE = "ci.scriptstate"
+# the public key of the installation
+_IDENTITY = base64.b64encode(b"the public key of the sandbox").decode("ascii")
+
+
+# What a `*` in an action's address stands for is put into `call.name`.
+_REST, _MIDDLE = ("artifact",), ("pluginManager", "plugin")
 
 
 def root_actions() -> dict[str, Action]:
     post, get = "POST", "GET"
     return {
-        "": Action(_dashboard, get, access.READ),
+        "": Action(_root, get, access.READ),
         "login": Action(_login_page, get, ""),
         "scriptText": Action(_script_text, post, access.ADMINISTER),
         "safeRestart": Action(_safe_restart, post, access.MANAGE),
         "quietDown": Action(_quiet_down, post, access.ADMINISTER, listed=False),
         "cancelQuietDown": Action(_cancel_quiet_down, post, access.ADMINISTER, listed=False),
         "queue/cancelItem": Action(_cancel_item, post, access.READ, listed=False),
+        "queue/item/*/cancelQueue": Action(_cancel_queue, post, access.READ, listed=False),
+        "createItem": Action(items.create, post, access.ITEM_CREATE, listed=False),
+        **plugin_actions(),
     }
 
 
 def job_actions() -> dict[str, Action]:
+    post, configure = "POST", access.ITEM_CONFIGURE
     return {
         "": Action(_dashboard, "GET", access.ITEM_READ),
-        "build": Action(_trigger(triggers.build), "POST", access.ITEM_BUILD),
+        "build": Action(_trigger(triggers.build), post, access.ITEM_BUILD),
         "buildWithParameters": Action(
-            _trigger(triggers.build_with_parameters), "POST", access.ITEM_BUILD
+            _trigger(triggers.build_with_parameters), post, access.ITEM_BUILD
         ),
-        "config.xml": Action(_config_xml, "GET", access.ITEM_CONFIG),
+        "config.xml": Action(items.read_config, "GET", access.ITEM_CONFIG),
+        "POST config.xml": Action(items.write_config, post, configure, listed=False),
+        "configure": Action(_dashboard, "GET", access.ITEM_CONFIG, listed=False),
+        "createItem": Action(items.create, post, access.ITEM_CREATE, listed=False),
+        "enable": Action(items.switch(False), post, configure, listed=False),
+        "disable": Action(items.switch(True), post, configure, listed=False),
+        "submitDescription": Action(items.describe, post, configure, listed=False),
+        "confirmRename": Action(items.rename, post, configure, listed=False),
+        "doRename": Action(items.rename, post, configure, listed=False),
+        "doDelete": Action(items.delete, post, access.ITEM_DELETE, listed=False),
+        "DELETE ": Action(items.delete, "DELETE", access.ITEM_DELETE, listed=False),
     }
 
 
-def build_actions() -> dict[str, Action]:
-    read, cancel = access.ITEM_READ, access.ITEM_CANCEL
-    return {
-        "": Action(_dashboard, "GET", read),
-        "stop": Action(_stop, "POST", cancel),
-        "term": Action(_term, "POST", cancel),
-        "kill": Action(_kill, "POST", cancel),
-        "consoleText": Action(_console_text, "GET", read, listed=False),
-        "logText/progressiveText": Action(_progressive_text, "GET", read, listed=False),
-    }
+def find(call: Call, table: dict[str, Action]) -> Action | None:
+    """What stands behind an address: for this method of its own where there is one."""
+    rest = call.rest
+    if tuple(rest[:1]) == _REST and call.build is not None:
+        call.name = "/".join(rest[1:])
+        rest = [*_REST, "*"]
+    elif tuple(rest[:2]) == _MIDDLE and len(rest) == 4:
+        call.name = rest[2]
+        rest = [*_MIDDLE, "*", rest[3]]
+    elif rest[:2] == ["queue", "item"] and len(rest) == 4:
+        call.name = rest[2]
+        rest = ["queue", "item", "*", rest[3]]
+    if call.build is not None and is_missing(call):
+        return Action(missing, "ANY", access.ITEM_CANCEL)
+    address = "/".join(rest)
+    return table.get(f"{call.request.method} {address}", table.get(address))
 
 
 def form_page() -> Response:
@@ -69,6 +89,13 @@ def form_page() -> Response:
 def _dashboard(call: Call) -> Response:
     title = "Dashboard" if call.job is None else call.job["full_name"]
     return pages.page(f"{title} [Jenkins]", "<p></p>")
+
+
+def _root(call: Call) -> Response:
+    """The page that tells clients which server this is."""
+    answer = _dashboard(call)
+    answer.headers["X-Instance-Identity"] = _IDENTITY
+    return answer
 
 
 def _login_page(call: Call) -> Response:
@@ -119,85 +146,45 @@ def _cancel_quiet_down(call: Call) -> Response:
 
 
 async def _cancel_item(call: Call) -> Response:
-    """Server fact [ci-25]: 204; 404 unknown; 422 when it cannot be cancelled any more."""
+    """Server facts (writes 0.16 and 2.5): 204; 404 for what is not in the queue or not to be seen;
+    422 without the permission. Before release 2.211 302 back, whatever happened.
+    """
     number = (await form_fields(call.request)).get("id", [""])[-1]
-    item = queue.get(call.world.context, int(number)) if number.isdigit() else None
-    if item is None:
-        return pages.not_found()
-    call.require(access.ITEM_CANCEL)
-    cancelled = queue.cancel(call.world.context, item)
-    return Response(status_code=204) if cancelled else pages.failed("not cancellable", 422)
+    status = _cancelled(call, number)
+    if older(call.world.context.settings("ci")["version"], "2.211"):
+        return pages.redirect(call.request.headers.get("referer") or f"{call.world.base}/")
+    if status == 404:
+        return pages.failed(f"Provided id ({number}) not found", 404)
+    if status == 422:
+        return pages.failed(f"Item for id ({number}) is not cancellable", 422)
+    return Response(status_code=204)
+
+
+def _cancel_queue(call: Call) -> Response:
+    """POST /queue/item/N/cancelQueue: 204, whatever happened."""
+    _cancelled(call, call.name)
+    return Response(status_code=204)
+
+
+def _cancelled(call: Call, number: str) -> int:
+    """Take the item out of the queue; the status that tells what became of it."""
+    context = call.world.context
+    item = queue.get(context, int(number)) if number.isdigit() else None
+    if item is None or item["left_ms"] is not None or not call.login.sees(item["job"]):
+        return 404
+    if not call.login.may(access.ITEM_CANCEL, item["job"]):
+        return 422
+    queue.cancel(context, item)
+    return 204
 
 
 def _trigger(
-    function: Callable[[views.World, dict[str, Any], triggers.Form, str | None], Response],
+    function: Callable[[views.World, dict[str, Any], Form, str | None], Response],
 ) -> Handler:
     async def handler(call: Call) -> Response:
         job = call.found_job
         if jobs.is_container(job):
             return pages.not_found()
-        return function(call.world, job, await form_fields(call.request), call.login.user)
+        return function(call.world, job, await submitted(call.request), call.login.user)
 
     return handler
-
-
-def _config_xml(call: Call) -> Response:
-    with_secrets = call.login.may(access.ITEM_CONFIGURE)
-    text = configuration.document(call.found_job, with_secrets)
-    return Response(text, 200, None, "application/xml")
-
-
-def _back(call: Call) -> Response:
-    """Server fact [ci-10]: 302 to the Referer or `.`, also when nothing was running."""
-    return pages.redirect(call.request.headers.get("referer") or ".")
-
-
-def _definition(call: Call) -> dict[str, Any]:
-    return jobs.get(call.world.context, call.found_build["job"]) or jobs.DEFAULTS
-
-
-def _end(call: Call, how: str, words: str) -> Response:
-    context, build = call.world.context, call.found_build
-    if not build["done"]:
-        if how in _definition(call)["survives"]:
-            builds.note(context, call.build_key, f"{words} (still running)")
-        else:
-            builds.abort(context, call.build_key, words)
-    return _back(call)
-
-
-def _stop(call: Call) -> Response:
-    """POST {build}/stop [W4.4]."""
-    return _end(call, "stop", f"Aborted by {call.login.user}")
-
-
-def _term(call: Call) -> Response:
-    """POST {build}/term [W4.4]; server fact [ci-10]: only pipelines have it."""
-    return _pipeline_only(call, "term", "Click here to forcibly kill entire build")
-
-
-def _kill(call: Call) -> Response:
-    """POST {build}/kill [W4.4]; server fact [ci-10]: only pipelines have it."""
-    return _pipeline_only(call, "kill", "Hard kill!")
-
-
-def _pipeline_only(call: Call, how: str, words: str) -> Response:
-    if _definition(call)["kind"] != jobs.PIPELINE:
-        return pages.not_found()
-    return _end(call, how, words)
-
-
-def _console_text(call: Call) -> Response:
-    data, _more = builds.console(call.world.context, call.found_build)
-    return Response(data, 200, None, "text/plain;charset=utf-8")
-
-
-def _progressive_text(call: Call) -> Response:
-    """Server fact [ci-13]: `X-Text-Size` is the next offset; a start beyond it restarts from 0."""
-    data, more = builds.console(call.world.context, call.found_build)
-    given = call.request.query_params.get("start") or "0"
-    start = int(given) if given.isdigit() and int(given) <= len(data) else 0
-    headers = {"X-Text-Size": str(len(data))}
-    if more:
-        headers["X-More-Data"] = "true"
-    return Response(data[start:], 200, headers, "text/plain;charset=utf-8")

@@ -12,8 +12,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from sandbox import object_store
 from sandbox.ci import (
     access,
+    archiving,
     builds,
     history,
     jobs,
@@ -23,9 +25,12 @@ from sandbox.ci import (
     queue,
     restart,
     scripts,
+    server_views,
+    update_center,
     views,
 )
-from sandbox.ci.actions import SCRIPT_STATE, build_actions, form_page, job_actions, root_actions
+from sandbox.ci.actions import SCRIPT_STATE, find, form_page, job_actions, root_actions
+from sandbox.ci.build_actions import build_actions
 from sandbox.ci.call import Call, form_fields
 from sandbox.ci.exports import Exported, TreeError, by_depth, by_tree, constants, parse_tree
 from sandbox.context import Context
@@ -58,6 +63,12 @@ class CiService(Service):
         # how long an item is known after it left the queue, and how long it lacks its build
         "queue_item_seconds": 300,
         "executable_lag_seconds": 0,
+        # the update centre: how long an installation takes, and whether its site is known from the
+        # start
+        "install_seconds": 0.2,
+        "site_fetched": True,
+        # artifacts are in an object store
+        "artifact_redirect": False,
         "restart_supported": True,
         "restart_drain_seconds": 0.2,
         "restart_down_seconds": 0.3,
@@ -77,35 +88,44 @@ class CiService(Service):
         self._root, self._job, self._build = root_actions(), job_actions(), build_actions()
 
     def routes(self) -> list[Route]:
-        return [route("/{path:path}", self._dispatch, *METHODS)]
+        return [*object_store.routes(), route("/{path:path}", self._dispatch, *METHODS)]
 
     def tick(self) -> None:
         """Let the builds advance; other services show what they leave behind."""
         builds.advance(self.context)
+        update_center.advance(self.context)
 
     def seed(self, data: dict[str, Any]) -> None:
-        """`jobs: {full name: definition}`, `plugins: [...]`, `builds: [...]`, `state: {...}`."""
-        unknown = sorted(set(data) - {"jobs", "plugins", "builds", "state"})
+        """`jobs: {full name: definition}`, `plugins`, `update_site`, `builds`: lists, `state`."""
+        unknown = sorted(set(data) - {"jobs", "plugins", "update_site", "builds", "state"})
         if unknown:
             raise ValueError(f"ci: unknown seed data {', '.join(unknown)}")
         for name, definition in (data.get("jobs") or {}).items():
             jobs.put(self.context, name, definition or {})
         for plugin in data.get("plugins") or []:
             plugin_manager.put(self.context, plugin)
+        for offered in data.get("update_site") or []:
+            update_center.put(self.context, offered)
         for build in data.get("builds") or []:
             history.put(self.context, build)
         if data.get("state"):
             self.context.store.put(SCRIPT_STATE, "state", data["state"])
 
     def is_write(self, method: str, path: str, form: Mapping[str, str]) -> bool:
-        """Every POST, save a wrapped script that says that it runs in check mode."""
+        """Every POST, save a wrapped script that says that it runs in check mode, and the question
+        which plugins are missing.
+        """
         if method in ("GET", "HEAD", "OPTIONS"):
+            return False
+        if path == "/pluginManager/prevalidateConfig":
             return False
         wrapped = scripts.wrapped_call(form.get("script", "")) if path == "/scriptText" else None
         return wrapped is None or not wrapped[0].check_mode
 
     async def authenticate(self, request: Request) -> Response | None:
         """Restart phases, then the login, then the crumb, in the order of the server's filters."""
+        if object_store.asked(request, self.name):
+            return None
         refusal = await self._refusal(request)
         return None if refusal is None else self._stamped(refusal)
 
@@ -136,6 +156,7 @@ class CiService(Service):
         response.headers["X-Hudson"] = "1.395"
         response.headers["X-Jenkins"] = self.settings["version"]
         response.headers["X-Jenkins-Session"] = self.crumbs.mark
+        response.headers["Server"] = "Jetty(12.0.13)"
         return response
 
     async def _dispatch(self, request: Request) -> Response:
@@ -153,7 +174,7 @@ class CiService(Service):
         sent = request.scope["path"][len(self.name) + 2 :]
         parts = [unquote(part) for part in sent.split("/") if part != ""]
         base = self.settings["root_url"] or self.context.base_url(request, self.name)
-        world = views.World(self.context, base.rstrip("/"), self.real)
+        world = views.World(self.context, base.rstrip("/"), self.real, request.state.login)
         call = Call(request, world, request.state.login, parts)
         path: list[str] = []
         while call.rest[:1] == ["job"] and len(call.rest) > 1:
@@ -165,10 +186,10 @@ class CiService(Service):
 
     def _find_job(self, call: Call, name: str) -> None:
         call.job = jobs.get(self.context, name)
-        # server fact [ci-1]: an item that is not visible is a 404, for the anonymous a 403
-        if call.login.user is None:
-            call.require(access.ITEM_READ)
-        if call.job is None or not call.login.may(access.ITEM_READ):
+        # server fact (CI 2.1): an item that is not visible is a 404, for the anonymous a 403
+        if call.login.user is None and not call.login.sees(name):
+            raise Answer(pages.denied(None, access.ITEM_READ))
+        if call.job is None or not call.login.sees(name):
             raise Answer(pages.not_found())
         if not call.rest or jobs.is_container(call.job):
             return
@@ -185,13 +206,18 @@ class CiService(Service):
         call.rest = call.rest[1:]
 
     def _act(self, call: Call) -> Response | Awaitable[Response]:
-        if call.rest[-2:-1] == ["api"] and call.rest[-1] in FORMATS:
+        data = _data_address(call.rest)
+        if data is not None:
+            call.rest = data
             return self._api(call)
         table = self._root
         if call.job is not None:
             table = self._job if call.build is None else self._build
-        action = table.get("/".join(call.rest))
+        action = find(call, table)
         if action is None or not self._has(action.listed):
+            raise Answer(pages.not_found())
+        # what else a method would ask for is not there
+        if call.request.method == "DELETE" and action.method != "DELETE":
             raise Answer(pages.not_found())
         if action.method == "POST" and call.request.method != "POST":
             return form_page() if call.rest == ["safeRestart"] else pages.post_only()
@@ -226,20 +252,28 @@ class CiService(Service):
 
     def _unlisted(self, call: Call, target: list[str]) -> Exported | None:
         if target == []:
-            return views.server_view(call.world)
+            return server_views.server_view(call.world)
         if target == ["me"] and call.login.user is not None:
-            return views.user_view(call.world, call.login.user)
+            return server_views.user_view(call.world, call.login.user)
         if target == ["computer"]:
-            return views.computers_view(call.world)
-        if target == ["updateCenter"]:
+            return server_views.computers_view(call.world)
+        if target[:1] == ["updateCenter"]:
             call.require(access.SYSTEM_READ)
-            return plugin_manager.update_center_view(self.context)
+            return self._update_center(target[1:])
+        if target[:1] == ["fingerprint"] and len(target) == 2:
+            return archiving.fingerprint_view(self.context.store.values(builds.BUILDS), target[1])
         if target == ["queue"]:
             return views.queue_list(call.world)
         if target[:2] == ["queue", "item"] and len(target) == 3 and target[2].isdigit():
             item = queue.get(self.context, int(target[2]))
-            return None if item is None else views.queue_view(call.world, item)
+            if item is not None and call.login.sees(item["job"]):
+                return views.queue_view(call.world, item)
         return None
+
+    def _update_center(self, target: list[str]) -> Exported | None:
+        if target == ["site", "default"]:
+            return update_center.site_view(self.context)
+        return update_center.view(self.context) if target == [] else None
 
     def _crumb(self, call: Call) -> Response:
         """The crumb issuer [W4.4, ci-2]."""
@@ -259,6 +293,19 @@ class CiService(Service):
         names = {name: value for name, value in exported.items() if name != "_class"}
         shown = Exported(exported["_class"], constants(**names))
         return access.with_cookie(_rendered(call, shown, False), cookie)
+
+
+def _data_address(rest: list[str]) -> list[str] | None:
+    """The address up to the format of the data; what follows is ignored (server fact, CI 2.2).
+
+    None where no data is asked for.
+    """
+    if rest[:1] == ["artifact"]:
+        return None
+    for at in range(len(rest) - 1):
+        if rest[at] == "api" and rest[at + 1] in FORMATS:
+            return rest[: at + 2]
+    return None
 
 
 def _python_text(data: Any) -> str:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
 
-from sandbox.ci import builds, jobs, parameters, queue, restart
+from sandbox.ci import archiving, builds, jobs, parameters, queue
+from sandbox.ci.access import Login
 from sandbox.ci.exports import Exported, Getter, constants
 from sandbox.context import Context
 
@@ -37,6 +38,7 @@ class World:
     context: Context
     base: str
     real: bool
+    login: Login
 
     def job_url(self, name: str) -> str:
         path = "".join(f"/job/{quote(part, safe='')}" for part in name.split("/"))
@@ -88,7 +90,7 @@ def _names(world: World, job: dict[str, Any]) -> dict[str, Getter]:
 
 def _folder(world: World, job: dict[str, Any]) -> Exported:
     def children() -> list[Exported]:
-        return [job_view(world, child) for child in jobs.below(world.context, job["full_name"])]
+        return children_of(world, job["full_name"])
 
     fields = {
         **constants(actions=[{}]),
@@ -97,6 +99,15 @@ def _folder(world: World, job: dict[str, Any]) -> Exported:
         "jobs": children,
     }
     return Exported(jobs.CLASSES[job["kind"]], fields, ("name", "url"))
+
+
+def children_of(world: World, folder: str) -> list[Exported]:
+    """The jobs of a folder that the user may read."""
+    return [
+        job_view(world, child)
+        for child in jobs.below(world.context, folder)
+        if world.login.sees(child["full_name"])
+    ]
 
 
 def _job(world: World, job: dict[str, Any]) -> Exported:
@@ -112,7 +123,7 @@ def _job(world: World, job: dict[str, Any]) -> Exported:
     fields: dict[str, Getter] = {
         **constants(actions=[{}, holder, {}] if definitions else [{}, {}]),
         **_names(world, job),
-        **constants(buildable=not job["disabled"]),
+        **constants(buildable=not (job["disabled"] or job["hold_off"])),
         "builds": lambda: build_list(world, name, NEWEST),
         "allBuilds": lambda: build_list(world, name, None),
         "color": lambda: color(world, name, job),
@@ -184,14 +195,14 @@ def _lazy_build(world: World, job: str, number: int, cls: str) -> Exported:
 
     fields = {name: lazy(name) for name in _BUILD_FIELDS}
     if world.real:
-        fields["artifacts"] = list
+        fields["artifacts"] = lazy("artifacts")
         if cls != jobs.BUILD_CLASSES[jobs.FREESTYLE]:
             # server fact [ci-11]: only freestyle builds tell where they ran
             del fields["builtOn"]
     else:
-        # the written interface [W2.4] spells the field `artifact`
-        fields["artifact"] = list
-    return Exported(cls, {**fields, **shown}, ("number", "url"))
+        # the written interface (2.4) spells the field `artifact`
+        fields["artifact"] = lazy("artifacts")
+    return Exported(cls, {**fields, **shown}, ("number", "url"), frozenset({"fingerprint"}))
 
 
 _BUILD_FIELDS = (
@@ -201,6 +212,7 @@ _BUILD_FIELDS = (
     "displayName",
     "duration",
     "estimatedDuration",
+    "fingerprint",
     "fullDisplayName",
     "id",
     "inProgress",
@@ -235,6 +247,8 @@ def _build_fields(world: World, build: dict[str, Any]) -> dict[str, Getter]:
             builtOn="",
         ),
         "actions": lambda: _actions(world, build),
+        "artifacts": lambda: archiving.exported(build),
+        "fingerprint": lambda: archiving.fingerprints(definition, build),
         "inProgress": lambda: builds.in_progress(world.context, build),
         "nextBuild": lambda: _neighbour(world, job, number, 1),
         "previousBuild": lambda: _neighbour(world, job, number, -1),
@@ -318,75 +332,7 @@ def _executable(world: World, item: dict[str, Any]) -> Exported | None:
 
 def queue_list(world: World) -> Exported:
     def items() -> list[Exported]:
-        return [queue_view(world, item) for item in queue.waiting(world.context)]
+        found = queue.waiting(world.context)
+        return [queue_view(world, item) for item in found if world.login.sees(item["job"])]
 
     return Exported("hudson.model.Queue", {**constants(discoverableItems=[]), "items": items}, ())
-
-
-def server_view(world: World) -> Exported:
-    """The server itself, with its top-level jobs."""
-
-    def children() -> list[Exported]:
-        return [job_view(world, job) for job in jobs.below(world.context, "")]
-
-    fields = {
-        **constants(
-            assignedLabels=[{}],
-            mode="NORMAL",
-            nodeDescription="the Jenkins controller's built-in node",
-            nodeName="",
-            numExecutors=2,
-            description=None,
-        ),
-        "jobs": children,
-        **constants(
-            quietDownReason=None,
-            quietingDown=restart.quieting(world.context),
-            slaveAgentPort=50000,
-            url=f"{world.base}/",
-            useCrumbs=bool(world.context.settings("ci")["crumb_issuer"]),
-            useSecurity=True,
-            views=[],
-        ),
-    }
-    return Exported("hudson.model.Hudson", fields, ())
-
-
-def computers_view(world: World) -> Exported:
-    """The executors and what they run: pipelines on one-off executors, the rest on others."""
-
-    def executors(pipelines: bool) -> list[Exported]:
-        found = []
-        for key in builds.all_running(world.context):
-            job, _mark, number = key.rpartition("#")
-            build = builds.get(world.context, job, int(number))
-            definition = jobs.get(world.context, job) or jobs.DEFAULTS
-            if build is not None and (definition["kind"] == jobs.PIPELINE) is pipelines:
-                found.append(Exported(None, {"currentExecutable": _getter(world, build)}))
-        return found
-
-    fields = {
-        **constants(assignedLabels=[{}], displayName="Built-In Node", offline=False),
-        "executors": lambda: executors(False),
-        "oneOffExecutors": lambda: executors(True),
-    }
-    node = Exported("hudson.model.Hudson$MasterComputer", fields, tuple(fields))
-    busy = {"busyExecutors": lambda: len(builds.all_running(world.context))}
-    return Exported(
-        "hudson.model.ComputerSet", {**busy, **constants(computer=[node], totalExecutors=2)}
-    )
-
-
-def _getter(world: World, build: dict[str, Any]) -> Getter:
-    return lambda: build_view(world, build)
-
-
-def user_view(world: World, user: str) -> Exported:
-    fields = constants(
-        absoluteUrl=f"{world.base}/user/{quote(user, safe='')}",
-        description=None,
-        fullName=user,
-        id=user,
-        property=[],
-    )
-    return Exported("hudson.model.User", fields, ())
