@@ -397,12 +397,21 @@ def test_queue_items_wait_block_leave_and_vanish(
     assert builds["builds"][0]["queueId"] == left["id"]
 
 
-def test_cancelling(url: str, session: requests.Session) -> None:
+def test_cancelling(sandbox: Sandbox, url: str, session: requests.Session) -> None:
     item = _queue_item(session, _post(session, f"{url}/job/offline/build"))
     cancel = f"{url}/queue/cancelItem"
     assert _post(session, cancel, params={"id": item["id"]}).status_code == 204
-    assert _post(session, cancel, params={"id": item["id"]}).status_code == 422
+    assert _post(session, cancel, params={"id": item["id"]}).status_code == 404
     assert _post(session, cancel, params={"id": 999999}).status_code == 404
+    again = _queue_item(session, _post(session, f"{url}/job/offline/build"))
+    viewer = _session(*VIEWER)
+    assert _post(viewer, cancel, params={"id": again["id"]}).status_code == 422
+    assert _post(session, f"{url}/queue/item/{again['id']}/cancelQueue").status_code == 204
+    assert _post(session, f"{url}/queue/item/{again['id']}/cancelQueue").status_code == 204
+    # before that release nobody was told what became of it
+    sandbox.settings("ci", version="2.204.1")
+    old = _post(session, cancel, params={"id": 999999})
+    assert (old.status_code, old.headers["Location"]) == (302, f"{url}/")
 
 
 def test_stop_term_kill(url: str, session: requests.Session) -> None:
@@ -421,7 +430,10 @@ def test_stop_term_kill(url: str, session: requests.Session) -> None:
     assert killed["result"] == "ABORTED"
     assert "Hard kill!" in _get(session, f"{stubborn}/consoleText").text
     freestyle = start("slow-freestyle")
-    assert _post(session, f"{freestyle}/kill").status_code == 404
+    refused = _post(session, f"{freestyle}/kill")
+    assert (refused.status_code, refused.headers["Location"]) == (302, f"{freestyle}/kill/")
+    assert _get(session, f"{freestyle}/kill/").status_code == 404
+    assert _get(session, f"{freestyle}/api/json").json()["building"] is True
     assert _post(session, f"{url}/job/slow-freestyle/lastBuild/stop").status_code == 302
     assert _finished(session, freestyle)["result"] == "ABORTED"
     # stopping what has ended is no error
