@@ -2,7 +2,7 @@
 """An object store on another host, to which services send the clients for large contents.
 
 Its addresses are signed and good for a while, for GET alone. It takes no other login beside: server
-facts (writes 0.7 and 2.4).
+facts [repo-26, ci-24].
 """
 
 from __future__ import annotations

@@ -250,6 +250,7 @@ class ServiceApp:
 
     async def _answer(self, scope: Scope, body: _Body, send: Send) -> None:
         request = Request(scope, body.receive())
+        send = _noting_status(scope["sandbox.entry"], "served", send)
         send = _with_headers(send, self.service.headers())
         try:
             refusal = await self.service.authenticate(request)
@@ -322,6 +323,15 @@ def _noting_status(entry: Entry, name: str, send: Send) -> Send:
         await send(message)
 
     return noting
+
+
+def _late(seconds: float, send: Send) -> Send:
+    async def late(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            await asyncio.sleep(seconds)
+        await send(message)
+
+    return late
 
 
 def _with_headers(send: Send, headers: dict[str, str]) -> Send:

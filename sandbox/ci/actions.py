@@ -146,7 +146,7 @@ def _cancel_quiet_down(call: Call) -> Response:
 
 
 async def _cancel_item(call: Call) -> Response:
-    """Server facts (writes 0.16 and 2.5): 204; 404 for what is not in the queue or not to be seen;
+    """Server facts [ci-25]: 204; 404 for what is not in the queue or not to be seen;
     422 without the permission. Before release 2.211 302 back, whatever happened.
     """
     number = (await form_fields(call.request)).get("id", [""])[-1]

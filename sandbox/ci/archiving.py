@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What builds keep: files, and the record of their digests (server facts, writes 0.18 and 2.4)."""
+"""What builds keep: files, and the record of their digests [ci-24]."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _content(
 
 
 def exported(build: dict[str, Any]) -> list[Exported]:
-    """Server fact (writes 0.18): names alone, neither sizes nor digests."""
+    """Server fact [ci-24]: names alone, neither sizes nor digests."""
     return [
         Exported(
             None,

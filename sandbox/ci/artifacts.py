@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files of a build as they are fetched (server facts, writes 2.4)."""
+"""The files of a build as they are fetched [ci-24]."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def get(call: Call) -> Response:
 
 
 def _zipped(context: Context, found: dict[str, Artifact], folder: str) -> Iterator[bytes]:
-    """Server fact (writes 2.4): made on the way, without a length."""
+    """Server fact [ci-24]: made on the way, without a length."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         for path, artifact in found.items():
@@ -70,7 +70,7 @@ def _file(call: Call, build: dict[str, Any], artifact: Artifact) -> Response:
     span = _RANGE.match(request.headers.get("range", ""))
     path = str(context.store.blobs.path(artifact["sha256"]))
     if span is not None and int(span[1]) < size:
-        # server fact (writes 2.4): one range; anything odd is ignored
+        # server fact [ci-24]: one range; anything odd is ignored
         first, last = int(span[1]), min(int(span[2] or size), size - 1)
         headers["Content-Range"] = f"bytes {first}-{last}/{size}"
         headers["Content-Length"] = str(last - first + 1)

@@ -41,7 +41,7 @@ def is_missing(call: Call) -> bool:
 
 
 def missing(call: Call) -> Response:
-    """Server fact (CI 2.2): a POST is sent to the same address with a slash, which is 404."""
+    """Server fact [ci-10]: a POST is sent to the same address with a slash, which is 404."""
     here = call.request.scope["path"]
     if call.request.method != "POST" or here.endswith("/"):
         return pages.not_found()
@@ -53,7 +53,7 @@ def _definition(call: Call) -> dict[str, Any]:
 
 
 def _end(call: Call, how: str, words: str) -> Response:
-    """Server fact (CI 2.2): 302 to the Referer or `.`, also when nothing was running."""
+    """Server fact [ci-10]: 302 to the Referer or `.`, also when nothing was running."""
     context, build = call.world.context, call.found_build
     if not build["done"]:
         if how in _definition(call)["survives"]:
@@ -64,22 +64,22 @@ def _end(call: Call, how: str, words: str) -> Response:
 
 
 def _stop(call: Call) -> Response:
-    """POST {build}/stop (written interface 4.4)."""
+    """POST {build}/stop [W4.4]."""
     return _end(call, "stop", f"Aborted by {call.login.user}")
 
 
 def _term(call: Call) -> Response:
-    """POST {build}/term (written interface 4.4)."""
+    """POST {build}/term [W4.4]."""
     return _end(call, "term", "Click here to forcibly kill entire build")
 
 
 def _kill(call: Call) -> Response:
-    """POST {build}/kill (written interface 4.4)."""
+    """POST {build}/kill [W4.4]."""
     return _end(call, "kill", "Hard kill!")
 
 
 def _console_text(call: Call) -> Response:
-    """Server fact (writes 2.4): the whole log, without a length."""
+    """Server fact [ci-13]: the whole log, without a length."""
     data, _more = builds.console(call.world.context, call.found_build)
 
     async def pieces() -> AsyncIterator[bytes]:
@@ -90,7 +90,7 @@ def _console_text(call: Call) -> Response:
 
 
 def _progressive_text(call: Call) -> Response:
-    """Server fact (CI 2.2): `X-Text-Size` is the next offset; a start beyond it restarts from 0."""
+    """Server fact [ci-13]: `X-Text-Size` is the next offset; a start beyond it restarts from 0."""
     data, more = builds.console(call.world.context, call.found_build)
     given = call.request.query_params.get("start") or "0"
     start = int(given) if given.isdigit() and int(given) <= len(data) else 0

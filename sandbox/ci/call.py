@@ -53,7 +53,7 @@ class Call:
             raise Answer(pages.denied(self.login.user, permission))
 
     def absolute(self, address: str) -> str:
-        """An address as this client reaches it: server fact (CI 2.2), `Location` is absolute."""
+        """An address as this client reaches it: server fact [ci-5], `Location` is absolute."""
         base = self.world.context.base_url(self.request, "ci").removesuffix("/ci")
         path: str = self.request.scope["path"]
         return urljoin(base + path, address)

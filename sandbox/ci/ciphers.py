@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Secrets in configurations: shown as `{AQAA...}`, another text at each save.
 
-Server facts (writes 0.11, 2.1 and 2.2). No real cipher, but nobody reads the secret by looking.
+Server facts [ci-15, ci-21]. No real cipher, but nobody reads the secret by looking.
 """
 
 from __future__ import annotations

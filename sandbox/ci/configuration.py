@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`config.xml` of a job, written and read (server facts, CI 2.2; writes 0.10, 0.11, 2.1 and 2.2).
+"""`config.xml` of a job, written and read [ci-14, ci-15, ci-21].
 
 A job that a seed made shows what the seed says of it. Once it was saved from a text, it also shows
 the elements that came with it (`parts`), and the defaults.
@@ -35,7 +35,7 @@ _DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
 
 
 class Unreadable(Exception):
-    """The server's code throws over this text: status 500 (server fact, writes 0.10)."""
+    """The server's code throws over this text: status 500 [ci-21]."""
 
 
 def document(job: dict[str, Any], with_secrets: bool) -> str:

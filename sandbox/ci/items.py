@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Making, changing, renaming and deleting jobs and folders (server facts, writes 0.8-0.12, 2.1)."""
+"""Making, changing, renaming and deleting jobs and folders [ci-21]."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def create(call: Call) -> Response:
     words = _bad_name(given)
     if words is not None:
         return pages.failed(words)
-    # server fact (writes 2.1): blanks are cut after the check
+    # server fact [ci-21]: blanks are cut after the check
     name = _below(folder, given.strip())
     if jobs.get(call.world.context, name) is not None:
         return pages.failed(f"A job already exists with the name {_quoted(given.strip())}")
@@ -81,7 +81,7 @@ def _made(call: Call, name: str) -> Response:
 
 
 def _copy(call: Call, folder: str, given: str, name: str) -> Response:
-    """Server fact (writes 0.9): held back from building until it was saved once."""
+    """Server fact [ci-21]: held back from building until it was saved once."""
     context = call.world.context
     source = given.strip("/") if given.startswith("/") else _below(folder, given)
     job = jobs.get(context, source)

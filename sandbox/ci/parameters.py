@@ -75,7 +75,7 @@ def from_form(
 ) -> list[dict[str, Any]]:
     """Values of `buildWithParameters`: unknown names are ignored, defaults fill in the rest.
 
-    Server fact (writes 2.6): a file that is not given (also a part without a file name) is left
+    Server fact [ci-26]: a file that is not given (also a part without a file name) is left
     out.
     """
     found = []
@@ -128,7 +128,7 @@ def shown_value(parameter: dict[str, Any], as_string: bool) -> Exported:
     fields = constants(name=parameter["name"])
     value = parameter["value"]
     if parameter["type"] == "file":
-        # server fact (writes 2.6): neither content nor size
+        # server fact [ci-26]: neither content nor size
         fields |= constants(originalFileName=parameter["filename"])
     elif parameter["type"] != "password":
         fields |= constants(value=as_text(value) if as_string else value)

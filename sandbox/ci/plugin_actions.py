@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Requests to the plugin manager and the update centre (server facts, writes 0.13-0.15, 2.3)."""
+"""Requests to the plugin manager and the update centre [ci-22, ci-23]."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from sandbox.context import Context
 
 _PLUGINS = "ci.plugin"
 _OWN = ("update_waiting", "fails_to_load", "comes_with_restart")
-# Server fact (CI 2.5): the members of a plugin; a seed names those that differ.
+# Server fact [ci-18]: the members of a plugin; a seed names those that differ.
 _DEFAULTS: dict[str, Any] = {
     "active": True,
     "backupVersion": None,
@@ -61,7 +61,7 @@ def updates_wait(context: Context) -> bool:
 def receive(context: Context, offered: dict[str, Any]) -> bool:
     """A plugin of the update site is installed; true where that needs a restart.
 
-    Server fact (writes 0.14): an update of what is loaded always does.
+    Server fact [ci-22]: an update of what is loaded always does.
     """
     name, version = offered["name"], offered["version"]
     there = {plugin["shortName"]: plugin for plugin in installed(context)}.get(name)
@@ -83,7 +83,7 @@ def switch(context: Context, name: str, enabled: bool) -> bool:
 
 
 def uninstall(context: Context, name: str) -> bool:
-    """Server fact (writes 0.15): loaded and listed until the restart."""
+    """Server fact [ci-22]: loaded and listed until the restart."""
     return _change(context, name, deleted=True)
 
 

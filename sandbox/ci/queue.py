@@ -33,7 +33,7 @@ def put(
     for key in context.store.keys(builds.WAITING):
         item = context.store.get(builds.QUEUE, key)
         same = item is not None and item["job"] == name and item["parameters"] == parameters
-        # server fact (writes 0.17): values that are files are never equal
+        # server fact [ci-26]: values that are files are never equal
         if item is not None and same and all(value["type"] != "file" for value in parameters):
             return item, True
     now = context.now_ms()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the server knows of a `config.xml`: elements and their order, defaults, classes of plugins.
 
-Server facts (writes 0.10, 0.11 and 2.2): what is saved is what the server's own objects are written
+Server facts [ci-15, ci-21]: what is saved is what the server's own objects are written
 as. Elements that it does not know are dropped in silence, others come with their defaults.
 """
 

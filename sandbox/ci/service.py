@@ -186,7 +186,7 @@ class CiService(Service):
 
     def _find_job(self, call: Call, name: str) -> None:
         call.job = jobs.get(self.context, name)
-        # server fact (CI 2.1): an item that is not visible is a 404, for the anonymous a 403
+        # server fact [ci-1]: an item that is not visible is a 404, for the anonymous a 403
         if call.login.user is None and not call.login.sees(name):
             raise Answer(pages.denied(None, access.ITEM_READ))
         if call.job is None or not call.login.sees(name):
@@ -296,7 +296,7 @@ class CiService(Service):
 
 
 def _data_address(rest: list[str]) -> list[str] | None:
-    """The address up to the format of the data; what follows is ignored (server fact, CI 2.2).
+    """The address up to the format of the data; what follows is ignored [ci-11].
 
     None where no data is asked for.
     """

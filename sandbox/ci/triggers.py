@@ -18,7 +18,7 @@ _DELAY = re.compile(r"(\d+)\s*(ms|s|secs?|seconds?|m|min|mins|minutes?)?\Z")
 
 
 def build(world: World, job: dict[str, Any], sent: Form, user: str | None) -> Response:
-    """POST {job}/build (written interface 4.4)."""
+    """POST {job}/build [W4.4]."""
     refused = _not_buildable(world, job)
     if refused is not None:
         return refused
@@ -71,7 +71,7 @@ def build_with_parameters(
 
 
 def _not_buildable(world: World, job: dict[str, Any]) -> Response | None:
-    """Server fact (CI 2.2): 409 for a disabled job, or a copy that was not
+    """Server fact [ci-6]: 409 for a disabled job, or a copy that was not
     saved; a queue handler's refusal is a mere 302."""
     if job["disabled"] or job["hold_off"]:
         return pages.failed(f"{job['full_name']} is not buildable", 409)

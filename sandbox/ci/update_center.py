@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The update centre: what it offers, and its jobs, one at a time (server facts, writes 2.3).
+"""The update centre: what it offers, and its jobs, one at a time [ci-23].
 
 A seed says `update_site: [{name, version, title, dependencies: [names], fails, needs_restart}]`;
 `fails` is the reason why the installation fails. Only this says that a plugin cannot be loaded
@@ -49,7 +49,7 @@ def needed(context: Context, wanted: dict[str, str]) -> list[dict[str, str]]:
 
 
 def install_necessary(context: Context, wanted: dict[str, str]) -> None:
-    """Server fact (writes 0.13): what the site does not have, or only older, is left out; nobody is
+    """Server fact [ci-22]: what the site does not have, or only older, is left out; nobody is
     told.
     """
     offered = site(context)
@@ -128,7 +128,7 @@ def _finish(context: Context, job: dict[str, Any]) -> None:
 
 
 def _missing(context: Context, plugin: dict[str, Any]) -> str | None:
-    """Server fact (writes 2.3): what needs a plugin that failed fails, too."""
+    """Server fact [ci-23]: what needs a plugin that failed fails, too."""
     there = plugin_manager.versions(context)
     missing = [name for name in plugin.get("dependencies") or [] if name not in there]
     if not missing:
@@ -141,7 +141,7 @@ def restart_pending(context: Context) -> bool:
 
 
 def forget(context: Context) -> None:
-    """The server starts anew: its jobs are gone (server fact, writes 2.3)."""
+    """The server starts anew: its jobs are gone [ci-23]."""
     for job in _all(context):
         context.store.delete(_JOBS, f"{job['id']:09d}")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The order of versions, as the CI server has it (server fact, writes 2.3)."""
+"""The order of versions, as the CI server has it [ci-22]."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ def _lazy_build(world: World, job: str, number: int, cls: str) -> Exported:
             # server fact [ci-11]: only freestyle builds tell where they ran
             del fields["builtOn"]
     else:
-        # the written interface (2.4) spells the field `artifact`
+        # the written interface [W2.4] spells the field `artifact`
         fields["artifact"] = lazy("artifacts")
     return Exported(cls, {**fields, **shown}, ("number", "url"), frozenset({"fingerprint"}))
 

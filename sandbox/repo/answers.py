@@ -31,7 +31,7 @@ def empty(status: int, headers: dict[str, str] | None = None) -> Answer:
 
 
 def registry_error(status: int, code: str, message: str, detail: Any) -> Answer:
-    """The shape of container registries, server fact (repo 1.2)."""
+    """The shape of container registries, server fact [repo-2]."""
     body = {"errors": [{"code": code, "message": message, "detail": detail}]}
     return Answer(JSONResponse(body, status, VERSION_HEADER))
 

@@ -124,15 +124,15 @@ async def search(request: Request) -> Response:
     shown = [
         _shown(row, wanted, query.domain, real)
         for row in found[:most]
-        # server fact (repo 0.7): what may not be read is left out after the limit
+        # server fact [repo-14]: what may not be read is left out after the limit
         if permissions.may(request, permissions.READ, row["repo"])
     ]
-    # server fact (repo 1.7): total is the number of rows returned
+    # server fact [repo-17]: total is the number of rows returned
     span: Row = {"start_pos": query.offset, "end_pos": len(shown), "total": len(shown)}
     if query.limit is not None:
         span["limit"] = query.limit
     if most is not None and len(found) > most:
-        # server fact (repo 1.7)
+        # server fact [repo-17]
         span["notification"] = _TRIMMED
     text = "\n" + json.dumps({"results": shown, "range": span})
     return Response(text, media_type="application/json")
@@ -167,7 +167,7 @@ def _matching(current: Context, query: Query) -> Iterator[Row]:
 def _with_builds(current: Context, rows: Iterator[Row]) -> Iterator[Row]:
     """Each item once for each build that has its SHA-1, among artifacts or dependencies.
 
-    Server fact (writes 1.2): joined by content, so that every copy of it is found.
+    Server fact [repo-27]: joined by content, so that every copy of it is found.
     """
     joined: dict[tuple[str, str], list[Row]] = {}
     for build in current.store.values(builds.KIND):

@@ -106,7 +106,7 @@ def listing(request: Request) -> Response:
 
 
 def record(request: Request) -> Response:
-    """GET /api/build/{name}/{number}: written interface 2.1; server fact (repo 1.3): newest run,
+    """GET /api/build/{name}/{number}: written interface [W2.1]; server fact [repo-11]: newest run,
     or the one that `started` names.
 
     The written interface shows `started` and `properties`; it also gets `statuses` here unless the

@@ -64,7 +64,7 @@ async def put(request: Request) -> Response:
     if not target.path and not target.folder:
         raise error(400, "Bad Request")
     if not repositories.accepts(context(request), target.repo, target.path):
-        # server fact (repo 1.4)
+        # server fact [repo-19]
         words = f"The repository '{target.repo}' rejected the artifact '{target}'"
         raise error(409, f"{words} due to its include/exclude patterns")
     real = context(request).real(SERVICE)
@@ -112,7 +112,7 @@ async def _store(request: Request, target: _Target) -> Node:
 
 
 def _allowed_properties(request: Request, target: _Target) -> dict[str, list[str]]:
-    """Server fact (repo 1.4): without the permission they are left out in silence."""
+    """Server fact [repo-19]: without the permission they are left out in silence."""
     allowed = permissions.may(request, permissions.ANNOTATE, target.repo)
     return target.properties if allowed else {}
 
@@ -120,7 +120,7 @@ def _allowed_properties(request: Request, target: _Target) -> dict[str, list[str
 def _refuse_overwrite(
     request: Request, target: _Target, sha256: str | None, path: str | None = None
 ) -> None:
-    """Other content over an existing file needs the DELETE permission: server fact (repo 1.4)."""
+    """Other content over an existing file needs the DELETE permission: server fact [repo-19]."""
     path = target.path if path is None else path
     node = Tree(context(request)).get(target.repo, path)
     if node is None or node["folder"]:

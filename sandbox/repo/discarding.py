@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def delete(request: Request) -> Response:
-    """DELETE /api/build/{name}?buildNumbers=&artifacts=: server fact (repo 1.3)."""
+    """DELETE /api/build/{name}?buildNumbers=&artifacts=: server fact [repo-12]."""
     current, name = context(request), request.path_params["name"]
     query = request.query_params
     numbers = [number for number in query.get("buildNumbers", "").split(",") if number]
@@ -33,7 +33,7 @@ def delete(request: Request) -> Response:
 
 
 async def delete_by_body(request: Request) -> Response:
-    """POST /api/build/delete, real servers only (6.13): server fact (repo 1.3), for numbers with
+    """POST /api/build/delete, real servers only (6.13): server fact [repo-12], for numbers with
     commas.
     """
     body = json_body(await request.body())
@@ -81,7 +81,7 @@ def _delete_runs(
 
 
 async def retention(request: Request) -> Response:
-    """POST /api/build/retention/{name}: written interface 2.1; server fact (repo 1.3): 204.
+    """POST /api/build/retention/{name}: written interface [W2.1]; server fact [repo-13]: 204.
 
     Keeps the newest `count` builds (-1: all), those since `minimumBuildDate`, those that are named,
     and all that were promoted.

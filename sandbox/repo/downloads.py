@@ -28,7 +28,7 @@ _RANGES = re.compile(r"bytes=\s*(\d+-\d*|-\d+)(\s*,\s*(\d+-\d*|-\d+))*\s*\Z")
 
 
 def get(request: Request) -> Response:
-    """GET and HEAD /{repo}/{path}: server facts (repo 1.4, writes 1.1).
+    """GET and HEAD /{repo}/{path}: server facts [repo-20, repo-26].
 
     The written interface has no such read: there HEAD carries checksums only with the setting
     `head_checksums`.
@@ -50,7 +50,7 @@ def get(request: Request) -> Response:
 
 
 def _item(request: Request) -> Node:
-    """The item of the path; properties in it (after `;`) choose: server fact (writes 1.1)."""
+    """The item of the path; properties in it (after `;`) choose: server fact [repo-26]."""
     current = context(request)
     raw, *matrix = raw_tail(request, "/").split(";")
     key, _slash, path = urllib.parse.unquote(raw).partition("/")
@@ -66,7 +66,7 @@ def _item(request: Request) -> Node:
 
 
 def _index(request: Request, node: Node) -> Response:
-    """A folder: an HTML index, or 404 where listing is off (server fact, writes 1.1)."""
+    """A folder: an HTML index, or 404 where listing is off [repo-26]."""
     current = context(request)
     if not current.settings(SERVICE)["folder_index"]:
         raise error(404, "File not found.")
@@ -79,7 +79,7 @@ def _index(request: Request, node: Node) -> Response:
 
 
 def file_headers(node: Node, *, checksums: bool) -> dict[str, str]:
-    """Headers of GET and HEAD on a file: server facts (repo 1.4, writes 1.1)."""
+    """Headers of GET and HEAD on a file: server facts [repo-20, repo-26]."""
     headers = {
         "Content-Length": str(node["size"]),
         "Content-Type": storage.mime_type(node["path"]),
@@ -102,7 +102,7 @@ def file_headers(node: Node, *, checksums: bool) -> dict[str, str]:
 
 
 def _unchanged(request: Request, node: Node) -> bool:
-    """Whether what the client has is what is stored: server fact (writes 1.1)."""
+    """Whether what the client has is what is stored: server fact [repo-26]."""
     known = request.headers.get("if-none-match")
     if known is not None:
         tags = {tag.strip().removeprefix("W/").strip('"') for tag in known.split(",")}
@@ -118,7 +118,7 @@ def _unchanged(request: Request, node: Node) -> bool:
 def _content(request: Request, node: Node, headers: dict[str, str]) -> Response:
     blobs, ranges = context(request).store.blobs, request.headers.get("range")
     if ranges is not None and _RANGES.match(ranges) is None:
-        # server fact (writes 1.1): none of the ranges is valid
+        # server fact [repo-26]: none of the ranges is valid
         raise Answer(Response(status_code=416, headers={"Content-Range": f"*/{node['size']}"}))
     if node["size"] > _SMALL or ranges is not None:
         return FileResponse(blobs.path(node["sha256"]), headers=headers)
@@ -126,7 +126,7 @@ def _content(request: Request, node: Node, headers: dict[str, str]) -> Response:
 
 
 def _elsewhere(request: Request, node: Node, headers: dict[str, str]) -> Response:
-    """Server fact (writes 0.7): 302 to a signed address; only this answer tells the digests."""
+    """Server fact [repo-26]: 302 to a signed address; only this answer tells the digests."""
     address = object_store.address(request, SERVICE, node["sha256"])
     kept = {name: value for name, value in headers.items() if name.startswith("X-")}
     return RedirectResponse(address, 302, kept)

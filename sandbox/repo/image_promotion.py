@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 async def promote(request: Request) -> Response:
-    """POST .../{repo}/v2/promote: written interface 2.1, 4.1; server fact (repo 1.6).
+    """POST .../{repo}/v2/promote: written interface [W2.1, W4.1]; server fact [repo-25].
 
     Moves unless `copy`; without `tag` the whole image; what the target holds under the tag goes.
     """

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def repository_list(request: Request) -> Response:
-    """GET /api/repositories: written interface 4.1; server fact (repo 1.3): filters, fields."""
+    """GET /api/repositories: written interface [W4.1]; server fact [repo-9]: filters, fields."""
     current = context(request)
-    # server fact (repo 1.3): filtered by what the user may see
+    # server fact [repo-9]: filtered by what the user may see
     every = [
         doc
         for doc in current.store.values(repositories.KIND)
@@ -45,7 +45,7 @@ def repository_list(request: Request) -> Response:
 
 
 def repository(request: Request) -> Response:
-    """GET /api/repositories/{key}: written interface 4.1; server fact (repo 1.3): `rclass`, 400 for
+    """GET /api/repositories/{key} [W4.1]; server fact [repo-9]: `rclass`, 400 for
     an unknown key, a partial object for non-administrators."""
     current = context(request)
     doc = repositories.find(current, request.path_params["key"])
@@ -80,7 +80,7 @@ def _patterns(doc: dict[str, Any]) -> dict[str, Any]:
 
 
 def summary(request: Request) -> Response:
-    """GET /api/storageinfo: written interface 2.1; server fact (repo 1.3): administrators only."""
+    """GET /api/storageinfo [W2.1]; server fact [repo-10]: administrators only."""
     current = context(request)
     if current.real(SERVICE):
         require_admin(request)

@@ -47,7 +47,7 @@ def may_read(request: Request, repo: str) -> bool:
 def refused(request: Request, permission: str, place: str) -> Answer:
     """The refusal; raise it.
 
-    Server fact (repo 1.2): 403, or for what may not be read 404 where the server hides that
+    Server fact [repo-3]: 403, or for what may not be read 404 where the server hides that
     (setting `hide_unauthorized`).
     """
     if permission == READ and context(request).settings(SERVICE)["hide_unauthorized"]:
@@ -79,7 +79,7 @@ def refused_relocation(
 ) -> str | None:
     """Why the user may not copy or move a file there, in the server's words; None where he may.
 
-    Server fact (writes 1.3): what is there is overwritten with DELETE only, and a move needs it at
+    Server fact [repo-28]: what is there is overwritten with DELETE only, and a move needs it at
     the source.
     """
     repo, path = target
@@ -95,13 +95,13 @@ def refused_relocation(
 
 
 def builds_key(current: Context) -> str:
-    """The repository of build records: written interface 4.1 `<vendor>-build-info`."""
+    """The repository of build records: written interface [W4.1] `<vendor>-build-info`."""
     vendor: str = "artifactory" if current.real(SERVICE) else current.settings(SERVICE)["vendor"]
     return f"{vendor.lower()}-build-info"
 
 
 def require_for_builds(request: Request, permission: str, name: str, number: str = "") -> None:
-    """The same for build records: server fact (repo 0.5, 1.4 of the writes) for the words."""
+    """The same for build records: server fact [repo-29] for the words."""
     key = builds_key(context(request))
     if may(request, permission, key):
         return

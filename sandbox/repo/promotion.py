@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 async def promote(request: Request) -> Response:
-    """POST /api/build/promote/{name}/{number}: written interface 2.1, 4.1; server fact (repo 1.5).
+    """POST /api/build/promote/{name}/{number} [W2.1, W4.1]; server fact [repo-15].
 
     Every call appends to `statuses`. Problems are messages: with `failFast` a 400, else a 200. The
     setting `promote_errors` makes the server report those errors with 200 and leave the items where
@@ -94,7 +94,7 @@ class _Promotion:
         found = repositories.find(self.current, wanted)
         if found is None:
             raise error(404, f"Cannot find target repository by the key '{wanted}'.")
-        # server fact (repo 1.5): a virtual target counts as its deployment repository
+        # server fact [repo-15]: a virtual target counts as its deployment repository
         target = repositories.deployment_target(self.current, wanted)
         if target is None:
             raise error(400, f"The target repository '{wanted}' does not accept deployments.")
@@ -127,7 +127,7 @@ class _Promotion:
                 self._fail(refusal)
 
     def _refusal(self, node: Node, target: str) -> str | None:
-        """Why the user may not relocate this item: server fact (writes 1.3)."""
+        """Why the user may not relocate this item: server fact [repo-28]."""
         copy = self._body.get("copy", False)
         return permissions.refused_relocation(self._request, node, (target, node["path"]), copy)
 
@@ -137,7 +137,7 @@ class _Promotion:
             f"Unable to find artifacts of build '{self._name}' #{self._number}: aborting promotion."
         )
         if len(runs) > 1:
-            # server fact (repo 1.5): two records with the same number
+            # server fact [repo-15]: two records with the same number
             raise error(400, aborted)
         carried = carrying(self.current, self._name, self._number, self._body.get("sourceRepo"))
         items: list[Node] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Publishing build records: server facts (writes 0.5, 0.6 and 1.4)."""
+"""Publishing build records: server facts [repo-29]."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ async def _sent(request: Request) -> Any:
 
 
 def _require(request: Request, name: str, number: str, started: int) -> None:
-    """Server fact (writes 1.4): DEPLOY, and DELETE where the record's file is overwritten."""
+    """Server fact [repo-29]: DEPLOY, and DELETE where the record's file is overwritten."""
     current, key = context(request), permissions.builds_key(context(request))
     wanted = [permissions.DEPLOY]
     if any(build["started"] == started for build in of_number(current, name, number)):

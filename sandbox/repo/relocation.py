@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Copying and moving items: server facts (writes 0.1 to 0.4, 1.3)."""
+"""Copying and moving items: server facts [repo-28]."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class _Relocation:
         source = self._source()
         repo, path = self._target()
         if self._tree.get(repo, path) is not None and self._is_folder(repo, path):
-            # server fact (writes 0.1): below a folder that exists it goes under its own name
+            # server fact [repo-28]: below a folder that exists it goes under its own name
             path = f"{path}/{source['path'].rpartition('/')[2]}".strip("/")
         ways = f"{source['repo']}:{source['path']} to {repo}:{path}"
         if (repo, path) == (source["repo"], source["path"]):
@@ -134,7 +134,7 @@ class _Relocation:
             return
         refusal = permissions.refused_relocation(self.request, node, (repo, path), self.copy)
         if refusal is not None:
-            # server fact (writes 1.3): a 401 is about permissions here
+            # server fact [repo-28]: a 401 is about permissions here
             self.errors.append((401 if "override" in refusal else 403, refusal))
             return
         if not repositories.accepts(context(self.request), repo, path):
@@ -154,7 +154,7 @@ class _Relocation:
             self._tree.make_folder(repo, path, user_name(self.request))
 
     def _told(self, ways: str) -> Response:
-        """Server fact (writes 0.4): what went well counts, so that a 200 may hold errors."""
+        """Server fact [repo-28]: what went well counts, so that a 200 may hold errors."""
         if self.errors:
             status = self.errors[0][0]
             if self.files and not flag(self.request, "failFast"):

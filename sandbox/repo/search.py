@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 def pattern(request: Request) -> Response:
-    """GET /search/pattern: written interface 4.1; real: /api/search/pattern, server fact (repo
-    1.3).
+    """GET /search/pattern: written interface [W4.1]; real: /api/search/pattern, server fact
+    [repo-16].
     """
     current = context(request)
     repo, colon, path = request.query_params.get("pattern", "").partition(":")
@@ -108,7 +108,7 @@ def _shown(request: Request, node: Node, detail: str) -> dict[str, Any]:
 
 
 async def build_artifacts(request: Request) -> Response:
-    """POST /api/search/buildArtifacts: server fact (writes 1.2); 404 where nothing is found."""
+    """POST /api/search/buildArtifacts: server fact [repo-27]; 404 where nothing is found."""
     current = context(request)
     body = json_body(await request.body())
     if not isinstance(body, dict) or not body.get("buildName") or not body.get("buildNumber"):

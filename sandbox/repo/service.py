@@ -191,9 +191,9 @@ class RepoService(Service):
         return guarded
 
     async def authenticate(self, request: Request) -> Response | None:
-        """Basic, bearer or API key: written interface 5; server fact (repo 1.2) for refusals.
+        """Basic, bearer or API key: written interface [W5]; server fact [repo-3] for refusals.
 
-        The ping needs no login (server fact, writes 1.5).
+        The ping needs no login [repo-5].
         """
         if object_store.asked(request, SERVICE) or request.scope["path"] == _PING:
             return None
@@ -238,7 +238,7 @@ class RepoService(Service):
         return super().is_write(method, path, form) and not path.startswith("/api/search/")
 
     def headers(self) -> dict[str, str]:
-        """Server fact (writes 1.5): nearly every answer tells which server it is of."""
+        """Server fact [repo-5]: nearly every answer tells which server it is of."""
         return system.HEADERS if self.real else {}
 
     def inside(self, path: str) -> str | None:

@@ -22,7 +22,7 @@ HEADERS = {
 
 
 def ping(_request: Request) -> Response:
-    """GET /api/system/ping: server fact (writes 1.5)."""
+    """GET /api/system/ping: server fact [repo-5]."""
     return PlainTextResponse("OK")
 
 

@@ -35,9 +35,9 @@ def keep(current: Context, nodes: list[Node], user: str) -> None:
 
 
 def listing(request: Request) -> Response:
-    """GET /api/storage/auto-trashcan: written interface 2.1; children are repository keys.
+    """GET /api/storage/auto-trashcan: written interface [W2.1]; children are repository keys.
 
-    Server fact (repo 1.3): the trash is the administrator's, to read and to empty.
+    Server fact [repo-8]: the trash is the administrator's, to read and to empty.
     """
     require_admin(request)
     current = context(request)
@@ -66,7 +66,7 @@ def item(request: Request) -> Response:
 
 
 def empty_all(request: Request) -> Response:
-    """POST /api/trash/empty: written interface 4.1; server fact (repo 1.3): 202."""
+    """POST /api/trash/empty: written interface [W4.1]; server fact [repo-8]: 202."""
     require_admin(request)
     current = context(request)
     with current.store.transaction():
@@ -76,7 +76,7 @@ def empty_all(request: Request) -> Response:
 
 
 def clean(request: Request) -> Response:
-    """DELETE /api/trash/clean/{repo}[/{path}]: server fact (repo 1.3): 204, 400 if missing."""
+    """DELETE /api/trash/clean/{repo}[/{path}]: server fact [repo-8]: 204, 400 if missing."""
     require_admin(request)
     current = context(request)
     target = request.path_params["target"].strip("/")

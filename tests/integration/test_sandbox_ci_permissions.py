@@ -177,7 +177,7 @@ def test_the_queue_shows_what_may_be_read(ask: Ask) -> None:
     assert [str(item["id"]) for item in shown] == [items["long-history"]]
     assert ask("own", "GET", f"/queue/item/{items['offline']}/api/json").status_code == 404
     cancel = "/queue/cancelItem?id="
-    # server fact: the permission is 422 here, and what may not be seen 404
+    # server fact [ci-25]: the permission is 422 here, and what may not be seen 404
     assert ask("own", "POST", cancel + items["long-history"]).status_code == 422
     assert ask("own", "POST", cancel + items["offline"]).status_code == 404
     assert ask(admin, "POST", cancel + items["offline"]).status_code == 204

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Stopping builds and taking items out of the queue [W4.4].
 
-Server facts: C(stop), C(term) and C(kill) answer 302 to where the request came from or to C(.),
-also when nothing runs; C(term) and C(kill) are there for pipelines alone, elsewhere the 302 leads
-to the same address with a slash, where nothing is; a build ends some time later, so that only a
-look at it tells.
+Server facts [ci-10]: C(stop), C(term) and C(kill) answer 302 to where the request came from or to
+C(.), also when nothing runs; C(term) and C(kill) are there for pipelines alone, elsewhere the 302
+leads to the same address with a slash, where nothing is; a build ends some time later, so that only
+a look at it tells.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def send(
         refuse_page(answer)
         location = answer.headers.get("Location")
         if answer.status in REDIRECTS and location is not None:
-            there = unquote(urlsplit(target(answer.url, location)).path).rstrip("/")
+            there = unquote(path_of(target(answer.url, location))).rstrip("/")
             if not there.endswith((f"/{unquote(build)}", f"/{unquote(build)}/{method}")):
                 raise server.failure(answer)
 
@@ -65,7 +65,7 @@ def send(
 def _leads_to(answer: Answer, method: str) -> bool:
     """Whether the answer sends us to the address of the method itself, where nothing is."""
     location = answer.headers.get("Location", "")
-    return urlsplit(target(answer.url, location)).path.endswith(f"/{method}/")
+    return path_of(target(answer.url, location)).endswith(f"/{method}/")
 
 
 def cancel(server: Transport, what: str, item: int, patience: float | None = None) -> bool:
