@@ -15,6 +15,7 @@ import yaml
 
 from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
+from tests.helpers.cases import CASES
 
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
 EXAMPLES = [
@@ -74,6 +75,10 @@ def _environment(urls: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def _options(case: Mapping[str, Any]) -> dict[str, Any]:
+    return {**OPTIONS.get(case["service"], {}), **case.get("login", {})}
+
+
 @pytest.mark.parametrize(("kind", "name"), EXAMPLES)
 def test_examples_run(
     fresh: Callable[[str], Sandbox], tmp_path: Path, kind: str, name: str
@@ -86,7 +91,10 @@ def test_examples_run(
             _make(tmp_path, source)
         task["name"] = f"{number} {task['name']}"
     sandbox = fresh("real")
-    defaults = connections.module_defaults(sandbox.urls, **OPTIONS)
+    # an example logs in as the module's case of the contract does
+    case = CASES.get(name, {}) if kind == "modules" else {}
+    options = {**OPTIONS, **({case["service"]: _options(case)} if "service" in case else {})}
+    defaults = connections.module_defaults(sandbox.urls, **options)
     run = playbook.run(
         tmp_path,
         [playbook.play(examples, module_defaults=defaults)],
