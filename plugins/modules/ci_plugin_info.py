@@ -120,23 +120,12 @@ error:
   type: dict
 """
 
-from typing import Any
-
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import ssh_commands
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins import ci_plugin_info
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "required": {"type": "raw", "values": "text", "empty": True},
-    "lock_file": {"type": "path"},
-    "lock": {"type": "str", "choices": ["write", "check"]},
-    **ssh_commands.OPTIONS,
-}
-
 
 def main() -> None:
-    together = [("lock_file", "lock")]
-    runner.run("ci", OPTIONS, ci_plugin_info.PluginInfo, required_together=together)
+    runner.run("ci", ci_plugin_info.CiPluginInfoOptions, ci_plugin_info.CiPluginInfoOperation)
 
 
 if __name__ == "__main__":

@@ -89,21 +89,12 @@ error:
   type: dict
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server import ci_restart
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "wait": {"type": "bool", "default": True},
-    "wait_timeout": {"type": "float", "default": 600},
-    "poll_interval": {"type": "float", "default": 2},
-    "when_plugins_pending": {"type": "bool", "default": False},
-}
-
 
 def main() -> None:
-    runner.run("ci", OPTIONS, ci_restart.Restart)
+    runner.run("ci", ci_restart.CiRestartOptions, ci_restart.CiRestartOperation)
 
 
 if __name__ == "__main__":

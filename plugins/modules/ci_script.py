@@ -154,31 +154,12 @@ error:
   type: dict
 """
 
-from typing import Any
-
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import ssh_commands
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts import ci_script
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "script": {"type": "str"},
-    "src": {"type": "path"},
-    "unless": {"type": "str"},
-    "arguments": {"type": "dict", "values": "json", "private": True},
-    "changed_when_output": {"type": "str"},
-    "has_dry_run": {"type": "bool", "default": False},
-    **ssh_commands.OPTIONS,
-}
-
 
 def main() -> None:
-    runner.run(
-        "ci",
-        OPTIONS,
-        ci_script.ScriptOperation,
-        mutually_exclusive=[("script", "src")],
-        required_one_of=[("script", "src")],
-    )
+    runner.run("ci", ci_script.CiScriptOptions, ci_script.CiScriptOperation)
 
 
 if __name__ == "__main__":

@@ -150,7 +150,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
     return {name: (folder / f"{name}.answer").read_text(encoding="utf-8") for name in SCRIPTS}
 
 
-def _ended(answers: Mapping[str, str], name: str) -> script_wrapper.Ended | None:
+def _ended(answers: Mapping[str, str], name: str) -> script_wrapper.ScriptEnd | None:
     """How the script ended; None where there is no Groovy to tell, which is printed."""
     if GROOVY is None:
         print(f"no groovy on this machine: the script '{name}' was not run")

@@ -15,23 +15,20 @@ from typing import Any
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins.ci_plugin_info import (
-    PluginInfo,
+    CiPluginInfoOperation,
+    CiPluginInfoOptions,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts.ci_script import (
-    ScriptOperation,
+    CiScriptOperation,
+    CiScriptOptions,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation
-from ansible_collections.delivery.toolchain.plugins.modules.ci_plugin_info import (
-    OPTIONS as PLUGIN_OPTIONS,
-)
-from ansible_collections.delivery.toolchain.plugins.modules.ci_script import (
-    OPTIONS as SCRIPT_OPTIONS,
-)
 from tests.helpers import playbook
+from tests.helpers.options import build
 from tests.helpers.ssh_server import SshServer
-from tests.unit.ci.tasks import Run, defaults
+from tests.unit.ci.tasks import Run
 from tests.unit.stub import Reply, Stub
 from tools import debian
 
@@ -103,32 +100,37 @@ def _use_client(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
 
 
+def scripts(given: Mapping[str, Any]) -> Callable[[Task], Operation]:
+    options = build(CiScriptOptions, **given)
+    return lambda task: CiScriptOperation(task, options)
+
+
+def plugins(given: Mapping[str, Any]) -> Callable[[Task], Operation]:
+    options = build(CiPluginInfoOptions, **given)
+    return lambda task: CiPluginInfoOperation(task, options)
+
+
 def play(
     operation: Callable[[Task], Operation],
-    options: Mapping[str, Any],
     *,
     read_only: bool = False,
     timeout: float = 60,
     url: str = NOWHERE,
 ) -> tuple[dict[str, Any], Run]:
-    spec = SCRIPT_OPTIONS if operation is ScriptOperation else PLUGIN_OPTIONS
-    chosen = {**defaults(spec), **options}
-    run = Run(url, chosen, read_only, {"retries": 0, "timeout": timeout})
+    run = Run(url, read_only, {"retries": 0, "timeout": timeout})
     return run.play(operation), run
 
 
 def script(server: SshServer, text: str, **options: Any) -> dict[str, Any]:
     read_only = options.pop("read_only", False)
-    values, run = play(
-        ScriptOperation, {**server.options, "script": text, **options}, read_only=read_only
-    )
+    values, run = play(scripts({**server.options, "script": text, **options}), read_only=read_only)
     assert run.warnings == []
     return values
 
 
-def failure(operation: Callable[[Task], Operation], options: Mapping[str, Any]) -> ToolchainError:
+def failure(operation: Callable[[Task], Operation]) -> ToolchainError:
     with pytest.raises(ToolchainError) as caught:
-        play(operation, options)
+        play(operation)
     assert caught.value.url is not None
     assert caught.value.url.startswith("ssh://127.0.0.1:")
     return caught.value
@@ -176,11 +178,11 @@ def test_unless_and_check_mode_hold_over_ssh(server: SshServer | None) -> None:
 def test_a_script_that_throws_fails(server: SshServer | None, text: str, words: str) -> None:
     if server is None:
         return
-    error = failure(ScriptOperation, {**server.options, "script": text})
+    error = failure(scripts({**server.options, "script": text}))
     assert error.kind == "failed"
     assert words in error.message
     assert error.status is None
-    exited = failure(ScriptOperation, {**server.options, "script": "System.exit(0)"})
+    exited = failure(scripts({**server.options, "script": "System.exit(0)"}))
     assert exited.kind == "protocol"
 
 
@@ -188,7 +190,7 @@ def test_plugins_are_listed_and_judged(server: SshServer | None) -> None:
     if server is None:
         return
     required = {"git": "5.3", "ant": "1.13", "matrix-auth": "1.0"}
-    values, run = play(PluginInfo, {**server.options, "required": required})
+    values, run = play(plugins({**server.options, "required": required}))
     assert [(one["short_name"], one["has_update"]) for one in values["plugins"]] == [
         ("ant", False),
         ("git", True),
@@ -203,7 +205,7 @@ def test_exit_codes_are_understood(server: SshServer | None) -> None:
     if server is None:
         return
     server.seed({"denied": True})
-    error = failure(PluginInfo, server.options)
+    error = failure(plugins(server.options))
     assert error.kind == "permission"
     assert "Overall/Administer" in error.message
 
@@ -225,7 +227,7 @@ def test_connections_that_fail_are_told_by_their_kind(
         ({"ssh_known_hosts": str(strangers)}, "network", "host"),
         ({"ssh_port": 9}, "network", "check ssh_host and ssh_port"),
     ):
-        error = failure(ScriptOperation, {**server.options, "script": "println 1", **options})
+        error = failure(scripts({**server.options, "script": "println 1", **options}))
         assert (error.kind, error.unanswered) == (kind, False), error.message
         assert words in error.message
 
@@ -235,7 +237,7 @@ def test_a_command_that_takes_too_long_is_ended(server: SshServer | None) -> Non
         return
     server.seed({**SEED, "seconds": 3})
     with pytest.raises(ToolchainError) as caught:
-        play(ScriptOperation, {**server.options, "script": "println 1"}, timeout=1)
+        play(scripts({**server.options, "script": "println 1"}), timeout=1)
     assert caught.value.kind == "timeout"
     assert caught.value.unanswered
     assert "is not known" in caught.value.message
@@ -247,14 +249,14 @@ def test_the_port_is_the_one_that_the_server_names(server: SshServer | None) -> 
     headers = {"X-SSH-Endpoint": f"inner.example:{server.port}"}
     options = {**server.options, "ssh_port": None, "ssh_host": None}
     with Stub(Reply(200, "<html>Sign in</html>", headers)) as stub:
-        values, _run = play(PluginInfo, options, url=stub.url)
+        values, _run = play(plugins(options), url=stub.url)
         assert [seen.path for seen in stub.seen] == ["/base/login"]
     assert len(values["plugins"]) == 2
     with (
         Stub(Reply(200, "<html>Sign in</html>")) as stub,
         pytest.raises(ToolchainError, match="give ssh_port") as caught,
     ):
-        play(PluginInfo, options, url=stub.url)
+        play(plugins(options), url=stub.url)
     assert caught.value.kind == "not_found"
 
 
@@ -293,6 +295,6 @@ def test_a_real_groovy_behind_a_real_ssh(tmp_path: Path, monkeypatch: pytest.Mon
         values = script(server, "println 'ü ' + args.name\n[a: args.name]", **options)
         assert values["output"] == "ü größe 漢字"
         assert values["result"] == {"a": "größe 漢字"}
-        error = failure(ScriptOperation, {**server.options, "script": "println 'ä'\nif ("})
+        error = failure(scripts({**server.options, "script": "println 'ä'\nif ("}))
     assert error.kind == "failed"
     assert "MultipleCompilationErrorsException" in error.message

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci import client as ci
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts import plain_output
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts import unmarked_output
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http import messages
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo import error_text
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images import pagination
@@ -24,8 +24,8 @@ def _answer(text: str, header: str = "") -> messages.Answer:
     return messages.Answer(500, {"Link": header}, text.encode(), REQUEST, REQUEST.url)
 
 
-def _plain(text: str) -> object:
-    return plain_output.read(f"x{text}x", "marker")
+def _unmarked(text: str) -> object:
+    return unmarked_output.read(f"x{text}x", "marker")
 
 
 def _link(text: str) -> object:
@@ -37,7 +37,7 @@ READERS: list[Callable[[str], object]] = [
     lambda text: error_text.describe(_answer(text)),
     lambda text: wiki.describe(_answer(text)),
     lambda text: ci.describe(_answer(text)),
-    _plain,
+    _unmarked,
     _link,
 ]
 UNITS = [

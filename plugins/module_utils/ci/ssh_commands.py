@@ -13,23 +13,15 @@ import os
 import re
 import subprocess
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from ..core.errors import Kind, ToolchainError, invalid, shorten
 from ..core.http.writes import NOT_KNOWN
 from ..core.module.task import Task
+from ..core.module.typed_options import Option, PathText
 from .client import server_of
 
-#: What modules declare that know both ways.
-OPTIONS: dict[str, dict[str, Any]] = {
-    "transport": {"type": "str", "choices": ["http", "ssh"], "default": "http"},
-    "ssh_host": {"type": "str"},
-    "ssh_port": {"type": "int"},
-    "ssh_user": {"type": "str"},
-    "ssh_key": {"type": "path", "no_log": False},
-    "ssh_known_hosts": {"type": "path"},
-}
 #: Exit code of the client itself: there is no connection, or it was lost.
 _NO_CONNECTION = 255
 #: Server fact [ci-17]: exit codes of a command; all others are a failure of the command itself.
@@ -50,9 +42,21 @@ _REFUSALS: tuple[tuple[str, Kind, str], ...] = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class SshOptions:
+    """The options of modules that reach the server over HTTP or over SSH."""
+
+    transport: Literal["http", "ssh"] = "http"
+    ssh_host: str | None = None
+    ssh_port: int | None = None
+    ssh_user: str | None = None
+    ssh_key: Annotated[str, Option(type="path", secret=False)] | None = None
+    ssh_known_hosts: PathText | None = None
+
+
 @dataclass(frozen=True)
-class Endpoint:
-    """Where the commands are and who gives them."""
+class SshEndpoint:
+    """The address of the SSH interface, and the account that logs in."""
 
     host: str
     port: int
@@ -65,12 +69,12 @@ class Endpoint:
 
 
 @dataclass(frozen=True)
-class Command:
-    """A command that was carried out: what it printed, and where."""
+class SshResult:
+    """What a command printed, and the server that ran it."""
 
     what: str
     output: str
-    endpoint: Endpoint
+    endpoint: SshEndpoint
 
     def error(self, kind: Kind, message: str, detail: str | None = None) -> ToolchainError:
         """An error of C(kind) that the output stands for."""
@@ -79,23 +83,22 @@ class Command:
         )
 
 
-class CommandLine:
-    """Sends commands, in check mode only those that read."""
+class SshCommands:
+    """Sends commands; in check mode only those that read."""
 
-    def __init__(self, task: Task) -> None:
-        self._task, self._params = task, task.params
+    def __init__(self, task: Task, options: SshOptions) -> None:
+        self._task, self._options = task, options
         self._timeout = float(task.connection.settings["timeout"])
-        self._endpoint: Endpoint | None = None
-        for name in ("ssh_host", "ssh_user"):
-            given = self._params[name]
+        self._endpoint: SshEndpoint | None = None
+        for name, given in (("ssh_host", options.ssh_host), ("ssh_user", options.ssh_user)):
             if given is not None and _NAME.fullmatch(given) is None:
                 raise invalid(f"{name} is {given!r}, which is not a name")
-        for name in ("ssh_key", "ssh_known_hosts"):
-            file = self._params[name]
+        files = {"ssh_key": options.ssh_key, "ssh_known_hosts": options.ssh_known_hosts}
+        for name, file in files.items():
             if file is not None and not os.access(file, os.R_OK):
                 raise invalid(f"{name}: {file} cannot be read")
 
-    def run(self, what: str, command: str, *, reads: bool, given: str = "") -> Command:
+    def run(self, what: str, command: str, *, reads: bool, given: str = "") -> SshResult:
         """Carry out a command with C(given) on its standard input; it must end with success."""
         if self._task.read_only and not reads:
             raise invalid(
@@ -103,7 +106,7 @@ class CommandLine:
             )
         endpoint = self._found()
         code, output, said = self._exchange(what, [*self._client(endpoint), command], reads, given)
-        done = Command(what, output, endpoint)
+        done = SshResult(what, output, endpoint)
         if code == _NO_CONNECTION:
             raise self._refusal(done, said, reads)
         if not reads and code not in _NOT_BEGUN:
@@ -114,14 +117,13 @@ class CommandLine:
             raise done.error(kind, f"the server ended it with exit code {code}:{detail}", said)
         return done
 
-    def _found(self) -> Endpoint:
+    def _found(self) -> SshEndpoint:
         if self._endpoint is None:
-            connection = self._task.connection
-            host, port, user = (self._params[f"ssh_{name}"] for name in ("host", "port", "user"))
-            self._endpoint = Endpoint(
-                urlsplit(connection.url).hostname or "" if host is None else host,
-                self._advertised() if port is None else port,
-                connection.username if user is None else user,
+            connection, options = self._task.connection, self._options
+            self._endpoint = SshEndpoint(
+                options.ssh_host or urlsplit(connection.url).hostname or "",
+                self._advertised() if options.ssh_port is None else options.ssh_port,
+                options.ssh_user or connection.username,
             )
         return self._endpoint
 
@@ -137,7 +139,7 @@ class CommandLine:
             )
         return int(port)
 
-    def _client(self, endpoint: Endpoint) -> list[str]:
+    def _client(self, endpoint: SshEndpoint) -> list[str]:
         """The call of the client: it never asks, and it checks the host's key."""
         options = {
             "BatchMode": "yes",
@@ -145,7 +147,7 @@ class CommandLine:
             "ConnectTimeout": str(math.ceil(self._timeout)),
             "LogLevel": "ERROR",
         }
-        known, key = self._params["ssh_known_hosts"], self._params["ssh_key"]
+        known, key = self._options.ssh_known_hosts, self._options.ssh_key
         if known is not None:
             options["UserKnownHostsFile"] = f'"{_literal(known)}"'
         if key is not None:
@@ -185,7 +187,7 @@ class CommandLine:
         said = done.stderr.decode("utf-8", "replace")
         return done.returncode, done.stdout.decode("utf-8", "replace"), shorten(said)
 
-    def _refusal(self, done: Command, said: str, reads: bool) -> ToolchainError:
+    def _refusal(self, done: SshResult, said: str, reads: bool) -> ToolchainError:
         """The error for a connection that was not made, or was lost on the way."""
         words = said.lower()
         for sign, kind, advice in _REFUSALS:

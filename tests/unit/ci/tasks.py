@@ -17,11 +17,6 @@ from tests.unit.stub import connection_to
 TOKEN = "api-token-1234567890"
 
 
-def defaults(spec: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The options of a module that a task leaves out."""
-    return {name: option.get("default") for name, option in spec.items()}
-
-
 class Clock:
     """Time that passes only while somebody sleeps."""
 
@@ -40,7 +35,6 @@ class Run:
     """One task: what it said on the way."""
 
     url: str
-    options: Mapping[str, Any]
     read_only: bool = False
     settings: Mapping[str, Any] = field(default_factory=lambda: {"retries": 0})
     warnings: list[str] = field(default_factory=list)
@@ -55,7 +49,7 @@ class Run:
             password=Secret(TOKEN),
             settings=dict(self.settings),
         )
-        return Task(self.options, connection, self.warnings.append, self.read_only)
+        return Task({}, connection, self.warnings.append, self.read_only)
 
     def play(self, operation: Callable[[Task], Operation]) -> dict[str, Any]:
         """Plan, and apply what changes unless it is check mode; the values of the task."""

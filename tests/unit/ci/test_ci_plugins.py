@@ -14,11 +14,12 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins impo
     plugin_list,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins.ci_plugin_info import (
-    PluginInfo,
+    CiPluginInfoOperation,
+    CiPluginInfoOptions,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.modules.ci_plugin_info import OPTIONS
-from tests.unit.ci.tasks import Run, defaults
+from tests.helpers.options import build as options_of
+from tests.unit.ci.tasks import Run
 from tests.unit.stub import Reply, Seen, Stub
 
 SERVER: list[Any] = [
@@ -51,9 +52,10 @@ LOCK = "ant:1.13\nbroken:1.0-beta\ngit:5.2.2\n"
 def run(options: dict[str, Any], *, read_only: bool = False, reply: Reply | None = None) -> Run:
     answer = Reply(body={"plugins": SERVER}) if reply is None else reply
     with Stub(answer=lambda seen: answer) as stub:
-        played = Run(stub.url, {**defaults(OPTIONS), **options}, read_only)
+        played = Run(stub.url, read_only)
+        chosen = options_of(CiPluginInfoOptions, **options)
         values.clear()
-        values.update(played.play(PluginInfo))
+        values.update(played.play(lambda task: CiPluginInfoOperation(task, chosen)))
         seen.clear()
         seen.extend(stub.seen)
     return played
@@ -123,10 +125,10 @@ def test_what_is_as_required_is_compliant(required: Any) -> None:
     ],
 )
 def test_a_baseline_that_is_none_is_refused_before_any_request(required: Any) -> None:
-    options = {**defaults(OPTIONS), "required": required}
+    options = options_of(CiPluginInfoOptions, required=required)
     with Stub() as stub:
         with pytest.raises(ToolchainError, match="required") as caught:
-            Run(stub.url, options).play(PluginInfo)
+            Run(stub.url).play(lambda task: CiPluginInfoOperation(task, options))
         assert stub.seen == []
     assert caught.value.kind == "invalid"
 

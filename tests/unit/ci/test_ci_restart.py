@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_restart import Restart
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_restart import (
+    CiRestartOperation,
+    CiRestartOptions,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.modules.ci_restart import OPTIONS
-from tests.unit.ci.tasks import Clock, Run, defaults
+from tests.helpers.options import build as options_of
+from tests.unit.ci.tasks import Clock, Run
 from tests.unit.stub import Reply, Seen, Stub
 
 OLD, NEW = "0ldmark1", "newmark2"
@@ -80,11 +83,11 @@ def play(server: Server, *, read_only: bool = False, **options: Any) -> Played:
     clock = Clock()
     with Stub(answer=server) as stub:
         # with retries, as they are by default: a look is not repeated
-        chosen = {**defaults(OPTIONS), **options}
-        run = Run(stub.url, chosen, read_only, {"retries": 3, "timeout": 10})
+        chosen = options_of(CiRestartOptions, **options)
+        run = Run(stub.url, read_only, {"retries": 3, "timeout": 10})
         played = Played(server, run, clock)
         try:
-            played.values = run.play(lambda task: Restart(task, clock.pace))
+            played.values = run.play(lambda task: CiRestartOperation(task, chosen, clock.pace))
         except ToolchainError as error:
             played.error = error
     return played
@@ -179,10 +182,10 @@ def test_crumb_and_cookie_are_renewed_after_the_restart() -> None:
     server = Server([up(), DOWN, up(NEW)])
     clock = Clock()
     with Stub(answer=server) as stub:
-        run = Run(stub.url, defaults(OPTIONS))
-        run.play(lambda task: Restart(task, clock.pace))
+        run, options = Run(stub.url), options_of(CiRestartOptions)
+        run.play(lambda task: CiRestartOperation(task, options, clock.pace))
         server.looks = [up(NEW), DOWN, up("mark3")]
-        run.play(lambda task: Restart(task, clock.pace))
+        run.play(lambda task: CiRestartOperation(task, options, clock.pace))
     crumbs = [seen.headers["Jenkins-Crumb"] for seen in server.seen if seen.method == "POST"]
     cookies = [seen.headers["Cookie"] for seen in server.seen if seen.method == "POST"]
     assert crumbs == ["crumb1", "crumb2"]

@@ -16,16 +16,16 @@ from hypothesis import strategies as st
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts import script_wrapper
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts.ci_script import (
-    ScriptOperation,
+    CiScriptOperation,
+    CiScriptOptions,
     cut_trace,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
-from ansible_collections.delivery.toolchain.plugins.modules.ci_script import OPTIONS
+from tests.helpers.options import build as options_of
 from tests.unit.stub import Reply, Seen, Stub, connection_to
 
-DEFAULTS = {name: option.get("default") for name, option in OPTIONS.items()}
 TRACE = (
     "java.lang.IllegalStateException: no\n"
     "\tat org.codehaus.groovy.reflection.CachedConstructor.invoke(CachedConstructor.java:80)\n"
@@ -88,12 +88,12 @@ def run(
     warn: Callable[[str], None] = lambda text: None,
     **options: Any,
 ) -> dict[str, Any]:
-    params = {**DEFAULTS, "script": "println 1", **options}
+    chosen = options_of(CiScriptOptions, **{"script": "println 1", **options})
     with Stub(answer=answer) as stub:
         connection = connection_to(
             stub.url, "ci", username="u", password=Secret("pass-word-1"), settings={"retries": 0}
         )
-        operation = ScriptOperation(Task(params, connection, warn, read_only))
+        operation = CiScriptOperation(Task({}, connection, warn, read_only), chosen)
         plan = operation.plan()
         values = {"changed": plan.changed, **plan.result, "diff": (plan.before, plan.after)}
         if plan.changed and not read_only:

@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.ssh_commands import CommandLine
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.ssh_commands import (
+    SshCommands,
+    SshOptions,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.modules.ci_script import OPTIONS
-from tests.unit.ci.tasks import TOKEN, Run, defaults
+from tests.helpers.options import build as options_of
+from tests.unit.ci.tasks import TOKEN, Run
 
 CLIENT = """#!/bin/sh
 printf '%s\\n' "$@" >{folder}/called
@@ -50,9 +53,9 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Client:
 
 
 def run(*, reads: bool = True, read_only: bool = False, given: str = "", **options: Any) -> str:
-    chosen = {**defaults(OPTIONS), "ssh_port": 2222, **options}
-    task = Run("https://ci.example:8443/ci", chosen, read_only).task
-    return CommandLine(task).run("doing it", "groovy =", reads=reads, given=given).output
+    chosen = options_of(SshOptions, ssh_port=2222, **options)
+    task = Run("https://ci.example:8443/ci", read_only).task
+    return SshCommands(task, chosen).run("doing it", "groovy =", reads=reads, given=given).output
 
 
 def failure(**options: Any) -> ToolchainError:
@@ -122,9 +125,9 @@ def test_what_the_server_did_not_begin_has_changed_nothing(
     client: Client, code: int, begun: int
 ) -> None:
     client.says(code)
-    task = Run("https://ci.example", {**defaults(OPTIONS), "ssh_port": 2222}).task
+    task = Run("https://ci.example").task
     with suppress(ToolchainError):
-        CommandLine(task).run("doing it", "groovy =", reads=False)
+        SshCommands(task, SshOptions(ssh_port=2222)).run("doing it", "groovy =", reads=False)
     assert task.accounting.acknowledged == begun
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import invalid
 from ...core.files import replacing, text_of
 from ...core.module.task import Task
+from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan, unchanged
+from ..ssh_commands import SshOptions
 from . import baseline
 from .plugin_list import Plugin, reader_of
 
@@ -18,23 +21,34 @@ _LOCK_FILE = "the lock file"
 _NOTHING_BEYOND: dict[str, Any] = {"extra": [], "newer": []}
 
 
-class PluginInfo:
-    """The operation of the module; it writes nothing but the lock file."""
+@dataclass(frozen=True, kw_only=True)
+class CiPluginInfoOptions(SshOptions):
+    """The options of C(ci_plugin_info)."""
 
-    def __init__(self, task: Task) -> None:
-        self._task, params = task, task.params
-        self._file: str | None = params["lock_file"]
-        self._writes = self._file is not None and params["lock"] == "write"
+    required: Annotated[Any, Option(values="text", empty=True)] | None = None
+    lock_file: PathText | None = None
+    lock: Literal["write", "check"] | None = None
+
+    constraints: ClassVar[dict[str, Any]] = {"required_together": [("lock_file", "lock")]}
+
+
+class CiPluginInfoOperation:
+    """Reads the plugins and compares them; writes nothing but the lock file."""
+
+    def __init__(self, task: Task, options: CiPluginInfoOptions) -> None:
+        self._task = task
+        self._file = options.lock_file
+        self._writes = options.lock == "write"
         self._wanted: baseline.Baseline = {}
         self._locked: baseline.Baseline | None = None
-        if params["required"] is not None:
-            self._wanted = baseline.of_option(params["required"])
+        if options.required is not None:
+            self._wanted = baseline.of_option(options.required)
         if self._file is not None and not self._writes:
             self._locked = baseline.of_lock(text_of(self._file, _LOCK_FILE), self._file)
-            if params["required"] is not None:
+            if options.required is not None:
                 raise invalid("required and a lock file to check both say what is wanted: give one")
             self._wanted = self._locked
-        self._read = reader_of(task)
+        self._read = reader_of(task, options)
 
     def plan(self) -> Plan:
         plugins = self._read()

@@ -11,7 +11,7 @@ from typing import Any
 from ...core.http.transport import Transport
 from ...core.module.task import Task
 from ..client import object_of, objects, server_of
-from ..ssh_commands import CommandLine
+from ..ssh_commands import SshCommands, SshOptions
 
 _TREE = "plugins[shortName,longName,version,enabled,active,deleted,hasUpdate]"
 # Server fact [ci-17]: name and title are padded, the title has blanks; so has a private version.
@@ -52,10 +52,10 @@ class Plugin:
         return {name: getattr(self, name) for name in names}
 
 
-def reader_of(task: Task) -> Callable[[], list[Plugin]]:
-    """Reads the plugins, sorted by name, in the way that the options of a task ask for."""
-    if task.params["transport"] == "ssh":
-        commands = CommandLine(task)
+def reader_of(task: Task, options: SshOptions) -> Callable[[], list[Plugin]]:
+    """A function that reads the plugins over HTTP or SSH and sorts them by name."""
+    if options.transport == "ssh":
+        commands = SshCommands(task, options)
         return lambda: listed(
             commands.run("listing the plugins", "list-plugins", reads=True).output
         )

@@ -6,17 +6,20 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
 from ...core import errors
 from ...core.errors import ToolchainError, invalid
 from ...core.files import text_of
 from ...core.http.writes import NOT_KNOWN
 from ...core.module.task import Task
+from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan, unchanged
 from ...core.secret import hidden
-from . import plain_output, script_wrapper
-from .script_console import Said, console_of
+from ..ssh_commands import SshOptions
+from . import script_wrapper, unmarked_output
+from .script_console import ConsoleAnswer, console_of
 
 _MACHINERY = re.compile(
     r"\s*at (java\.base/)?(org\.codehaus\.groovy|org\.apache\.groovy|groovy\.lang|sun\.reflect"
@@ -26,20 +29,36 @@ _MOST_FRAMES = 8
 _NOTHING: dict[str, Any] = {"output": "", "output_lines": [], "result": None}
 
 
-class ScriptOperation:
-    """C(ci_script): what only reads decides whether the script is sent: an C(unless) script, and
-    the script itself where it promises to change nothing in check mode.
+@dataclass(frozen=True, kw_only=True)
+class CiScriptOptions(SshOptions):
+    """The options of C(ci_script)."""
+
+    script: str | None = None
+    src: PathText | None = None
+    unless: str | None = None
+    arguments: Annotated[dict[str, Any], Option(values="json", private=True)] | None = None
+    changed_when_output: str | None = None
+    has_dry_run: bool = False
+
+    constraints: ClassVar[dict[str, Any]] = {
+        "mutually_exclusive": [("script", "src")],
+        "required_one_of": [("script", "src")],
+    }
+
+
+class CiScriptOperation:
+    """Runs a script. What only reads decides whether it is sent: the C(unless) script, and the
+    script itself where it has a dry run.
     """
 
-    def __init__(self, task: Task) -> None:
-        params = task.params
-        src: str | None = params["src"]
-        self._script = params["script"] if src is None else text_of(src, "the script")
-        self._unless: str | None = params["unless"]
-        self._arguments: Mapping[str, Any] = params["arguments"] or {}
-        self._changed_when = _pattern(params["changed_when_output"])
-        self._has_dry_run: bool = params["has_dry_run"]
-        self._console, self._warn = console_of(task), task.warn
+    def __init__(self, task: Task, options: CiScriptOptions) -> None:
+        src = options.src
+        self._script = options.script or "" if src is None else text_of(src, "the script")
+        self._unless = options.unless
+        self._arguments = options.arguments or {}
+        self._changed_when = _pattern(options.changed_when_output)
+        self._has_dry_run = options.has_dry_run
+        self._console, self._warn = console_of(task, options), task.warn
 
     def plan(self) -> Plan:
         if self._unless is not None:
@@ -74,7 +93,7 @@ class ScriptOperation:
         except ToolchainError:
             return False
 
-    def _values(self, ended: script_wrapper.Ended) -> dict[str, Any]:
+    def _values(self, ended: script_wrapper.ScriptEnd) -> dict[str, Any]:
         """The return values. Who says whether something changed, in this order: the user's pattern,
         the script itself, and without a word of either every run is a change.
         """
@@ -85,7 +104,7 @@ class ScriptOperation:
         changed = changed if isinstance(changed, bool) else True
         return {**_printed(ended), "result": result, "changed": changed}
 
-    def _run(self, what: str, script: str, *, only_reads: bool) -> script_wrapper.Ended:
+    def _run(self, what: str, script: str, *, only_reads: bool) -> script_wrapper.ScriptEnd:
         """Send a script and wait for its end; C(failed) where it throws."""
         marker = secrets.token_hex(16)
         program = script_wrapper.wrapped(script, self._arguments, marker, only_reads=only_reads)
@@ -97,9 +116,11 @@ class ScriptOperation:
             raise _thrown(said, ended, ended.exception)
         return ended
 
-    def _plain(self, what: str, said: Said, marker: str, only_reads: bool) -> script_wrapper.Ended:
+    def _plain(
+        self, what: str, said: ConsoleAnswer, marker: str, only_reads: bool
+    ) -> script_wrapper.ScriptEnd:
         """The answer of a server that did not run the program around the script."""
-        ended = plain_output.read(said.text, marker)
+        ended = unmarked_output.read(said.text, marker)
         if ended is None:
             raise _unfinished(said) if only_reads else _unfinished(said).with_words(NOT_KNOWN)
         if ended.exception is None:
@@ -119,11 +140,11 @@ def _pattern(given: str | None) -> re.Pattern[str] | None:
         raise invalid(f"changed_when_output is not a regular expression: {error}") from None
 
 
-def _printed(ended: script_wrapper.Ended) -> dict[str, Any]:
+def _printed(ended: script_wrapper.ScriptEnd) -> dict[str, Any]:
     return {"output": ended.output, "output_lines": ended.output.splitlines()}
 
 
-def _says_true(ended: script_wrapper.Ended) -> bool:
+def _says_true(ended: script_wrapper.ScriptEnd) -> bool:
     """Whether the script's value, or the last line that it printed, is C(true)."""
     lines = ended.output.rstrip().splitlines()
     value = ended.result is True or ended.result == "true"
@@ -133,10 +154,10 @@ def _says_true(ended: script_wrapper.Ended) -> bool:
 def _decoded(result: Any) -> Any:
     """A text that is a JSON object or array as what it stands for."""
     looks_so = isinstance(result, str) and result.lstrip().startswith(("{", "["))
-    return plain_output.decoded(result) if looks_so else result
+    return unmarked_output.decoded(result) if looks_so else result
 
 
-def _unfinished(said: Said) -> ToolchainError:
+def _unfinished(said: ConsoleAnswer) -> ToolchainError:
     """The error for an answer that does not tell the end of the script."""
     if said.page is not None:
         said.page.result["changed"] = False  # a page is from something that runs no scripts
@@ -149,7 +170,7 @@ def _unfinished(said: Said) -> ToolchainError:
     )
 
 
-def _thrown(said: Said, ended: script_wrapper.Ended, exception: str) -> ToolchainError:
+def _thrown(said: ConsoleAnswer, ended: script_wrapper.ScriptEnd, exception: str) -> ToolchainError:
     where = "" if ended.line is None else f" (line {ended.line})"
     error = said.error(
         "failed",

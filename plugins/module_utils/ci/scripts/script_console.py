@@ -14,11 +14,11 @@ from ...core.errors import ToolchainError
 from ...core.http.messages import unreadable
 from ...core.module.task import Task
 from ..client import server_of
-from ..ssh_commands import CommandLine
+from ..ssh_commands import SshCommands, SshOptions
 
 
 @dataclass(frozen=True)
-class Said:
+class ConsoleAnswer:
     """What a console said; C(error) makes an error of it, from kind, message and detail.
 
     :param page: the error for a web page in place of what a script printed
@@ -29,36 +29,36 @@ class Said:
     page: ToolchainError | None = None
 
 
-class Console(Protocol):
+class ScriptConsole(Protocol):
     """Hands a program to the server, which runs it to its end."""
 
-    def __call__(self, what: str, program: str, *, reads: bool) -> Said: ...
+    def __call__(self, what: str, program: str, *, reads: bool) -> ConsoleAnswer: ...
 
 
-def console_of(task: Task) -> Console:
-    """The console that the options of a task ask for."""
-    return _ssh(task) if task.params["transport"] == "ssh" else _http(task)
+def console_of(task: Task, options: SshOptions) -> ScriptConsole:
+    """The script console, over HTTP or SSH."""
+    return _ssh(task, options) if options.transport == "ssh" else _http(task)
 
 
-def _http(task: Task) -> Console:
+def _http(task: Task) -> ScriptConsole:
     server = server_of(task)
 
-    def say(what: str, program: str, *, reads: bool) -> Said:
+    def say(what: str, program: str, *, reads: bool) -> ConsoleAnswer:
         answer = server.send(
             what, "POST", "scriptText", reads=reads, expect=(200,), form={"script": program}
         )
         is_page = errors.looks_like_html(answer.text)
         page = unreadable(answer, "the script's output") if is_page else None
-        return Said(answer.text, answer.error, page)
+        return ConsoleAnswer(answer.text, answer.error, page)
 
     return say
 
 
-def _ssh(task: Task) -> Console:
-    commands = CommandLine(task)
+def _ssh(task: Task, options: SshOptions) -> ScriptConsole:
+    commands = SshCommands(task, options)
 
-    def say(what: str, program: str, *, reads: bool) -> Said:
+    def say(what: str, program: str, *, reads: bool) -> ConsoleAnswer:
         done = commands.run(what, "groovy =", reads=reads, given=program)
-        return Said(done.output, done.error)
+        return ConsoleAnswer(done.output, done.error)
 
     return say

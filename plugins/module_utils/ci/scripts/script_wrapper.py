@@ -160,7 +160,7 @@ return null
 
 
 @dataclass(frozen=True)
-class Ended:
+class ScriptEnd:
     """How a script ended.
 
     :param output: what it printed, without the line break at the end
@@ -203,7 +203,7 @@ def _comment(script: str) -> str:
     return "\n".join("// " + "".join(c if c.isprintable() else " " for c in line) for line in lines)
 
 
-def ended(text: str, marker: str) -> Ended | None:
+def ended(text: str, marker: str) -> ScriptEnd | None:
     """Read what a console printed; C(None) where the script's end is not told in it."""
     found = re.search(rf"^{marker}:(OK|FAIL):([A-Za-z0-9+/=]*)\r?\n?\Z", text, re.MULTILINE)
     if found is None:
@@ -218,7 +218,7 @@ def ended(text: str, marker: str) -> Ended | None:
     output = re.sub(r"\r?\n\Z", "", printed)
     if found[1] == "OK":
         result = told.get("result")
-        return Ended(output, told.get("text") if result is None else result)
-    return Ended(
+        return ScriptEnd(output, told.get("text") if result is None else result)
+    return ScriptEnd(
         output, None, str(told.get("exception")), str(told.get("trace") or ""), told.get("line")
     )

@@ -8,12 +8,12 @@ answers 503 again. C(X-Jenkins-Session) differs after each start; sessions and c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ...core.address import path_of, target
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError
 from ...core.http.messages import REDIRECTS, Answer
 from ...core.interrupts import interruptible
 from ...core.module.task import Task
@@ -21,6 +21,7 @@ from ...core.plan import Plan, unchanged
 from ...core.polling import Pace, TimeUp
 from ..client import object_of, objects, part, refuse_page, server_of
 from ..plugins import plugin_list
+from ..waiting import PaceFactory, WaitOptions
 
 #: Addresses whose answer shows a server that is up; the written interface has the second one alone.
 _LOOKS = (("api/json", "quietingDown"), ("pluginManager/api/json", "plugins[shortName]"))
@@ -33,7 +34,7 @@ _SHORTEST_LOOK = 0.5
 
 
 @dataclass(frozen=True)
-class State:
+class ServerState:
     """What a whole answer shows; C(None) for what the server does not tell.
 
     :param mark: the session mark, another one after each start
@@ -45,26 +46,32 @@ class State:
     quieting: bool | None
 
 
-class Restart:
-    """The operation of the module; C(pace) makes the pauses between looks for a timeout."""
+@dataclass(frozen=True, kw_only=True)
+class CiRestartOptions(WaitOptions):
+    """The options of C(ci_restart)."""
 
-    def __init__(self, task: Task, pace: Callable[[float, float], Pace] = Pace) -> None:
-        self._params, self._warn, self._say = task.params, task.warn, task.progress
-        if self._params["wait_timeout"] < 0:
-            raise invalid("wait_timeout is less than 0 seconds")
-        if self._params["poll_interval"] <= 0:
-            raise invalid("poll_interval is the time between two looks: give more than 0 seconds")
+    wait_timeout: float = 600
+    poll_interval: float = 2
+    when_plugins_pending: bool = False
+
+
+class CiRestartOperation:
+    """Restarts the server and waits; C(pace) makes the pauses between two polls."""
+
+    def __init__(self, task: Task, options: CiRestartOptions, pace: PaceFactory = Pace) -> None:
+        options.check()
+        self._options, self._warn, self._say = options, task.warn, task.progress
         self._server = server_of(task)
         self._pace = pace
         self._look_at = _LOOKS[0]
-        self._before = State(None, None, None)
+        self._before = ServerState(None, None, None)
         self._last_line = ""
         self._tells_builds = True
 
     def plan(self) -> Plan:
         self._before = self._first_look()
         values = {"version": self._before.version, "downtime": None}
-        if not self._params["when_plugins_pending"]:
+        if not self._options.when_plugins_pending:
             return Plan({}, {"restart": "safe"}, "run", result=values)
         pending = self._pending()
         if not pending:
@@ -72,9 +79,9 @@ class Restart:
         return Plan({}, {"restart": "safe", "pending": pending}, "run", result=values)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        pace = self._pace(self._params["wait_timeout"], self._params["poll_interval"])
+        pace = self._pace(self._options.wait_timeout, self._options.poll_interval)
         lost = self._ask(pace)
-        if not self._params["wait"]:
+        if not self._options.wait:
             return {}
         try:
             values = self._watched(pace)
@@ -82,11 +89,11 @@ class Restart:
             raise lost or _unfinished(error) from None
         except ToolchainError as error:
             raise _unfinished(error) from None
-        if self._params["when_plugins_pending"] and (left := self._pending()):
+        if self._options.when_plugins_pending and (left := self._pending()):
             self._warn(f"{_WHAT}: after the restart there still wait for one: {', '.join(left)}")
         return values
 
-    def _first_look(self) -> State:
+    def _first_look(self) -> ServerState:
         """The state before, by the first address that the server knows."""
         what = "reading the state of the CI server"
         for path, tree in _LOOKS:
@@ -126,7 +133,7 @@ class Restart:
             if error.status == 500:
                 error.with_words("so answers a server that cannot restart itself where it runs")
             may_restart = error.unanswered and not error.undone and error.retry_after is None
-            if not may_restart or error.status == 500 or not self._params["wait"]:
+            if not may_restart or error.status == 500 or not self._options.wait:
                 raise
             return error
         return None
@@ -181,7 +188,7 @@ class Restart:
                 self._tell(self._draining())
             pace.pause(f"{_WHAT}: {self._last_line}")
 
-    def _look(self, pace: Pace) -> State | None:
+    def _look(self, pace: Pace) -> ServerState | None:
         """One look; C(None) where there is no whole answer. A refused login ends the task."""
         path, tree = self._look_at
         patience = max(_SHORTEST_LOOK, pace.left)
@@ -195,7 +202,7 @@ class Restart:
                 raise
             return None
 
-    def _is_new(self, state: State, *, was_down: bool) -> bool:
+    def _is_new(self, state: ServerState, *, was_down: bool) -> bool:
         """Whether the server has started anew; one that shows no mark has, once it was down."""
         if state.mark is None or self._before.mark is None:
             return was_down
@@ -235,7 +242,7 @@ class Restart:
             self._say(f"{_WHAT}: {line}")
 
 
-def _state(answer: Answer) -> State:
+def _state(answer: Answer) -> ServerState:
     """Server fact [ci-3]: pages carry the session mark, too; what carries none has to be JSON."""
     mark = answer.headers.get("X-Jenkins-Session")
     try:
@@ -245,7 +252,7 @@ def _state(answer: Answer) -> State:
             raise
         quieting = None
     version = answer.headers.get("X-Jenkins")
-    return State(mark, version, quieting if isinstance(quieting, bool) else None)
+    return ServerState(mark, version, quieting if isinstance(quieting, bool) else None)
 
 
 def _unfinished(error: ToolchainError) -> ToolchainError:

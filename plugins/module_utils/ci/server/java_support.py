@@ -16,7 +16,7 @@ _RELEASE = re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+)?")
 
 
 @dataclass(frozen=True)
-class Row:
+class JavaSupport:
     """What holds from a release on, up to the next row of its line.
 
     :param java: the versions of the written interface, C(None) where it does not have the row
@@ -38,14 +38,14 @@ class Row:
 
 #: Newest first. What the written interface lacks comes from the vendor: the three newest rows, and
 #: the long-term release 2.426.1, which did not exist yet ("none").
-TABLE: tuple[Row, ...] = (
-    Row("2.545", "2.555.1", None, (21, 25)),
-    Row("2.534", "2.541.1", None, (17, 21, 25)),
-    Row("2.463", "2.479.1", None, (17, 21)),
-    Row("2.419", "2.426.1", (11, 17, 21)),
-    Row("2.357", "2.361.1", (11, 17)),
-    Row("2.340", "2.346.1", (8, 11, 17)),
-    Row("2.164", "2.164.1", (8, 17), (8, 11)),
+TABLE: tuple[JavaSupport, ...] = (
+    JavaSupport("2.545", "2.555.1", None, (21, 25)),
+    JavaSupport("2.534", "2.541.1", None, (17, 21, 25)),
+    JavaSupport("2.463", "2.479.1", None, (17, 21)),
+    JavaSupport("2.419", "2.426.1", (11, 17, 21)),
+    JavaSupport("2.357", "2.361.1", (11, 17)),
+    JavaSupport("2.340", "2.346.1", (8, 11, 17)),
+    JavaSupport("2.164", "2.164.1", (8, 17), (8, 11)),
 )
 
 
@@ -62,7 +62,7 @@ def supported(release: str, *, vendor: bool = False) -> tuple[tuple[int, ...], b
     return row.java or (), row.doubtful
 
 
-def _row_of(release: str) -> Row:
+def _row_of(release: str) -> JavaSupport:
     if _RELEASE.fullmatch(release) is None:
         raise invalid(
             f"{release!r} is not a release: a long-term one reads as '2.346.1', a weekly one as"

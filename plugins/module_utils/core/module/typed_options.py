@@ -8,7 +8,6 @@ without a default is a required option. `None` stands for an option that is not 
 from __future__ import annotations
 
 import functools
-import sys
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
@@ -145,7 +144,7 @@ def read(options: type[Options], params: Mapping[str, Any]) -> Options:
 
 @functools.cache
 def _declarations(options: type) -> tuple[_Declaration, ...]:
-    hints = get_type_hints(options, vars(sys.modules[options.__module__]), include_extras=True)
+    hints = get_type_hints(options, include_extras=True)
     return tuple(_declaration(field, hints[field.name]) for field in fields(options))
 
 

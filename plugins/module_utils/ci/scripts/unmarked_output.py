@@ -12,7 +12,7 @@ import re
 from typing import Any, NoReturn
 
 from ...core import errors
-from .script_wrapper import Ended
+from .script_wrapper import ScriptEnd
 
 # Server fact [ci-16]: C(scriptText) prints the value, where there is one, as its last line.
 _RESULT = re.compile(r"^Result: (.*?)\r?\n?\Z", re.MULTILINE)
@@ -22,7 +22,7 @@ _EXCEPTION = re.compile(
 _FRAME = re.compile(r"^[ \t]+at [\w.$/<>]+\(.*\)[ \t\r]*$", re.MULTILINE)
 
 
-def read(text: str, marker: str) -> Ended | None:
+def read(text: str, marker: str) -> ScriptEnd | None:
     """Read an answer that does not tell the script's end; C(None) where it says nothing.
 
     An empty answer is what a server gives that got no script, a web page comes from something in
@@ -34,11 +34,11 @@ def read(text: str, marker: str) -> Ended | None:
     if at is not None:
         trace = text[at:].rstrip()
         said = trace.partition("\n\tat ")[0].strip()
-        return Ended(_without_break(text[:at]), None, said, trace)
+        return ScriptEnd(_without_break(text[:at]), None, said, trace)
     found = _RESULT.search(text)
     if found is None:
-        return Ended(_without_break(text))
-    return Ended(_without_break(text[: found.start()]), decoded(found[1]))
+        return ScriptEnd(_without_break(text))
+    return ScriptEnd(_without_break(text[: found.start()]), decoded(found[1]))
 
 
 def decoded(text: str) -> Any:
