@@ -55,10 +55,14 @@ class LookupModule(LookupBase):
         self, terms: list[Any], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
         lookups.set_options(self, "ci", variables, kwargs)
-        build = self.get_option("build")
-        return [
-            lookups.ask(
-                "ci", self.get_option, {"job": term, "build": build}, ci_job_info.build_parameters
-            )
-            for term in terms
-        ]
+        return [self._parameters(term) for term in terms]
+
+    def _parameters(self, term: Any) -> dict[str, Any]:
+        options = ci_job_info.BuildParametersOptions(job=term, build=self.get_option("build"))
+        found: dict[str, Any] = lookups.ask(
+            "ci",
+            self.get_option,
+            {"job": term},
+            lambda task: ci_job_info.build_parameters(task, options),
+        )
+        return found

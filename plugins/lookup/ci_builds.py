@@ -56,6 +56,7 @@ from typing import Any
 from ansible.plugins.lookup import LookupBase
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs import ci_job_info
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import typed_options
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
 
 
@@ -64,9 +65,14 @@ class LookupModule(LookupBase):
         self, terms: list[Any], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
         lookups.set_options(self, "ci", variables, kwargs)
-        options = {name: self.get_option(name) for name in ("fields", "limit", "all_builds")}
-        found: list[dict[str, Any]] = []
-        for term in terms:
-            params = {**options, "job": term}
-            found += lookups.ask("ci", self.get_option, params, ci_job_info.build_list)
+        return [build for term in terms for build in self._builds(term)]
+
+    def _builds(self, term: Any) -> list[dict[str, Any]]:
+        kind = ci_job_info.BuildListOptions
+        names = typed_options.argument_spec(kind).keys() - {"job"}
+        given = {name: self.get_option(name) for name in names}
+        options = typed_options.read(kind, {**given, "job": term})
+        found: list[dict[str, Any]] = lookups.ask(
+            "ci", self.get_option, {"job": term}, lambda task: ci_job_info.build_list(task, options)
+        )
         return found

@@ -122,25 +122,12 @@ error:
   type: dict
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds import ci_build_stop
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "job": {"type": "raw", "required": True, "values": "text"},
-    "build": {"type": "str", "required": True},
-    "method": {"type": "str", "choices": ["stop", "term", "kill"], "default": "stop"},
-    "escalate": {"type": "bool", "default": False},
-    "grace": {"type": "float", "default": 30},
-    "wait": {"type": "bool", "default": True},
-    "wait_timeout": {"type": "float", "default": 300},
-    "poll_interval": {"type": "float", "default": 2},
-}
-
 
 def main() -> None:
-    runner.run("ci", OPTIONS, ci_build_stop.BuildStop)
+    runner.run("ci", ci_build_stop.CiBuildStopOptions, ci_build_stop.CiBuildStopOperation)
 
 
 if __name__ == "__main__":

@@ -282,47 +282,12 @@ error:
   type: dict
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds import ci_job_build
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-RESULTS = ["SUCCESS", "UNSTABLE", "FAILURE", "NOT_BUILT", "ABORTED"]
-STYLES = ["repeat", "comma"]
-TRIGGERS = ["always", "unless_successful"]
-PARAMETERS: dict[str, Any] = {"type": "dict", "values": "text", "private": True}
-BUILD: dict[str, dict[str, Any]] = {
-    "job": {"type": "raw", "required": True, "values": "text"},
-    "parameters": PARAMETERS,
-    "list_style": {"type": "str", "choices": STYLES},
-    "trigger": {"type": "str", "choices": TRIGGERS},
-    "accept": {"type": "list", "elements": "str", "choices": RESULTS},
-    "delay": {"type": "int"},
-}
-OPTIONS: dict[str, dict[str, Any]] = {
-    "job": {"type": "raw", "values": "text"},
-    "parameters": PARAMETERS,
-    "builds": {"type": "list", "elements": "dict", "options": BUILD},
-    "parallel": {"type": "int", "default": 4},
-    "list_style": {"type": "str", "choices": STYLES, "default": "repeat"},
-    "trigger": {"type": "str", "choices": TRIGGERS, "default": "always"},
-    "lookback": {"type": "int", "default": 50},
-    "wait": {"type": "bool", "default": True},
-    "wait_timeout": {"type": "float", "default": 3600},
-    "stop_on_timeout": {"type": "bool", "default": False},
-    "poll_interval": {"type": "float", "default": 5},
-    "accept": {"type": "list", "elements": "str", "choices": RESULTS, "default": ["SUCCESS"]},
-    "console_lines": {"type": "int", "default": 20},
-    "delay": {"type": "int"},
-}
-CONSTRAINTS: dict[str, Any] = {
-    "required_one_of": [("job", "builds")],
-    "mutually_exclusive": [("job", "builds"), ("parameters", "builds")],
-}
-
 
 def main() -> None:
-    runner.run("ci", OPTIONS, ci_job_build.operation, **CONSTRAINTS)
+    runner.run("ci", ci_job_build.CiJobBuildOptions, ci_job_build.CiJobBuildOperation)
 
 
 if __name__ == "__main__":

@@ -160,25 +160,12 @@ error:
   type: dict
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs import ci_job_info
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "job": {"type": "raw", "required": True, "values": "text"},
-    "build": {"type": "str"},
-    "tree": {"type": "str"},
-    "depth": {"type": "int"},
-    "all_builds": {"type": "bool", "default": False},
-    "config": {"type": "bool", "default": False},
-    "expected_config": {"type": "str"},
-    "xpath": {"type": "str"},
-}
-
 
 def main() -> None:
-    runner.run("ci", OPTIONS, ci_job_info.JobInfo)
+    runner.run("ci", ci_job_info.CiJobInfoOptions, ci_job_info.CiJobInfoOperation)
 
 
 if __name__ == "__main__":

@@ -5,17 +5,22 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Annotated, Any
 from urllib.parse import quote, unquote
 
 from ..core import address
 from ..core.address import NOWHERE, origin, path_of, require_address
 from ..core.errors import invalid
+from ..core.module.typed_options import Option
 from ..core.secret import misplaced_user_info
 
 # Server fact [ci-5]: a branch is stored as a job under a name in which these characters are encoded
 # once; the address encodes that name again, so that feature/x is feature%252Fx there. A percent
 # sign that begins such an encoding shows that the name is a stored one already.
 _ENCODED_IN_NAMES = re.compile(r"[/?#\[\]\\]|%(?!23|25|2F|3F|5B|5C|5D)")
+
+#: The type of an option that names a job.
+JobName = Annotated[Any, Option(values="text")]
 
 
 @dataclass(frozen=True)

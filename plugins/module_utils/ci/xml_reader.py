@@ -20,23 +20,25 @@ _DEEPEST = 200
 _KEPT = re.compile("[\ue000-\ue01f]")
 
 
-class Unreadable(ValueError):
+class UnreadableXml(ValueError):
     """The text is not XML, or XML that is not read."""
 
 
 @dataclass
-class Element:
+class XmlElement:
     """An element with its children; C(text) is its own, without that of the children."""
 
     name: str
     attributes: dict[str, str] = field(default_factory=dict)
-    children: list[Element] = field(default_factory=list)
+    children: list[XmlElement] = field(default_factory=list)
     text: str = ""
 
     def whole_text(self) -> str:
         return self.text + "".join(child.whole_text() for child in self.children)
 
-    def walk(self, parent: Element | None = None) -> Iterator[tuple[Element, Element | None]]:
+    def walk(
+        self, parent: XmlElement | None = None
+    ) -> Iterator[tuple[XmlElement, XmlElement | None]]:
         """This element and all below it, each with its parent."""
         yield self, parent
         for child in self.children:
@@ -47,13 +49,13 @@ class _Builder:
     """Handlers of the parser."""
 
     def __init__(self) -> None:
-        self.root: Element | None = None
-        self._open: list[Element] = []
+        self.root: XmlElement | None = None
+        self._open: list[XmlElement] = []
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        element = Element(name, attributes)
+        element = XmlElement(name, attributes)
         if len(self._open) >= _DEEPEST:
-            raise Unreadable(f"it is nested more than {_DEEPEST} elements deep")
+            raise UnreadableXml(f"it is nested more than {_DEEPEST} elements deep")
         if self._open:
             self._open[-1].children.append(element)
         else:
@@ -67,8 +69,8 @@ class _Builder:
         self._open[-1].text += text
 
 
-def parse(text: str) -> Element:
-    """The root element; C(Unreadable) for what is not XML or has a document type."""
+def parse(text: str) -> XmlElement:
+    """The root element; C(UnreadableXml) for what is not XML or has a document type."""
     builder, parser = _Builder(), expat.ParserCreate()
     parser.buffer_text = True
     parser.StartElementHandler = builder.start
@@ -78,14 +80,14 @@ def parse(text: str) -> Element:
     try:
         parser.Parse(_REFERENCE.sub(_keep, _DECLARATION.sub("", text, count=1)), True)
     except expat.ExpatError as error:
-        raise Unreadable(f"it is not well-formed: {error}") from None
+        raise UnreadableXml(f"it is not well-formed: {error}") from None
     if builder.root is None:
-        raise Unreadable("it has no root element")
+        raise UnreadableXml("it has no root element")
     return builder.root
 
 
 def _refuse(*_declared: object) -> None:
-    raise Unreadable("it has a document type, which is not read")
+    raise UnreadableXml("it has a document type, which is not read")
 
 
 def _keep(reference: re.Match[str]) -> str:
@@ -94,7 +96,7 @@ def _keep(reference: re.Match[str]) -> str:
     return chr(_KEPT_AT + code) if code < 0x20 and code not in (9, 10, 13) else reference[0]
 
 
-def shown(element: Element, indent: str = "") -> str:
+def shown(element: XmlElement, indent: str = "") -> str:
     """An element as lines, attributes in the order of the alphabet."""
     attributes = "".join(
         f' {name}="{_escaped(value)}"' for name, value in sorted(element.attributes.items())

@@ -10,33 +10,29 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds import ci_job_build
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.ci_job_build import (
+    CiJobBuildOperation,
+    CiJobBuildOptions,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.option_secrets import (
+    OptionSecrets,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typed_options import (
+    argument_spec,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.polling import Pace
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import shown_by
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret, hidden
+from tests.helpers.options import build as build_options
 from tests.unit.stub import Reply, Seen, Stub, connection_to
 
 TOKEN = "api-token-1234567890"
 STARTED = 1_700_000_000_000
 PASSWORD_CLASS = "hudson.model.PasswordParameterValue"
-OPTIONS: dict[str, Any] = {
-    "job": "folder/job",
-    "parameters": None,
-    "builds": None,
-    "parallel": 4,
-    "list_style": "repeat",
-    "trigger": "always",
-    "lookback": 50,
-    "wait": True,
-    "wait_timeout": 60.0,
-    "stop_on_timeout": False,
-    "poll_interval": 5.0,
-    "accept": ["SUCCESS"],
-    "console_lines": 20,
-    "delay": None,
-}
+#: What tests of C(ci_job_build) give where they say nothing else.
+OPTIONS: dict[str, Any] = {"job": "folder/job", "wait_timeout": 60.0}
 
 
 def definition(name: str, kind: str, default: Any = None, **more: Any) -> dict[str, Any]:
@@ -152,7 +148,7 @@ class Played:
     """One task against a server: what it returns, said, hid, and sent."""
 
     stub: Stub
-    options: Mapping[str, Any]
+    options: Mapping[str, Any] = field(default_factory=dict)
     read_only: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
     clock: Clock = field(default_factory=Clock)
@@ -168,13 +164,7 @@ class Played:
             password=Secret(TOKEN),
             settings={"retries": 0, **self.settings},
         )
-        return Task(
-            {**OPTIONS, **self.options},
-            connection,
-            self.warnings.append,
-            self.read_only,
-            hide=self._hide,
-        )
+        return Task({}, connection, self.warnings.append, self.read_only, hide=self._hide)
 
     def _hide(self, text: str) -> None:
         self.hidden.append(text)
@@ -183,10 +173,18 @@ class Played:
     def listening(self) -> AbstractContextManager[None]:
         return shown_by(self.lines.append)
 
-    def run(self, make: Callable[..., Operation] = ci_job_build.operation) -> dict[str, Any]:
+    def job_build(self, task: Task) -> Operation:
+        """The operation of C(ci_job_build); as in a task, what is secret by its name is known."""
+        secrets = OptionSecrets(argument_spec(CiJobBuildOptions))
+        secrets.shown(self.options)
+        hidden.add(*secrets.found)
+        options = build_options(CiJobBuildOptions, **{**OPTIONS, **self.options})
+        return CiJobBuildOperation(task, options, self.clock.pace)
+
+    def run(self, make: Callable[[Task], Operation] | None = None) -> dict[str, Any]:
         """Plan, and apply unless nothing changes or it is check mode, as a module does."""
         with self.listening():
-            operation = make(self.task(), self.clock.pace)
+            operation = (make or self.job_build)(self.task())
             plan = operation.plan()
             values = dict(plan.result)
             if plan.changed and not self.read_only:

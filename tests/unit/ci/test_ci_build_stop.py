@@ -9,21 +9,14 @@ from typing import Any
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.ci_build_stop import (
-    BuildStop,
+    CiBuildStopOperation,
+    CiBuildStopOptions,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from tests.helpers.options import build as options_of
 from tests.unit.ci.server import Played, build
 from tests.unit.stub import Reply, Seen, Stub
 
-OPTIONS: dict[str, Any] = {
-    "build": "7",
-    "method": "stop",
-    "escalate": False,
-    "grace": 30.0,
-    "wait": True,
-    "wait_timeout": 300.0,
-    "poll_interval": 2.0,
-}
 BACK = Reply(302, headers={"Location": "."})
 
 
@@ -52,17 +45,24 @@ class Runs:
         return Reply(body=build(7, self.result, values={"A": "1"}))
 
 
+def stop(played: Played) -> dict[str, Any]:
+    """Run the module with the options of the task, on build 7 where they name none."""
+    given = {"job": "folder/job", "build": "7", **played.options}
+    options = options_of(CiBuildStopOptions, **given)
+    return played.run(lambda task: CiBuildStopOperation(task, options, played.clock.pace))
+
+
 def play(runs: Any, *, read_only: bool = False, **options: Any) -> tuple[dict[str, Any], Played]:
     with Stub(answer=runs) as stub:
-        played = Played(stub, {**OPTIONS, **options}, read_only)
-        return played.run(BuildStop), played
+        played = Played(stub, options, read_only)
+        return stop(played), played
 
 
 def failed(answer: Any, **options: Any) -> tuple[ToolchainError, Played]:
     with Stub(answer=answer) as stub:
-        played = Played(stub, {**OPTIONS, **options})
+        played = Played(stub, options)
         with pytest.raises(ToolchainError) as caught:
-            played.run(BuildStop)
+            stop(played)
         return caught.value, played
 
 

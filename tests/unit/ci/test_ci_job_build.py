@@ -15,8 +15,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds impor
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.modules import ci_job_build
+from tests.helpers.options import build as options_of
 from tests.unit.arguments import given_to_a_module
-from tests.unit.ci.server import Ci, Played, build, created, definition, left, parameters
+from tests.unit.ci.server import OPTIONS, Ci, Played, build, created, definition, left, parameters
 from tests.unit.stub import Reply, Seen, Stub
 
 VERSION = definition("VERSION", "String", "0.0.0")
@@ -532,8 +533,9 @@ def test_a_silent_server_does_not_make_the_waiting_longer() -> None:
 
     with Stub(answer=Silent()) as stub:
         played = Played(stub, {"wait_timeout": 0.3, "poll_interval": 0.1}, settings={"retries": 9})
+        options = options_of(job_build.CiJobBuildOptions, **{**OPTIONS, **played.options})
         with pytest.raises(ToolchainError) as caught:
-            played.run(lambda task, _pace: job_build.operation(task))
+            played.run(lambda task: job_build.CiJobBuildOperation(task, options))
     assert caught.value.kind == "timeout"
     assert len([seen for seen in stub.seen if "queue/item" in seen.path]) == 1
 

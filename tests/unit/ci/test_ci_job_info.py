@@ -12,18 +12,10 @@ import pytest
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs import ci_job_info
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from tests.helpers.options import build as options_of
 from tests.unit.ci.server import Played, build, definition
 from tests.unit.stub import Reply, Seen, Stub
 
-OPTIONS: dict[str, Any] = {
-    "build": None,
-    "tree": None,
-    "depth": None,
-    "all_builds": False,
-    "config": False,
-    "expected_config": None,
-    "xpath": None,
-}
 JOB = {"name": "job", "color": "blue", "builds": [{"number": 7}], "property": []}
 CONFIG = """<?xml version='1.1' encoding='UTF-8'?>
 <project>
@@ -55,21 +47,23 @@ class Served:
         return Reply(body=self.job)
 
 
-def played_of(make: Callable[[Task], Any]) -> Callable[[Task, object], Any]:
-    return lambda task, _pace: make(task)
+def read(played: Played) -> dict[str, Any]:
+    """Run the module with the options of the task."""
+    options = options_of(ci_job_info.CiJobInfoOptions, **{"job": "folder/job", **played.options})
+    return played.run(lambda task: ci_job_info.CiJobInfoOperation(task, options))
 
 
 def play(served: Served | None = None, **options: Any) -> tuple[dict[str, Any], Played]:
     with Stub(answer=served or Served()) as stub:
-        played = Played(stub, {**OPTIONS, **options}, read_only=True)
-        return played.run(played_of(ci_job_info.JobInfo)), played
+        played = Played(stub, options, read_only=True)
+        return read(played), played
 
 
 def failed(served: Served | None = None, **options: Any) -> tuple[ToolchainError, Played]:
     with Stub(answer=served or Served()) as stub:
-        played = Played(stub, {**OPTIONS, **options}, read_only=True)
+        played = Played(stub, options, read_only=True)
         with pytest.raises(ToolchainError) as caught:
-            played.run(played_of(ci_job_info.JobInfo))
+            read(played)
         return caught.value, played
 
 
@@ -215,10 +209,15 @@ def test_passwords_that_a_server_shows_are_masked() -> None:
         values, _ignored = play(Shows(), **options)
         assert "geheim" not in str(values)
         assert values["parameters"] == {"KEY": "***"}
-    for question in (ci_job_info.build_parameters, ci_job_info.build_list):
+    of_build = ci_job_info.BuildParametersOptions(job="j", build="7")
+    of_job = ci_job_info.BuildListOptions(job="j", fields=["actions[*]"])
+    questions: list[Callable[[Task], Any]] = [
+        lambda task: ci_job_info.build_parameters(task, of_build),
+        lambda task: ci_job_info.build_list(task, of_job),
+    ]
+    for question in questions:
         with Stub(answer=Shows()) as stub:
-            more = {"build": "7", "fields": ["actions[*]"], "limit": None, "all_builds": False}
-            found = question(Played(stub, more, read_only=True).task())
+            found = question(Played(stub, read_only=True).task())
         assert "geheim" not in str(found)
         assert "***" in str(found)
 
@@ -247,8 +246,9 @@ def test_a_drift_is_told_and_changes_nothing() -> None:
 
 def listed(served: Served, **options: Any) -> tuple[list[dict[str, Any]], Stub]:
     with Stub(answer=served) as stub:
-        given = {"fields": ["number", "result"], "limit": None, "all_builds": False, **options}
-        return ci_job_info.build_list(Played(stub, given, read_only=True).task()), stub
+        given = {"job": "folder/job", "fields": ["number", "result"], **options}
+        listing = options_of(ci_job_info.BuildListOptions, **given)
+        return ci_job_info.build_list(Played(stub, read_only=True).task(), listing), stub
 
 
 def test_lists_of_builds_are_as_long_as_asked_for() -> None:
@@ -265,8 +265,9 @@ def test_lists_of_builds_are_as_long_as_asked_for() -> None:
 
 def test_parameters_of_a_build_are_a_dictionary() -> None:
     with Stub(answer=Served()) as stub:
-        task = Played(stub, {"build": "lastBuild"}, read_only=True).task()
-        assert ci_job_info.build_parameters(task) == {"A": "1", "KEY": "***"}
+        options = ci_job_info.BuildParametersOptions(job="folder/job", build="lastBuild")
+        found = ci_job_info.build_parameters(Played(stub, read_only=True).task(), options)
+    assert found == {"A": "1", "KEY": "***"}
 
 
 @pytest.mark.parametrize(("shown", "all_builds"), [("builds", True), ("allBuilds", False)])
@@ -274,9 +275,9 @@ def test_a_server_may_show_one_list_of_builds_alone(shown: str, all_builds: bool
     def answer(_seen: Seen) -> Reply:
         return Reply(body={"name": "job", shown: [{"number": 7}, {"number": 6}]})
 
-    listing = {"job": "j", "fields": ["number"], "limit": None, "all_builds": all_builds}
+    listing = ci_job_info.BuildListOptions(job="j", fields=["number"], all_builds=all_builds)
     with Stub(answer=answer) as stub:
-        info = Played(stub, {**OPTIONS, "all_builds": all_builds}, read_only=True)
-        assert info.run(played_of(ci_job_info.JobInfo))["builds"] == [{"number": 7}, {"number": 6}]
-        found = ci_job_info.build_list(Played(stub, listing, read_only=True).task())
+        info = Played(stub, {"all_builds": all_builds}, read_only=True)
+        assert read(info)["builds"] == [{"number": 7}, {"number": 6}]
+        found = ci_job_info.build_list(info.task(), listing)
     assert found == [{"number": 7}, {"number": 6}]

@@ -145,16 +145,14 @@ def query(seen: Seen) -> Mapping[str, list[str]]:
 
 
 def wish(job: str, version: object, **more: Any) -> dict[str, Any]:
-    """An entry of `builds` as Ansible hands it over: every option is there."""
-    options = ("list_style", "trigger", "accept", "delay")
-    given = {"job": job, "parameters": {"VERSION": version}}
-    return {**dict.fromkeys(options), **given, **more}
+    """An entry of `builds`."""
+    return {"job": job, "parameters": {"VERSION": version}, **more}
 
 
 def play(farm: Farm, *wishes: dict[str, Any], **options: Any) -> tuple[dict[str, Any], Played]:
     with Stub(answer=farm) as stub:
         read_only, settings = options.pop("read_only", False), options.pop("settings", {})
-        params = {"job": None, "builds": list(wishes), **options}
+        params = {"job": None, "builds": [dict(each) for each in wishes], **options}
         played = Played(stub, params, read_only, settings=settings)
         return played.run(), played
 
@@ -162,7 +160,9 @@ def play(farm: Farm, *wishes: dict[str, Any], **options: Any) -> tuple[dict[str,
 def failed(farm: Farm, *wishes: dict[str, Any], **options: Any) -> tuple[ToolchainError, Played]:
     with Stub(answer=farm) as stub:
         read_only = options.pop("read_only", False)
-        played = Played(stub, {"job": None, "builds": list(wishes), **options}, read_only)
+        played = Played(
+            stub, {"job": None, "builds": [dict(each) for each in wishes], **options}, read_only
+        )
         with pytest.raises(ToolchainError) as caught:
             played.run()
         return caught.value, played

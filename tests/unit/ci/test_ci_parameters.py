@@ -31,7 +31,9 @@ JOB = {
 DEFAULTS = {"VERSION": "0.0.0", "PUBLISH": True, "CHANNEL": "stable", "HOSTS": ""}
 
 
-def wanted(given: Mapping[str, Any], style: str = "repeat", job: Any = None) -> parameters.Wanted:
+def wanted(
+    given: Mapping[str, Any], style: str = "repeat", job: Any = None
+) -> parameters.WantedParameters:
     definitions = parameters.definitions_of(JOB if job is None else job)
     return parameters.wanted(given, definitions, style, "the job")
 

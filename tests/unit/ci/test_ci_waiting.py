@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.console import Console
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.build_log import BuildLog
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from tests.unit.ci.server import Ci, Played, build, left
 from tests.unit.stub import Reply, Seen, Stub, transport_to
@@ -184,7 +184,7 @@ def test_the_log_is_read_piece_by_piece() -> None:
     text = "one\ntwo\r\ngröße\n".encode()
     log = Log(text[:5], text[5:12], text[12:], b"", b"end")
     with Stub(answer=log) as stub:
-        console = Console(transport_to(stub.url), "job/a/1", 3)
+        console = BuildLog(transport_to(stub.url), "job/a/1", 3)
         for _ignored in range(5):
             console.read()
     assert console.lines() == ["two", "größe", "end"]
@@ -199,7 +199,7 @@ def test_a_piece_that_was_cut_is_read_again() -> None:
         Reply(body=b"one\ntwo\n", headers=size),
     ]
     with Stub(*replies) as stub:
-        console = Console(transport_to(stub.url), "job/a/1", 9)
+        console = BuildLog(transport_to(stub.url), "job/a/1", 9)
         console.read()
         assert console.trouble is not None
         console.read()
@@ -212,7 +212,7 @@ def test_a_log_that_starts_again_replaces_what_was_read() -> None:
         Reply(body=b"new\n", headers={"X-Text-Size": "4"}),
     ]
     with Stub(*replies) as stub:
-        console = Console(transport_to(stub.url), "job/a/1", 9)
+        console = BuildLog(transport_to(stub.url), "job/a/1", 9)
         console.read()
         console.read()
     assert console.lines() == ["new"]
@@ -221,7 +221,7 @@ def test_a_log_that_starts_again_replaces_what_was_read() -> None:
 @pytest.mark.parametrize("status", [400, 404, 405, 501])
 def test_a_log_without_pieces_is_read_as_a_whole_at_the_end(status: int) -> None:
     with Stub(Reply(status), Reply(body=b"a\nb\nc\n")) as stub:
-        console = Console(transport_to(stub.url), "job/a/1", 2)
+        console = BuildLog(transport_to(stub.url), "job/a/1", 2)
         console.read_to_end()
     assert console.lines() == ["b", "c"]
     assert stub.seen[-1].path == "/base/job/a/1/consoleText"
@@ -229,7 +229,7 @@ def test_a_log_without_pieces_is_read_as_a_whole_at_the_end(status: int) -> None
 
 def test_the_whole_log_is_no_news_where_the_offset_is_the_same() -> None:
     with Stub(*[Reply(body=b"a\nb\n", headers={"X-Text-Size": "4"})] * 2) as stub:
-        console = Console(transport_to(stub.url), "job/a/1", 9)
+        console = BuildLog(transport_to(stub.url), "job/a/1", 9)
         console.read()
         console.read_to_end()
     assert console.lines() == ["a", "b"]
@@ -247,7 +247,7 @@ def test_a_log_that_cannot_be_read_is_a_warning() -> None:
 
 def test_a_long_log_without_line_breaks_does_not_fill_the_memory() -> None:
     with Stub(Reply(body=b"x" * 1_000_000, headers={"X-Text-Size": "1000000"})) as stub:
-        console = Console(transport_to(stub.url), "job/a/1", 2)
+        console = BuildLog(transport_to(stub.url), "job/a/1", 2)
         console.read()
     assert sum(map(len, console.lines())) <= 1 << 16
 

@@ -8,6 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.build_request import (
+    BuildOptions,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typed_options import (
     Option,
     PathText,
@@ -79,6 +82,15 @@ def test_the_argument_spec_follows_from_the_fields() -> None:
         "body": {"type": "str", "empty": True},
     }
     assert constraints(Everything) == {"mutually_exclusive": [("src", "content")]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inherited(BuildOptions):
+    more: str | None = None
+
+
+def test_inherited_options_are_read_with_the_names_of_their_own_module() -> None:
+    assert argument_spec(Inherited) == {**argument_spec(BuildOptions), "more": {"type": "str"}}
 
 
 def test_values_are_read_by_the_names_of_the_options() -> None:

@@ -14,7 +14,7 @@ _BLOCK = 1 << 16
 _LONGEST_LINE = 1 << 16
 
 
-class Console:
+class BuildLog:
     """The last C(keep) lines of the log of the build at C(path).
 
     Server facts [ci-13]: C(progressiveText) names the next offset in C(X-Text-Size); offsets count

@@ -4,78 +4,95 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
 
 from ...core.errors import ToolchainError, invalid, printable, shorten
 from ...core.http.transport import Transport
 from ...core.module.task import Task
+from ...core.module.typed_options import Option
 from ...core.polling import Pace, TimeUp
 from .. import stopping
-from ..job_address import build_path, job_of
+from ..job_address import JobName, build_path, job_of
+from ..waiting import PaceFactory, WaitOptions, require_at_least
 from . import parameters, records
-from .build_watcher import Watch
-from .trigger import Claims, Trigger, Triggered
+from .build_watcher import BuildWatcher
+from .trigger import BuildClaims, Trigger, TriggeredBuild
 
-#: Makes the pauses between looks, given the longest time and the longest pause, in seconds.
-Paces = Callable[[float, float], Pace]
+Parameters = Annotated[dict[str, Any], Option(values="text", private=True)]
+ListStyle = Literal["repeat", "comma"]
+TriggerRule = Literal["always", "unless_successful"]
+Result = Literal["SUCCESS", "UNSTABLE", "FAILURE", "NOT_BUILT", "ABORTED"]
 
-_LOWEST = {"wait_timeout": 0, "lookback": 1, "console_lines": 0, "delay": 0}
 #: How long a build may take to end once it was told to, in seconds; most seconds for telling it
 #: after Ctrl-C.
 _STOPPING = 10.0
 _LAST_MOMENT = 5.0
 
 
-def check_numbers(params: Mapping[str, Any]) -> None:
-    """Raise C(invalid) for options that make no sense."""
-    for name, lowest in _LOWEST.items():
-        value = params[name]
-        if value is not None and value < lowest:
-            raise invalid(f"{name} is {value}: give {lowest} or more")
-    if params["poll_interval"] <= 0:
-        raise invalid("poll_interval is the time between two polls: give more than 0 seconds")
-    if not params["accept"]:
-        raise invalid("accept is empty, so that no build could succeed: name a result")
+@dataclass(frozen=True, kw_only=True)
+class BuildOptions(WaitOptions):
+    """What a task says about one build; C(job) is missing only where C(builds) lists jobs."""
+
+    job: JobName | None = None
+    parameters: Parameters | None = None
+    list_style: ListStyle = "repeat"
+    trigger: TriggerRule = "always"
+    lookback: int = 50
+    wait_timeout: float = 3600
+    stop_on_timeout: bool = False
+    poll_interval: float = 5
+    accept: list[Result] = field(default_factory=lambda: ["SUCCESS"])
+    console_lines: int = 20
+    delay: int | None = None
+
+    def check(self) -> None:
+        """Raise C(invalid) for options that make no sense."""
+        super().check()
+        require_at_least("lookback", self.lookback, 1)
+        require_at_least("console_lines", self.console_lines, 0)
+        require_at_least("delay", self.delay, 0)
+        if not self.accept:
+            raise invalid("accept is empty, so that no build could succeed: name a result")
 
 
-class Order:
+class BuildRequest:
     """A build of one job with certain parameters.
 
-    :param params: the options of the module C(ci_job_build)
-    :param paces: makes the pauses; tests replace it
-    :param claims: which builds are those of other orders of the task
+    :param make_pace: makes the pauses; tests replace it
+    :param claims: the builds that belong to other requests of the task
     """
 
     def __init__(
         self,
         task: Task,
         server: Transport,
-        params: Mapping[str, Any],
-        paces: Paces = Pace,
-        claims: Claims | None = None,
+        options: BuildOptions,
+        make_pace: PaceFactory = Pace,
+        claims: BuildClaims | None = None,
     ) -> None:
-        check_numbers(params)
-        self._task, self._server, self._params, self._paces = task, server, params, paces
-        self._claims = Claims() if claims is None else claims
-        self._search: Callable[[], Triggered] | None = None
-        self.job = job_of(params["job"], task.connection.url)
+        options.check()
+        self._task, self._server, self._options, self._make_pace = task, server, options, make_pace
+        self._claims = BuildClaims() if claims is None else claims
+        self._search: Callable[[], TriggeredBuild] | None = None
+        self.job = job_of(options.job, task.connection.url)
         self.what = f"building the job '{self.job.name}'"
-        self.wanted = parameters.Wanted()
-        self.state: records.State | None = None
+        self.wanted = parameters.WantedParameters()
+        self.state: records.JobState | None = None
         #: A build that is good enough, and one that runs or waits and will do.
         self.finished: Mapping[str, Any] | None = None
-        self.running: Triggered | None = None
+        self.running: TriggeredBuild | None = None
         self.asked = self.started = self.joined = False
-        self.watch = self._watch(paces(0, 1), lambda line: None)
+        self.watcher = self._watcher(make_pace(0, 1), lambda line: None)
 
     @property
     def if_needed(self) -> bool:
-        return bool(self._params["trigger"] == "unless_successful")
+        return self._options.trigger == "unless_successful"
 
     @property
     def lookback(self) -> int:
         """How many builds of the job are to be read."""
-        return int(self._params["lookback"]) if self.if_needed else 1
+        return self._options.lookback if self.if_needed else 1
 
     @property
     def outstanding(self) -> bool:
@@ -90,18 +107,18 @@ class Order:
         known = None if self.running is None else self.running.number
         return self.state.next_number if known is None else known
 
-    def read(self) -> records.State:
+    def read(self) -> records.JobState:
         """The job as it is now."""
         what = f"reading the job '{self.job.name}'"
         return records.read_job(self._server, what, self.job, self.lookback)
 
-    def compare(self, state: records.State) -> None:
+    def compare(self, state: records.JobState) -> None:
         """Find out whether a build is to be started; raises what speaks against it."""
         self.state = state
         self.wanted = parameters.wanted(
-            self._params["parameters"] or {},
+            self._options.parameters or {},
             state.definitions,
-            self._params["list_style"],
+            self._options.list_style,
             self.job.name,
         )
         for secret in filter(None, self.wanted.secrets):
@@ -110,15 +127,15 @@ class Order:
         if self.if_needed:
             self.finished = self._successful(state)
             if self.finished is None:
-                self.running = self._twin(state)
+                self.running = self._active_build(state)
         if self.outstanding and not state.buildable:
             raise ToolchainError("conflict", f"{self.what}: the job is disabled on the server")
         self.joined = self.running is not None
         self._take_known()
 
-    def be_watched(self, pace: Pace, say: Callable[[str], None]) -> None:
-        """Begin to wait; each line about it is given to C(say)."""
-        self.watch = self._watch(pace, lambda line: say(printable(line)))
+    def follow_with(self, pace: Pace, say: Callable[[str], None]) -> None:
+        """Follow the build at this pace; C(say) gets each line about it."""
+        self.watcher = self._watcher(pace, lambda line: say(printable(line)))
         self._take_known()
 
     def begin(self, *, wait: bool) -> None:
@@ -142,10 +159,10 @@ class Order:
         trigger = Trigger(
             self._server, self.job, self.state, self.wanted, user=user, claims=self._claims
         )
-        self.watch.find = trigger.number
-        limit = float(self._params["wait_timeout"]) if wait else None
-        answered = trigger.send(self._params["delay"], self._short_pace, wait=limit)
-        if isinstance(answered, Triggered):
+        self.watcher.find = trigger.number
+        limit = self._options.wait_timeout if wait else None
+        answered = trigger.send(self._options.delay, self._short_pace, wait=limit)
+        if isinstance(answered, TriggeredBuild):
             self._take_started(answered)
         else:
             self._search = answered
@@ -157,54 +174,54 @@ class Order:
 
     def judge(self) -> None:
         """Raise C(failed) for a build that ended with a result that is not accepted."""
-        build, accept = self.watch.build or {}, self._params["accept"]
+        build, accept = self.watcher.build or {}, self._options.accept
         if build.get("result") in accept:
             return
-        console = self.watch.console
+        console = self.watcher.console
         said = "" if console is None else console.last_words()
         raise ToolchainError(
             "failed",
             f"{self.what}: build #{build.get('number')} ended with"
             f" {build.get('result') or 'no result'}, accepted is {' or '.join(accept)}"
-            f" ({self.watch.url}){': ' if said else ''}{shorten(said)}",
-            url=self.watch.url,
+            f" ({self.watcher.url}){': ' if said else ''}{shorten(said)}",
+            url=self.watcher.url,
             detail=said or None,
         )
 
-    def left_alone(self, *, at_once: bool) -> str:
-        """What becomes of the build that nobody waits for any more, in words.
+    def abandon(self, *, at_once: bool) -> str:
+        """Stop waiting for the build; returns what becomes of it, for a message.
 
-        With C(stop_on_timeout) it is stopped where this task has started it: one that was there
-        already belongs to others.
+        With C(stop_on_timeout) a build that this task started is stopped. A build that existed
+        before belongs to others.
 
         :param at_once: do not wait for its end
         """
         if self.outstanding and not self.asked:
             return f"{self.what}: it was not started"
-        if not self._params["stop_on_timeout"] or not self.started or self.joined:
-            return self.watch.running()
+        if not self._options.stop_on_timeout or not self.started or self.joined:
+            return self.watcher.running()
         try:
-            return f"{self.what}: {self._stopped(at_once)} ({self.watch.url})"
+            return f"{self.what}: {self._stopped(at_once)} ({self.watcher.url})"
         except ToolchainError as error:
-            return f"{self.watch.running()}, and it could not be stopped: {error.message}"
+            return f"{self.watcher.running()}, and it could not be stopped: {error.message}"
 
     def out_of_time(self) -> str:
-        """The words for a build that has not ended within C(wait_timeout)."""
-        limit = f"wait_timeout ({self._params['wait_timeout']:g} s)"
-        return f"{self.left_alone(at_once=False)}, and {limit} is over"
+        """The message for a build that has not ended within C(wait_timeout)."""
+        limit = f"wait_timeout ({self._options.wait_timeout:g} s)"
+        return f"{self.abandon(at_once=False)}, and {limit} is over"
 
     def values(self) -> dict[str, Any]:
         """The return values C(build), C(queue_id), C(console) and C(joined)."""
-        watch, console = self.watch, self.watch.console
+        watcher, console = self.watcher, self.watcher.console
         if console is not None and console.trouble is not None:
             self._task.warn(f"{self.what}: the console log is missing: {console.trouble.message}")
-        if watch.build is None:
-            build = records.not_begun(watch.item, self.wanted.shown)
+        if watcher.build is None:
+            build = records.not_begun(watcher.item, self.wanted.shown)
         else:
-            build = records.shown(watch.build, self.job, self._task.connection.url)
-            if "actions" not in watch.build:
+            build = records.shown(watcher.build, self.job, self._task.connection.url)
+            if "actions" not in watcher.build:
                 build["parameters"] = dict(self.wanted.shown)
-        item = build["queue_id"] if watch.item is None else watch.item
+        item = build["queue_id"] if watcher.item is None else watcher.item
         return {
             "build": {**build, "queue_id": item},
             "queue_id": item,
@@ -212,31 +229,31 @@ class Order:
             "joined": self.joined,
         }
 
-    def _watch(self, pace: Pace, say: Callable[[str], None]) -> Watch:
-        return Watch(self._server, self.job, pace, say, int(self._params["console_lines"]))
+    def _watcher(self, pace: Pace, say: Callable[[str], None]) -> BuildWatcher:
+        return BuildWatcher(self._server, self.job, pace, say, self._options.console_lines)
 
     def _take_known(self) -> None:
         if self.running is not None:
             self._take(self.running)
         else:
-            self.watch.build = self.finished
+            self.watcher.build = self.finished
 
-    def _take(self, triggered: Triggered) -> None:
-        self.watch.item = triggered.item
+    def _take(self, triggered: TriggeredBuild) -> None:
+        self.watcher.item = triggered.item
         if triggered.number is not None:
             number = {"number": triggered.number, "queueId": triggered.item}
-            self.watch.build = triggered.build or number
+            self.watcher.build = triggered.build or number
 
-    def _take_started(self, triggered: Triggered) -> None:
+    def _take_started(self, triggered: TriggeredBuild) -> None:
         if triggered.item is None and triggered.number is None:
             self._task.warn(f"{self.what}: the server did not name the queue item of the build")
         self.started, self.joined = True, triggered.folded
         self._take(triggered)
 
     def _short_pace(self, timeout: float) -> Pace:
-        return self._paces(timeout, float(self._params["poll_interval"]))
+        return self._make_pace(timeout, self._options.poll_interval)
 
-    def _warn(self, state: records.State) -> None:
+    def _warn(self, state: records.JobState) -> None:
         if state.definitions is not None and self.wanted.repeated:
             self._task.warn(
                 f"{self.what}: a parameter of the type of {', '.join(self.wanted.repeated)} takes"
@@ -249,53 +266,53 @@ class Order:
                 " are compared without them"
             )
 
-    def _successful(self, state: records.State) -> Mapping[str, Any] | None:
+    def _successful(self, state: records.JobState) -> Mapping[str, Any] | None:
         """The newest accepted build with the wanted parameters."""
         for build in self._builds(state):
-            accepted = build.get("result") in self._params["accept"]
+            accepted = build.get("result") in self._options.accept
             if accepted and records.is_over(build) and parameters.equal(self.wanted, build):
                 return build
         return None
 
-    def _twin(self, state: records.State) -> Triggered | None:
+    def _active_build(self, state: records.JobState) -> TriggeredBuild | None:
         """A running or queued build with the wanted parameters."""
         for build in self._builds(state):
             if records.is_running(build) and parameters.equal(self.wanted, build):
-                return Triggered(build.get("queueId"), int(build["number"]), build=build)
+                return TriggeredBuild(build.get("queueId"), int(build["number"]), build=build)
         for item in records.queued_items(self._server, self.what, self.job, state):
             if parameters.equal(self.wanted, item):
-                return Triggered(int(item["id"]))
+                return TriggeredBuild(int(item["id"]))
         return None
 
-    def _builds(self, state: records.State) -> Iterator[Mapping[str, Any]]:
+    def _builds(self, state: records.JobState) -> Iterator[Mapping[str, Any]]:
         return records.whole_builds(self._server, self.what, self.job, state)
 
     def _stopped(self, at_once: bool) -> str:
         """Stop the build, or take it out of the queue; how that went."""
-        watch, patience = self.watch, _LAST_MOMENT if at_once else None
+        watcher, patience = self.watcher, _LAST_MOMENT if at_once else None
         what = f"stopping a build of the job '{self.job.name}'"
-        if watch.number is None and watch.item is not None:
-            if stopping.cancel(self._server, what, watch.item, patience):
-                return f"queue item {watch.item} was cancelled"
-            watch.step()
-        if watch.number is None:
+        if watcher.number is None and watcher.item is not None:
+            if stopping.cancel(self._server, what, watcher.item, patience):
+                return f"queue item {watcher.item} was cancelled"
+            watcher.step()
+        if watcher.number is None:
             raise ToolchainError("failed", f"{what}: it has no number yet")
         try:
-            path = build_path(self.job, watch.number)
+            path = build_path(self.job, watcher.number)
             stopping.send(self._server, what, path, "stop", patience=patience)
         except ToolchainError as error:
             if not error.unanswered:
                 raise
         if at_once:
-            return f"build #{watch.number} was told to stop"
-        return self._ended(watch)
+            return f"build #{watcher.number} was told to stop"
+        return self._ended(watcher)
 
-    def _ended(self, watch: Watch) -> str:
+    def _ended(self, watcher: BuildWatcher) -> str:
         pace = self._short_pace(_STOPPING)
         try:
-            while not watch.over:
+            while not watcher.over:
                 pace.pause(self.what)
-                watch.step()
+                watcher.step()
         except TimeUp:
-            return f"build #{watch.number} was told to stop, but goes on"
-        return f"build #{watch.number} was stopped"
+            return f"build #{watcher.number} was told to stop, but goes on"
+        return f"build #{watcher.number} was stopped"

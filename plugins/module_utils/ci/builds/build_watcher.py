@@ -19,7 +19,7 @@ from ...core.http.transport import Transport
 from ...core.polling import Pace
 from ..client import object_of, objects, part
 from ..job_address import Job, build_path
-from .console import Console
+from .build_log import BuildLog
 from .records import (
     BUILD_FIELDS,
     NEWEST,
@@ -54,7 +54,7 @@ def is_passing(error: ToolchainError) -> bool:
     return error.kind in ("network", "timeout", "rate_limited") or error.status in _UNAVAILABLE
 
 
-class Voice:
+class ProgressLines:
     """Lines for a waiting user: each change of state once, a running build once per interval."""
 
     def __init__(self, say: Callable[[str], None], pace: Pace) -> None:
@@ -79,7 +79,7 @@ class Voice:
         self._say(line)
 
 
-class Watch:
+class BuildWatcher:
     """One build that is waited for, and what is known of it so far.
 
     :param keep: how many of the last lines of its log
@@ -89,7 +89,7 @@ class Watch:
         self, server: Transport, job: Job, pace: Pace, say: Callable[[str], None], keep: int
     ) -> None:
         self._server, self.job, self._pace, self._say = server, job, pace, say
-        self._voice = Voice(say, pace)
+        self._progress = ProgressLines(say, pace)
         self._keep = keep
         self._missing_since: float | None = None
         self._idle_since: float | None = None
@@ -102,7 +102,7 @@ class Watch:
         self.find: Callable[[], int | None] = lambda: None
         self.item: int | None = None
         self.build: Mapping[str, Any] | None = None
-        self.console: Console | None = None
+        self.console: BuildLog | None = None
 
     @property
     def number(self) -> int | None:
@@ -148,7 +148,7 @@ class Watch:
         self._missing_since = None
         stuck = " (stuck)" if truth(shown.get("stuck")) else ""
         self.why = str(shown.get("why") or "about to start")
-        self._voice.state(f"{self.job.name}: queued as item {self.item}{stuck}: {self.why}")
+        self._progress.state(f"{self.job.name}: queued as item {self.item}{stuck}: {self.why}")
 
     def take_build(self, shown: Mapping[str, Any], answer: Answer) -> None:
         """Take what C(answer) of the server shows of the build."""
@@ -205,7 +205,7 @@ class Watch:
                     return
                 shown = {**summary(listed, number), **shown}
             self.take_build(shown, answer)
-            if not self.over and self._voice.due():
+            if not self.over and self._progress.due():
                 self._tell()
 
     def _search(self, item: int) -> None:
@@ -259,14 +259,14 @@ class Watch:
         except ToolchainError as error:
             if not is_passing(error):
                 raise
-            self._voice.state(f"{self.job.name}: the server does not answer, still waiting")
+            self._progress.state(f"{self.job.name}: the server does not answer, still waiting")
             return None
 
-    def _log(self) -> Console | None:
+    def _log(self) -> BuildLog | None:
         """The log of the build, C(None) where none of it is wanted."""
         if self.console is None and self.number is not None and self._keep > 0:
             path = build_path(self.job, self.number)
-            self.console = Console(self._server, path, self._keep)
+            self.console = BuildLog(self._server, path, self._keep)
         return self.console
 
     def _tell(self) -> None:
@@ -276,7 +276,7 @@ class Watch:
             console.read(patience(self._pace))
             words = console.last_words()
             line += f": {words}" if words else ""
-        self._voice.running(line)
+        self._progress.running(line)
 
 
 def _estimate(answer: Answer, build: Mapping[str, Any]) -> tuple[int, float] | None:

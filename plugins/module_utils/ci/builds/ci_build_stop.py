@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
@@ -13,43 +14,54 @@ from ...core.plan import Plan, unchanged
 from ...core.polling import Pace, TimeUp
 from .. import stopping
 from ..client import object_of, server_of
-from ..job_address import build_path, job_of
+from ..job_address import JobName, build_path, job_of
+from ..waiting import PaceFactory, WaitOptions, require_at_least
 from . import records
-from .build_request import Paces
-from .build_watcher import Watch
+from .build_watcher import BuildWatcher
 
 #: A number, or a name that stands for one, as C(lastBuild).
 _BUILD = re.compile(r"[0-9]+|[A-Za-z][A-Za-z0-9_-]*")
-_LOWEST = {"wait_timeout": 0, "grace": 0}
 #: How long a build may take to end whose stop was not answered, in seconds.
 _READING_BACK = 5.0
 
 
-def build_segment(given: object) -> str:
+def build_segment(given: str) -> str:
     """The last part of a build's address: its number or a permalink; C(invalid) for others."""
-    text = str(given).strip()
+    text = given.strip()
     if _BUILD.fullmatch(text) is None:
         raise invalid(f"build is '{text}': give a number, or a permalink such as lastBuild")
     return text
 
 
-class BuildStop:
-    """One build that is to be stopped; C(paces) makes the pauses."""
+@dataclass(frozen=True, kw_only=True)
+class CiBuildStopOptions(WaitOptions):
+    """The options of C(ci_build_stop)."""
 
-    def __init__(self, task: Task, paces: Paces = Pace) -> None:
-        self._task, self._params, self._paces = task, task.params, paces
-        for name, lowest in _LOWEST.items():
-            if task.params[name] < lowest:
-                raise invalid(f"{name} is {task.params[name]}: give {lowest} or more")
-        if task.params["poll_interval"] <= 0:
-            raise invalid("poll_interval is the time between two polls: give more than 0 seconds")
-        if task.params["escalate"] and not task.params["wait"]:
+    job: JobName
+    build: str
+    method: Literal["stop", "term", "kill"] = "stop"
+    escalate: bool = False
+    grace: float = 30
+    wait_timeout: float = 300
+    poll_interval: float = 2
+
+
+class CiBuildStopOperation:
+    """Stops one build and waits for its end; C(make_pace) makes the pauses between two polls."""
+
+    def __init__(
+        self, task: Task, options: CiBuildStopOptions, make_pace: PaceFactory = Pace
+    ) -> None:
+        self._task, self._options, self._make_pace = task, options, make_pace
+        options.check()
+        require_at_least("grace", options.grace, 0)
+        if options.escalate and not options.wait:
             raise invalid("escalate needs wait: the next method is for a build that goes on")
-        self._job = job_of(task.params["job"], task.connection.url)
-        self._segment = build_segment(task.params["build"])
+        self._job = job_of(options.job, task.connection.url)
+        self._segment = build_segment(options.build)
         self._what = f"stopping build {self._segment} of the job '{self._job.name}'"
         self._server = server_of(task)
-        self._watch = self._watching(float(task.params["wait_timeout"]))
+        self._watcher = self._watching(options.wait_timeout)
 
     def plan(self) -> Plan:
         path = f"{self._job.path}/{self._segment}/api/json"
@@ -70,15 +82,15 @@ class BuildStop:
             query = {"tree": records.SUMMARIES}
             listed = self._server.read(self._what, f"{self._job.path}/api/json", query=query)
             shown = {**records.summary(listed, number), **shown}
-        self._watch.take_build({**shown, "number": number}, answer)
-        if self._watch.over or records.is_idle(self._watch.build or {}):
+        self._watcher.take_build({**shown, "number": number}, answer)
+        if self._watcher.over or records.is_idle(self._watcher.build or {}):
             return unchanged(self._values())
         state = {"job": self._job.name, "build": number}
         before, after = {**state, "running": True}, {**state, "running": False}
         return Plan(before, after, "run").returning(**self._values())
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        started = self._paces(float(self._params["wait_timeout"]), 1)
+        started = self._make_pace(self._options.wait_timeout, 1)
         *first, last = self._methods()
         told = False
         for method in (*first, last):
@@ -86,29 +98,29 @@ class BuildStop:
             told = told or known
             if method == last and not told:
                 raise self._unknown(method)
-            if not self._params["wait"]:
+            if not self._options.wait:
                 break
             if method != last and not known:
                 continue
             left = started.left
             if method != last:
-                left = min(float(self._params["grace"]), left)
+                left = min(self._options.grace, left)
             if self._ends_within(left):
                 return self._values()
             if started.left <= 0:
                 break
-        if self._params["wait"]:
+        if self._options.wait:
             raise self._goes_on()
-        self._watch.step()
+        self._watcher.step()
         return self._values()
 
     def _methods(self) -> tuple[str, ...]:
-        first = stopping.METHODS.index(self._params["method"])
-        return stopping.METHODS[first : None if self._params["escalate"] else first + 1]
+        first = stopping.METHODS.index(self._options.method)
+        return stopping.METHODS[first : None if self._options.escalate else first + 1]
 
     def _send(self, method: str) -> bool:
         """Send one method; false where the server does not have it."""
-        number = self._watch.number
+        number = self._watcher.number
         if number is None:
             raise AssertionError("apply follows plan")
         what = f"{self._what} by {method}"
@@ -120,26 +132,26 @@ class BuildStop:
         return self._ends_within(_READING_BACK)
 
     def _ends_within(self, seconds: float) -> bool:
-        self._watch = self._watching(seconds, self._watch)
+        self._watcher = self._watching(seconds, self._watcher)
         try:
-            self._watch.follow()
+            self._watcher.follow()
         except TimeUp:
             return False
         return True
 
-    def _watching(self, seconds: float, before: Watch | None = None) -> Watch:
-        pace = self._paces(seconds, float(self._params["poll_interval"]))
-        watch = Watch(self._server, self._job, pace, self._task.progress, 0)
-        watch.build = None if before is None else before.build
-        return watch
+    def _watching(self, seconds: float, before: BuildWatcher | None = None) -> BuildWatcher:
+        pace = self._make_pace(seconds, self._options.poll_interval)
+        watcher = BuildWatcher(self._server, self._job, pace, self._task.progress, 0)
+        watcher.build = None if before is None else before.build
+        return watcher
 
     def _goes_on(self) -> ToolchainError:
-        hint = "" if self._params["escalate"] else "; escalate: true tries harder methods"
+        hint = "" if self._options.escalate else "; escalate: true tries harder methods"
         return ToolchainError(
             "timeout",
-            f"{self._what}: it was told to stop, but goes on ({self._watch.url}), and wait_timeout"
-            f" ({self._params['wait_timeout']:g} s) is over{hint}",
-            url=self._watch.url,
+            f"{self._what}: it was told to stop, but goes on ({self._watcher.url}), and"
+            f" wait_timeout ({self._options.wait_timeout:g} s) is over{hint}",
+            url=self._watcher.url,
             result={"changed": True, **self._values()},
         )
 
@@ -151,10 +163,10 @@ class BuildStop:
             " pipelines, or the build is gone",
             status=404,
             method="POST",
-            url=self._watch.url,
+            url=self._watcher.url,
             result=self._values(),
         )
 
     def _values(self) -> dict[str, Any]:
-        shown = self._watch.build or {}
+        shown = self._watcher.build or {}
         return {"build": records.shown(shown, self._job, self._task.connection.url)}

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""C(ci_job_build): builds that are started once and followed to their end."""
+"""C(ci_job_build): builds that are started once and followed to their end [C3.1]."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from ...core.errors import ToolchainError
 from ...core.interrupts import interruptible
@@ -12,72 +13,100 @@ from ...core.module.task import Task
 from ...core.plan import Operation, Plan, unchanged
 from ...core.polling import Pace, TimeUp
 from ..client import server_of
+from ..waiting import PaceFactory
 from . import records
-from .build_request import Order, Paces
-from .many_builds import ManyBuilds
+from .build_request import BuildOptions, BuildRequest
+from .many_builds import BuildEntry, ManyBuilds
 
 
-def operation(task: Task, paces: Paces = Pace) -> Operation:
-    """The operation of the module: one build, or those that C(builds) lists."""
-    return JobBuild(task, paces) if task.params["builds"] is None else ManyBuilds(task, paces)
+@dataclass(frozen=True, kw_only=True)
+class CiJobBuildOptions(BuildOptions):
+    """The options of C(ci_job_build)."""
+
+    builds: list[BuildEntry] | None = None
+    parallel: int = 4
+
+    constraints: ClassVar[dict[str, Any]] = {
+        "required_one_of": [("job", "builds")],
+        "mutually_exclusive": [("job", "builds"), ("parameters", "builds")],
+    }
 
 
-class JobBuild:
-    """One build of one job; C(paces) makes the pauses."""
+class CiJobBuildOperation:
+    """One build, or those that C(builds) lists; C(make_pace) makes the pauses between polls."""
 
-    def __init__(self, task: Task, paces: Paces = Pace) -> None:
-        self._task, self._params, self._paces = task, task.params, paces
-        self._order = Order(task, server_of(task), task.params, paces)
+    def __init__(
+        self, task: Task, options: CiJobBuildOptions, make_pace: PaceFactory = Pace
+    ) -> None:
+        self._builds: Operation = (
+            OneBuild(task, options, make_pace)
+            if options.builds is None
+            else ManyBuilds(task, options, options.builds, options.parallel, make_pace)
+        )
 
     def plan(self) -> Plan:
-        order = self._order
-        order.compare(order.read())
-        if order.outstanding:
-            build = {"job": order.job.name, "parameters": order.wanted.shown}
-            item = records.not_begun(None, order.wanted.shown)
+        return self._builds.plan()
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        return self._builds.apply(plan)
+
+
+class OneBuild:
+    """Starts one build of one job, or takes the one that is there, and follows it."""
+
+    def __init__(self, task: Task, options: BuildOptions, make_pace: PaceFactory) -> None:
+        self._task, self._options, self._make_pace = task, options, make_pace
+        self._request = BuildRequest(task, server_of(task), options, make_pace)
+
+    def plan(self) -> Plan:
+        request = self._request
+        request.compare(request.read())
+        if request.outstanding:
+            build = {"job": request.job.name, "parameters": request.wanted.shown}
+            item = records.not_begun(None, request.wanted.shown)
             plan = Plan({}, {"build": build}, "run")
             return plan.returning(build=item, queue_id=None, console=[], joined=False)
-        if order.finished is None:
+        if request.finished is None:
             return unchanged(self._carried_out())
         self._watched()
-        order.watch.finish()
-        return unchanged(order.values())
+        request.watcher.finish()
+        return unchanged(request.values())
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         return self._carried_out()
 
     def _watched(self) -> None:
-        pace = self._paces(float(self._params["wait_timeout"]), self._params["poll_interval"])
-        self._order.be_watched(pace, self._task.progress)
+        pace = self._make_pace(self._options.wait_timeout, self._options.poll_interval)
+        self._request.follow_with(pace, self._task.progress)
 
     def _carried_out(self) -> dict[str, Any]:
         """Start the build where there is none, and wait for its end if asked to."""
-        order, wait = self._order, bool(self._params["wait"])
+        request, wait = self._request, self._options.wait
         self._watched()
         with interruptible() as say:
             try:
-                if order.outstanding:
-                    order.begin(wait=wait)
+                if request.outstanding:
+                    request.begin(wait=wait)
                 self._follow(wait)
             except KeyboardInterrupt:
-                error = ToolchainError("failed", f"interrupted; {order.left_alone(at_once=True)}")
+                error = ToolchainError("failed", f"interrupted; {request.abandon(at_once=True)}")
                 say(error.message)
                 raise self._telling(error) from None
-        return order.values()
+        return request.values()
 
     def _follow(self, wait: bool) -> None:
         """Every failure tells what is known of the build."""
-        order = self._order
+        request = self._request
         try:
             if wait:
-                order.watch.follow()
-                order.judge()
+                request.watcher.follow()
+                request.judge()
         except ToolchainError as error:
             if isinstance(error, TimeUp):
-                error.message = order.out_of_time()
+                error.message = request.out_of_time()
             raise self._telling(error) from None
 
     def _telling(self, error: ToolchainError) -> ToolchainError:
-        known = {"changed": self._order.started, **self._order.values()}
+        known = {"changed": self._request.started, **self._request.values()}
         error.result = {**known, **error.result}
         return error

@@ -4,34 +4,61 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from ...core.concurrency import bounded, first_alone
-from ...core.errors import Kind, ToolchainError, invalid, shorten
+from ...core.errors import Kind, ToolchainError, shorten
 from ...core.interrupts import interruptible
 from ...core.module.task import Task
 from ...core.plan import Plan, unchanged
 from ...core.polling import Pace, TimeUp
 from ..client import server_of
+from ..job_address import JobName
+from ..waiting import PaceFactory, require_at_least
 from . import records
-from .build_request import Order, Paces
-from .many_builds_watcher import Fleet, Follower
-from .trigger import Claims
+from .build_request import (
+    BuildOptions,
+    BuildRequest,
+    ListStyle,
+    Parameters,
+    Result,
+    TriggerRule,
+)
+from .many_builds_watcher import ManyBuildsWatcher, WatchedBuild
+from .trigger import BuildClaims
 
 
-class _Entry:
-    """An entry of C(builds); C(error) is why its build is not there, or not good."""
+@dataclass(frozen=True, kw_only=True)
+class BuildEntry:
+    """An entry of the option C(builds). What it leaves out is taken from the task."""
 
-    def __init__(self, order: Order) -> None:
-        self.order = order
+    job: JobName
+    parameters: Parameters | None = None
+    list_style: ListStyle | None = None
+    trigger: TriggerRule | None = None
+    accept: list[Result] | None = None
+    delay: int | None = None
+
+    def over(self, options: BuildOptions) -> BuildOptions:
+        """The options of its build: its own, and those of the task for what it leaves out."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        own = {name: value for name, value in values.items() if value is not None}
+        return replace(options, **{"parameters": None, **own})
+
+
+class _ListedBuild:
+    """The build of one entry; C(error) tells what went wrong with it."""
+
+    def __init__(self, request: BuildRequest) -> None:
+        self.request = request
         self.error: ToolchainError | None = None
-        #: An earlier entry that asks for the very same build.
-        self.twin: _Entry | None = None
+        #: An earlier entry that asks for the same build.
+        self.same_as: _ListedBuild | None = None
 
     @property
     def outstanding(self) -> bool:
-        return self.error is None and self.twin is None and self.order.outstanding
+        return self.error is None and self.same_as is None and self.request.outstanding
 
     def attempt(self, step: Callable[[], Any]) -> None:
         """Take a step; an error ends this entry and no other."""
@@ -42,26 +69,32 @@ class _Entry:
 
     def key(self) -> tuple[Any, ...]:
         """Job and parameters, those that cannot be compared as they are sent."""
-        wanted = self.order.wanted
+        wanted = self.request.wanted
         hidden = [pair for pair in wanted.form if pair[0] not in wanted.expected]
-        return self.order.job.path, tuple(sorted(wanted.expected.items())), tuple(hidden)
+        return self.request.job.path, tuple(sorted(wanted.expected.items())), tuple(hidden)
 
 
 class ManyBuilds:
-    """The builds that a task lists: started side by side, followed together, judged each by
-    itself. What is wrong with one does not keep the others from being built.
+    """Starts the builds of a list side by side, follows them together, and judges each by itself.
+    A build that fails does not stop the others.
     """
 
-    def __init__(self, task: Task, paces: Paces = Pace) -> None:
-        self._task, self._params, self._paces = task, task.params, paces
-        self._parallel = int(task.params["parallel"])
-        if self._parallel < 1:
-            raise invalid(f"parallel is {self._parallel}: give 1 or more")
+    def __init__(
+        self,
+        task: Task,
+        options: BuildOptions,
+        builds: Sequence[BuildEntry],
+        parallel: int,
+        make_pace: PaceFactory = Pace,
+    ) -> None:
+        require_at_least("parallel", parallel, 1)
+        self._task, self._options, self._make_pace = task, options, make_pace
+        self._parallel = parallel
         self._server = server_of(task)
-        claims = Claims()
+        claims = BuildClaims()
         self._entries = [
-            _Entry(Order(task, self._server, _options(task.params, given), paces, claims))
-            for given in task.params["builds"]
+            _ListedBuild(BuildRequest(task, self._server, entry.over(options), make_pace, claims))
+            for entry in builds
         ]
 
     def plan(self) -> Plan:
@@ -70,7 +103,8 @@ class ManyBuilds:
         if not begun:
             return unchanged(self._carried_out([]))
         wanted = [
-            {"job": entry.order.job.name, "parameters": entry.order.wanted.shown} for entry in begun
+            {"job": entry.request.job.name, "parameters": entry.request.wanted.shown}
+            for entry in begun
         ]
         plan = Plan({}, {"builds": wanted}, "run").returning(**self._result())
         return replace(plan, failure=self._failure(changed=True))
@@ -80,9 +114,9 @@ class ManyBuilds:
 
     def _compare(self) -> None:
         """Read each job once, and find out which builds are to be started."""
-        by_job: dict[str, list[_Entry]] = {}
+        by_job: dict[str, list[_ListedBuild]] = {}
         for entry in self._entries:
-            by_job.setdefault(entry.order.job.path, []).append(entry)
+            by_job.setdefault(entry.request.job.path, []).append(entry)
         states = bounded(self._parallel, self._read, list(by_job.values()))
         for entries, state in zip(by_job.values(), states, strict=True):
             for entry in entries:
@@ -90,33 +124,33 @@ class ManyBuilds:
                     entry.error = state
                 else:
                     self._compare_one(entry, state)
-        self._find_twins()
+        self._find_duplicates()
 
-    def _read(self, entries: Sequence[_Entry]) -> records.State | ToolchainError:
+    def _read(self, entries: Sequence[_ListedBuild]) -> records.JobState | ToolchainError:
         """The job of these entries, with as many builds as the most curious of them wants."""
-        order = max((entry.order for entry in entries), key=lambda order: order.lookback)
+        request = max((entry.request for entry in entries), key=lambda request: request.lookback)
         try:
-            return order.read()
+            return request.read()
         except ToolchainError as error:
             return error
 
-    def _compare_one(self, entry: _Entry, state: records.State) -> None:
-        entry.attempt(lambda: entry.order.compare(state))
+    def _compare_one(self, entry: _ListedBuild, state: records.JobState) -> None:
+        entry.attempt(lambda: entry.request.compare(state))
 
-    def _find_twins(self) -> None:
+    def _find_duplicates(self) -> None:
         """With C(unless_successful) a build that is wanted twice is started once."""
-        first: dict[tuple[Any, ...], _Entry] = {}
+        first: dict[tuple[Any, ...], _ListedBuild] = {}
         for entry in self._entries:
-            if entry.outstanding and entry.order.if_needed:
-                twin = first.setdefault(entry.key(), entry)
-                entry.twin = None if twin is entry else twin
+            if entry.outstanding and entry.request.if_needed:
+                earlier = first.setdefault(entry.key(), entry)
+                entry.same_as = None if earlier is entry else earlier
 
-    def _carried_out(self, begun: Sequence[_Entry]) -> dict[str, Any]:
+    def _carried_out(self, begun: Sequence[_ListedBuild]) -> dict[str, Any]:
         """Start builds, wait for all, judge each; raises when one of them went wrong."""
-        wait = bool(self._params["wait"])
-        pace = self._paces(float(self._params["wait_timeout"]), self._params["poll_interval"])
+        wait = self._options.wait
+        pace = self._make_pace(self._options.wait_timeout, self._options.poll_interval)
         for entry in self._entries:
-            entry.order.be_watched(pace, lambda line: None)
+            entry.request.follow_with(pace, lambda line: None)
         with interruptible() as say:
             try:
                 self._begin(begun, wait)
@@ -124,61 +158,61 @@ class ManyBuilds:
                     self._follow(pace)
             except KeyboardInterrupt:
                 self._interrupted(say)
-        failure = self._failure(changed=any(entry.order.started for entry in self._entries))
+        failure = self._failure(changed=any(entry.request.started for entry in self._entries))
         if failure is not None:
             raise failure
         return self._result()
 
-    def _begin(self, begun: Sequence[_Entry], wait: bool) -> None:
-        def ask(entry: _Entry) -> None:
-            entry.attempt(lambda: entry.order.ask(wait=wait))
+    def _begin(self, begun: Sequence[_ListedBuild], wait: bool) -> None:
+        def ask(entry: _ListedBuild) -> None:
+            entry.attempt(lambda: entry.request.ask(wait=wait))
 
         for entry in begun:
-            entry.order.announce()
+            entry.request.announce()
         # alone, so that the others find its session and its anti-forgery token
         for _done in first_alone(self._parallel, ask, begun):
             pass
         asked = [entry for entry in begun if entry.error is None]
-        for _done in bounded(self._parallel, lambda one: one.attempt(one.order.settle), asked):
+        for _done in bounded(self._parallel, lambda one: one.attempt(one.request.settle), asked):
             pass
 
     def _follow(self, pace: Pace) -> None:
-        followers = {
-            entry: Follower(entry.order.watch, entry.order.first_number)
+        watched = {
+            entry: WatchedBuild(entry.request.watcher, entry.request.first_number)
             for entry in self._entries
-            if entry.error is None and entry.twin is None and entry.order.finished is None
+            if entry.error is None and entry.same_as is None and entry.request.finished is None
         }
-        fleet = Fleet(
-            self._server, list(followers.values()), pace, self._task.progress, self._parallel
+        watcher = ManyBuildsWatcher(
+            self._server, list(watched.values()), pace, self._task.progress, self._parallel
         )
         try:
-            fleet.follow()
+            watcher.follow()
         except TimeUp:
-            late = [entry for entry, follower in followers.items() if follower.open]
+            late = [entry for entry, build in watched.items() if build.open]
             for _done in bounded(self._parallel, self._out_of_time, late):
                 pass
-        for entry, follower in followers.items():
-            entry.error = entry.error or follower.error
-        ended = [entry for entry in self._entries if entry.order.watch.over]
-        for _done in bounded(self._parallel, lambda entry: entry.order.watch.finish(), ended):
+        for entry, build in watched.items():
+            entry.error = entry.error or build.error
+        ended = [entry for entry in self._entries if entry.request.watcher.over]
+        for _done in bounded(self._parallel, lambda entry: entry.request.watcher.finish(), ended):
             pass
-        for entry in followers:
+        for entry in watched:
             if entry.error is None:
-                entry.attempt(entry.order.judge)
+                entry.attempt(entry.request.judge)
 
-    def _out_of_time(self, entry: _Entry) -> None:
-        entry.error = TimeUp("timeout", entry.order.out_of_time())
+    def _out_of_time(self, entry: _ListedBuild) -> None:
+        entry.error = TimeUp("timeout", entry.request.out_of_time())
 
     def _interrupted(self, say: Callable[[str], None]) -> None:
         """Say what becomes of each build that goes on."""
         left = [
             entry
             for entry in self._entries
-            if entry.error is None and entry.twin is None and not entry.order.watch.over
+            if entry.error is None and entry.same_as is None and not entry.request.watcher.over
         ]
 
-        def leave(entry: _Entry) -> None:
-            words = entry.order.left_alone(at_once=True)
+        def leave(entry: _ListedBuild) -> None:
+            words = entry.request.abandon(at_once=True)
             entry.error = ToolchainError("failed", f"interrupted; {words}")
             say(entry.error.message)
 
@@ -199,23 +233,17 @@ class ManyBuilds:
     def _result(self) -> dict[str, Any]:
         return {"builds": [self._row(entry) for entry in self._entries]}
 
-    def _row(self, entry: _Entry) -> dict[str, Any]:
-        source = entry.twin or entry
+    def _row(self, entry: _ListedBuild) -> dict[str, Any]:
+        source = entry.same_as or entry
         error = source.error
         failure = None if error is None else self._task.failure(error)
-        values = source.order.values()
-        if entry.twin is not None:
+        values = source.request.values()
+        if entry.same_as is not None:
             values["joined"] = True
         return {
-            "job": entry.order.job.name,
+            "job": entry.request.job.name,
             **values,
             "ok": error is None,
             "msg": None if failure is None else failure["msg"],
             "error": None if failure is None else failure["error"],
         }
-
-
-def _options(params: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of one build: those of its entry before those of the task."""
-    own = {name: value for name, value in given.items() if value is not None}
-    return {**params, "parameters": None, **own}

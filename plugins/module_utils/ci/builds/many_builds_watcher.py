@@ -17,7 +17,7 @@ from ...core.polling import Pace
 from ..client import object_of, part
 from ..job_address import Job
 from . import records
-from .build_watcher import Voice, Watch, is_passing, patience
+from .build_watcher import BuildWatcher, ProgressLines, is_passing, patience
 
 _WHAT = "waiting for builds"
 #: How many builds that others may have started meanwhile are read with ours.
@@ -26,20 +26,20 @@ _ITEM_FIELDS = "id,why,stuck"
 
 
 @dataclass
-class Follower:
+class WatchedBuild:
     """A build that is waited for with others; C(error) is what ended the waiting for it.
 
     :param first: the lowest number that its build can have
     """
 
-    watch: Watch
+    watcher: BuildWatcher
     first: int
     error: ToolchainError | None = None
     told: bool = False
 
     @property
     def open(self) -> bool:
-        return self.error is None and not self.watch.over
+        return self.error is None and not self.watcher.over
 
     def attempt(self, look: Callable[[], None]) -> None:
         """Look; an error ends the waiting for this build alone."""
@@ -50,27 +50,27 @@ class Follower:
 
 
 @dataclass
-class _Group:
+class _JobBuilds:
     """The builds of one job; C(newest) is the highest number that was seen."""
 
     job: Job
-    followers: list[Follower] = field(default_factory=list)
+    builds: list[WatchedBuild] = field(default_factory=list)
     newest: int = 0
 
     @property
-    def open(self) -> list[Follower]:
-        return [follower for follower in self.followers if follower.open]
+    def open(self) -> list[WatchedBuild]:
+        return [build for build in self.builds if build.open]
 
     def tree(self) -> str:
         """The newest builds, as many as there are from the first of ours on."""
-        lowest = min(follower.watch.number or follower.first for follower in self.open)
+        lowest = min(build.watcher.number or build.first for build in self.open)
         count = max(0, self.newest - lowest + 1) + len(self.open) + _OTHERS
         name = "builds" if count <= records.NEWEST else "allBuilds"
         return f"queueItem[{_ITEM_FIELDS}],{name}[{records.BUILD_FIELDS}]{{0,{count}}}"
 
 
-class Fleet:
-    """Builds of any number of jobs.
+class ManyBuildsWatcher:
+    """Follows builds of any number of jobs to their ends.
 
     :param parallel: most requests at once
     :param say: gets a line for each build that ends, and one on all of them once per interval
@@ -79,18 +79,18 @@ class Fleet:
     def __init__(
         self,
         server: Transport,
-        followers: Sequence[Follower],
+        builds: Sequence[WatchedBuild],
         pace: Pace,
         say: Callable[[str], None],
         parallel: int,
     ) -> None:
         self._server, self._pace, self._say, self._parallel = server, pace, say, parallel
-        self._voice = Voice(say, pace)
-        self._followers = list(followers)
-        groups: dict[str, _Group] = {}
-        for follower in followers:
-            job = follower.watch.job
-            groups.setdefault(job.path, _Group(job)).followers.append(follower)
+        self._progress = ProgressLines(say, pace)
+        self._builds = list(builds)
+        groups: dict[str, _JobBuilds] = {}
+        for build in builds:
+            job = build.watcher.job
+            groups.setdefault(job.path, _JobBuilds(job)).builds.append(build)
         self._groups = list(groups.values())
 
     def follow(self) -> None:
@@ -101,8 +101,8 @@ class Fleet:
             self._tell()
 
     @property
-    def _open(self) -> list[Follower]:
-        return [follower for follower in self._followers if follower.open]
+    def _open(self) -> list[WatchedBuild]:
+        return [build for build in self._builds if build.open]
 
     def _look(self) -> None:
         groups = [group for group in self._groups if group.open]
@@ -110,31 +110,33 @@ class Fleet:
         if lost:
             self._look_for(lost)
 
-    def _look_at(self, group: _Group) -> list[Follower]:
-        """Read a job; gives those that are neither among its builds nor named as waiting."""
+    def _look_at(self, group: _JobBuilds) -> list[WatchedBuild]:
+        """Read a job; return those that are neither among its builds nor named as waiting."""
         read = self._read(group)
         if read is None:
             return []
         answer, shown = read
         listed = records.listed(shown)
-        group.newest = max([group.newest, *(build["number"] for build in listed)])
-        whole = [build for build in listed if "result" in build]
-        numbers = {build["number"]: build for build in whole}
-        items = {build.get("queueId"): build for build in whole}
+        group.newest = max([group.newest, *(one["number"] for one in listed)])
+        whole = [one for one in listed if "result" in one]
+        numbers = {one["number"]: one for one in whole}
+        items = {one.get("queueId"): one for one in whole}
         waiting = part(shown.get("queueItem"))
         lost = []
-        for follower in group.open:
-            watch = follower.watch
-            build = items.get(watch.item) if watch.number is None else numbers.get(watch.number)
-            if build is not None:
-                watch.take_build(build, answer)
-            elif watch.number is None and records.number_of(waiting.get("id")) == watch.item:
-                watch.take_item(waiting)
+        for build in group.open:
+            watcher = build.watcher
+            found = (
+                items.get(watcher.item) if watcher.number is None else numbers.get(watcher.number)
+            )
+            if found is not None:
+                watcher.take_build(found, answer)
+            elif watcher.number is None and records.number_of(waiting.get("id")) == watcher.item:
+                watcher.take_item(waiting)
             else:
-                lost.append(follower)
+                lost.append(build)
         return lost
 
-    def _read(self, group: _Group) -> tuple[Answer, Mapping[str, Any]] | None:
+    def _read(self, group: _JobBuilds) -> tuple[Answer, Mapping[str, Any]] | None:
         """The answer for a job, and what it shows; C(None) while the server cannot be reached."""
         try:
             answer = self._server.read(
@@ -147,24 +149,24 @@ class Fleet:
             return answer, object_of(answer) if answer.status == 200 else {}
         except ToolchainError as error:
             if is_passing(error):
-                self._voice.state("the server does not answer, still waiting")
+                self._progress.state("the server does not answer, still waiting")
             else:
-                for follower in group.open:
-                    follower.error = error
+                for build in group.open:
+                    build.error = error
             return None
 
-    def _look_for(self, lost: Sequence[Follower]) -> None:
+    def _look_for(self, lost: Sequence[WatchedBuild]) -> None:
         """A job names one of its items alone: the others are in the queue, or looked for singly."""
-        unnamed = [follower for follower in lost if follower.watch.number is None]
+        unnamed = [build for build in lost if build.watcher.number is None]
         queue = self._queue() if unnamed else {}
         single = []
-        for follower in lost:
-            item = None if follower.watch.number else queue.get(follower.watch.item)
+        for build in lost:
+            item = None if build.watcher.number else queue.get(build.watcher.item)
             if item is None:
-                single.append(follower)
+                single.append(build)
             else:
-                follower.watch.take_item(item)
-        for _done in bounded(self._parallel, lambda one: one.attempt(one.watch.step), single):
+                build.watcher.take_item(item)
+        for _done in bounded(self._parallel, lambda one: one.attempt(one.watcher.step), single):
             pass
 
     def _queue(self) -> Mapping[int | None, Mapping[str, Any]]:
@@ -176,35 +178,35 @@ class Fleet:
 
     def _expected(self) -> float | None:
         """Seconds until the first end that is expected."""
-        known = [one.watch.expected or 0.0 for one in self._open]
+        known = [one.watcher.expected or 0.0 for one in self._open]
         return min((seconds for seconds in known if seconds > 0), default=None)
 
     def _tell(self) -> None:
-        every = len(self._followers)
-        done = sum(follower.told for follower in self._followers)
-        for follower in self._followers:
-            if not follower.open and not follower.told:
-                follower.told, done = True, done + 1
-                self._say(f"{_end_of(follower)} ({done} of {every} done)")
-        if self._open and self._voice.due():
-            self._voice.running(f"{done} of {every} builds done{self._rest()}")
+        every = len(self._builds)
+        done = sum(build.told for build in self._builds)
+        for build in self._builds:
+            if not build.open and not build.told:
+                build.told, done = True, done + 1
+                self._say(f"{_end_of(build)} ({done} of {every} done)")
+        if self._open and self._progress.due():
+            self._progress.running(f"{done} of {every} builds done{self._rest()}")
 
     def _rest(self) -> str:
         """What those do that have not ended."""
-        running = [one.watch for one in self._open if one.watch.number is not None]
-        queued = [one.watch for one in self._open if one.watch.number is None]
-        left = max((watch.expected or 0.0 for watch in running), default=0.0)
+        running = [one.watcher for one in self._open if one.watcher.number is not None]
+        queued = [one.watcher for one in self._open if one.watcher.number is None]
+        left = max((watcher.expected or 0.0 for watcher in running), default=0.0)
         line = f", {len(running)} running"
         line += f" (about {left:.0f} s left)" if left > 0 else ""
         if queued:
-            why = next((watch.why for watch in queued if watch.why), "")
+            why = next((watcher.why for watcher in queued if watcher.why), "")
             line += f", {len(queued)} in the queue{f' ({why})' if why else ''}"
         return line
 
 
-def _end_of(follower: Follower) -> str:
-    watch = follower.watch
-    name = watch.job.name if watch.number is None else f"{watch.job.name} #{watch.number}"
-    if follower.error is not None:
-        return f"{name}: {follower.error.message}"
-    return f"{name}: {(watch.build or {}).get('result')}"
+def _end_of(build: WatchedBuild) -> str:
+    watcher = build.watcher
+    name = watcher.job.name if watcher.number is None else f"{watcher.job.name} #{watcher.number}"
+    if build.error is not None:
+        return f"{name}: {build.error.message}"
+    return f"{name}: {(watcher.build or {}).get('result')}"

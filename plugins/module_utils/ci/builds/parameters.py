@@ -18,7 +18,7 @@ _SINGLE = ("String", "Text", "Choice", "Boolean", "Password")
 
 
 @dataclass(frozen=True)
-class Definition:
+class ParameterDefinition:
     """A parameter of a job; C(default) is C(None) where the server does not show one."""
 
     name: str
@@ -31,7 +31,7 @@ class Definition:
 
 
 @dataclass
-class Wanted:
+class WantedParameters:
     """The parameters of the build that is wanted.
 
     :param form: fields to send, in the order of the task
@@ -64,18 +64,18 @@ def text(value: object) -> str:
     return str(value)
 
 
-def definitions_of(job: Mapping[str, Any]) -> tuple[Definition, ...] | None:
+def definitions_of(job: Mapping[str, Any]) -> tuple[ParameterDefinition, ...] | None:
     """The parameters of a job, C(None) where the server does not tell whether it has any."""
     properties = job.get("property")
     if not isinstance(properties, list):
         return None
-    found: list[Definition] = []
+    found: list[ParameterDefinition] = []
     for holder in objects(properties):
         for entry in objects(holder.get("parameterDefinitions")):
             default = part(entry.get("defaultParameterValue"))
             choices = entry.get("choices")
             found.append(
-                Definition(
+                ParameterDefinition(
                     str(entry.get("name")),
                     str(entry.get("type") or entry.get("_class") or "").rpartition(".")[2],
                     text(default["value"]) if "value" in default else None,
@@ -87,10 +87,10 @@ def definitions_of(job: Mapping[str, Any]) -> tuple[Definition, ...] | None:
 
 def wanted(
     given: Mapping[str, Any],
-    definitions: Sequence[Definition] | None,
+    definitions: Sequence[ParameterDefinition] | None,
     list_style: str,
     job_name: str,
-) -> Wanted:
+) -> WantedParameters:
     """What is sent and expected for the parameters that a task gives.
 
     Raises C(rejected) for what the server would drop without a word (a parameter that the job does
@@ -101,7 +101,7 @@ def wanted(
     if definitions is None:
         return _undefined(values, list_style)
     _refuse_unknown(values, definitions, job_name)
-    result = Wanted()
+    result = WantedParameters()
     for definition in definitions:
         name = definition.name
         if name in values:
@@ -113,7 +113,7 @@ def wanted(
     return result
 
 
-def _expect(result: Wanted, definition: Definition, value: str | None) -> None:
+def _expect(result: WantedParameters, definition: ParameterDefinition, value: str | None) -> None:
     if definition.is_a("Password"):
         result.secrets += [given for name, given in result.form if name == definition.name]
         result.shown[definition.name] = MASK
@@ -124,12 +124,12 @@ def _expect(result: Wanted, definition: Definition, value: str | None) -> None:
         result.expected[definition.name] = result.shown[definition.name] = value
 
 
-def _undefined(values: Mapping[str, Any], list_style: str) -> Wanted:
+def _undefined(values: Mapping[str, Any], list_style: str) -> WantedParameters:
     fields = {name: _fields(name, value, list_style) for name, value in values.items()}
     form = [pair for pairs in fields.values() for pair in pairs]
     expected = {name: text(value) for name, value in values.items()}
     repeated = [name for name, pairs in fields.items() if len(pairs) > 1]
-    return Wanted(form, expected, shown=dict(expected), repeated=repeated, whole=True)
+    return WantedParameters(form, expected, shown=dict(expected), repeated=repeated, whole=True)
 
 
 def _fields(name: str, value: object, list_style: str) -> list[tuple[str, str]]:
@@ -149,7 +149,7 @@ def _refuse_nested(values: Mapping[str, Any]) -> None:
 
 
 def _refuse_unknown(
-    values: Mapping[str, Any], definitions: Sequence[Definition], job_name: str
+    values: Mapping[str, Any], definitions: Sequence[ParameterDefinition], job_name: str
 ) -> None:
     known = [definition.name for definition in definitions]
     unknown = sorted(set(values) - set(known))
@@ -159,7 +159,9 @@ def _refuse_unknown(
     raise _rejected(job_name, f"the job has no parameter {', '.join(unknown)}: {has}")
 
 
-def _accepted(definition: Definition, value: object, list_style: str, job_name: str) -> object:
+def _accepted(
+    definition: ParameterDefinition, value: object, list_style: str, job_name: str
+) -> object:
     """The value as the server takes it; C(rejected) where it takes it for something else."""
     name = definition.name
     if definition.is_a("File"):
@@ -229,7 +231,7 @@ def displayed(shown: Mapping[str, Any]) -> dict[str, Any]:
     return {name: MASK if name in passwords else value for name, value in values_of(shown).items()}
 
 
-def equal(sought: Wanted, shown: Mapping[str, Any]) -> bool:
+def equal(sought: WantedParameters, shown: Mapping[str, Any]) -> bool:
     """Whether a build or queue item has the wanted parameters.
 
     A build that lacks one altogether ran without it and is another build; one whose value the

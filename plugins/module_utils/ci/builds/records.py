@@ -37,7 +37,7 @@ _JOB_FIELDS = (
 
 
 @dataclass(frozen=True)
-class State:
+class JobState:
     """A job as one read shows it.
 
     :param builds: newest first
@@ -46,7 +46,7 @@ class State:
     :param next_number: the lowest number that a build which is started now can have
     """
 
-    definitions: tuple[parameters.Definition, ...] | None
+    definitions: tuple[parameters.ParameterDefinition, ...] | None
     builds: list[dict[str, Any]]
     item: Mapping[str, Any] | None
     in_queue: bool
@@ -64,7 +64,7 @@ class State:
 
 def read_job(
     server: Transport, what: str, job: Job, lookback: int, patience: float | None = None
-) -> State:
+) -> JobState:
     """Read a job, its definition of parameters and its newest builds in one request.
 
     :param patience: most seconds that it may take
@@ -86,7 +86,7 @@ def read_job(
     named = part(shown.get("queueItem"))
     item = typed(named) if number_of(named.get("id")) is not None else None
     known = listed(shown, tree)
-    return State(
+    return JobState(
         parameters.definitions_of(shown),
         known[:lookback],
         item,
@@ -106,7 +106,7 @@ def listed(shown: Mapping[str, Any], wanted: str = "builds") -> list[dict[str, A
 
 
 def whole_builds(
-    server: Transport, what: str, job: Job, state: State, since: int = 0
+    server: Transport, what: str, job: Job, state: JobState, since: int = 0
 ) -> Iterator[Mapping[str, Any]]:
     """The builds of a job with results and parameters, newest first, down to the number C(since).
 
@@ -135,7 +135,9 @@ def _summaries(server: Transport, what: str, job: Job) -> dict[int, dict[str, An
     return {build["number"]: build for build in listed(object_of(answer), "allBuilds")}
 
 
-def queued_items(server: Transport, what: str, job: Job, state: State) -> list[Mapping[str, Any]]:
+def queued_items(
+    server: Transport, what: str, job: Job, state: JobState
+) -> list[Mapping[str, Any]]:
     """The items of a job in the queue. A job names one; the others are in the server's queue, if it
     shows that.
     """

@@ -26,7 +26,7 @@ from ..client import describe, objects, refuse_page
 from ..job_address import Job
 from . import parameters
 from .build_watcher import patience
-from .records import State, queued_items, read_job, whole_builds
+from .records import JobState, queued_items, read_job, whole_builds
 
 _ITEM = re.compile(r"(?:^|/)queue/item/(\d+)/?$")
 #: How many builds are looked at for our own.
@@ -47,7 +47,7 @@ _WRONG_PARAMETERS = re.compile(
 
 
 @dataclass(frozen=True)
-class Triggered:
+class TriggeredBuild:
     """Where the build is: a queue item, or a number when it was found among the builds; neither
     where a server that took the request does not tell.
 
@@ -61,7 +61,7 @@ class Triggered:
     build: Mapping[str, Any] | None = None
 
 
-class Claims:
+class BuildClaims:
     """Which builds are whose: a task may start builds that nothing but their number tells apart."""
 
     def __init__(self) -> None:
@@ -69,15 +69,15 @@ class Claims:
         self._announced: list[tuple[Any, ...]] = []
         self._lock = threading.Lock()
 
-    def announce(self, job: Job, wanted: parameters.Wanted) -> None:
+    def announce(self, job: Job, wanted: parameters.WantedParameters) -> None:
         """Note that a trigger follows, before any of the task is sent."""
         self._announced.append((job.path, wanted.form))
 
-    def is_alone(self, job: Job, wanted: parameters.Wanted) -> bool:
+    def is_alone(self, job: Job, wanted: parameters.WantedParameters) -> bool:
         """Whether such a build can be that of one trigger of the task only."""
         return self._announced.count((job.path, wanted.form)) <= 1
 
-    def take(self, job: Job, found: Triggered, owner: object) -> bool:
+    def take(self, job: Job, found: TriggeredBuild, owner: object) -> bool:
         """Take a build; false where it is another one's already."""
         places = (("", found.item), (job.path, found.number))
         known = [(place, number) for place, number in places if number is not None]
@@ -100,20 +100,20 @@ class Trigger:
         self,
         server: Transport,
         job: Job,
-        state: State,
-        wanted: parameters.Wanted,
+        state: JobState,
+        wanted: parameters.WantedParameters,
         *,
         user: str | None,
-        claims: Claims,
+        claims: BuildClaims,
     ) -> None:
         self._server, self._job, self._state = server, job, state
         self._wanted, self._user, self._claims = wanted, user, claims
         self._what = f"building the job '{job.name}'"
-        self._seen: Triggered | None = None
+        self._seen: TriggeredBuild | None = None
 
     def send(
         self, delay: int | None, pace: Callable[[float], Pace], *, wait: float | None
-    ) -> Triggered | Callable[[], Triggered]:
+    ) -> TriggeredBuild | Callable[[], TriggeredBuild]:
         """Start the build; gives it where the answer names it, else what looks for it: to be called
         when no other trigger of the task is on its way.
 
@@ -135,16 +135,16 @@ class Trigger:
         location = answer.headers.get("Location", "")
         item = _ITEM.search(path_of(location))
         if item is not None:
-            found = Triggered(int(item[1]), folded=answer.status in (302, 303))
+            found = TriggeredBuild(int(item[1]), folded=answer.status in (302, 303))
             if not found.folded:
                 self._claims.take(self._job, found, self)
             return found
         if answer.status == 302:
             refused = self._refused(answer, location)
-            self._claims = Claims()  # what it was folded into may be another trigger's
+            self._claims = BuildClaims()  # what it was folded into may be another trigger's
             return partial(self._found_or, refused, lambda: pace(_LOOKING), _LOOKS_IF_REFUSED)
         if wait is None:
-            return lambda: self._look()[0] or Triggered(None)
+            return lambda: self._look()[0] or TriggeredBuild(None)
         unnamed = answer.error("protocol", "the server did not name the queue item of the build")
         longest = min(wait, _LOOKING + (delay or 0))
         return partial(self._found_or, unnamed, lambda: pace(longest))
@@ -206,7 +206,7 @@ class Trigger:
 
     def _found_or(
         self, error: ToolchainError, begun: Callable[[], Pace], looks: float = float("inf")
-    ) -> Triggered:
+    ) -> TriggeredBuild:
         """Look for our own build in the queue and among the new builds; never send again.
 
         :param begun: begins to count the time
@@ -227,7 +227,7 @@ class Trigger:
                 break
         raise error.with_words("no build of it was found, and it is not sent again")
 
-    def _look(self, seconds: float | None = None) -> tuple[Triggered | None, bool]:
+    def _look(self, seconds: float | None = None) -> tuple[TriggeredBuild | None, bool]:
         """Our own build as the server shows it now, and whether it answered in so many seconds."""
         try:
             state = read_job(self._server, self._what, self._job, _LOOKBACK, seconds)
@@ -235,26 +235,26 @@ class Trigger:
         except ToolchainError:
             return None, False
 
-    def _own(self, state: State) -> Triggered | None:
+    def _own(self, state: JobState) -> TriggeredBuild | None:
         """The first that is ours and no other trigger's."""
         candidates = chain(self._new_builds(state), self._new_items(state))
         take = self._claims.take
         return next((found for found in candidates if take(self._job, found, self)), None)
 
-    def _new_builds(self, state: State) -> Iterator[Triggered]:
+    def _new_builds(self, state: JobState) -> Iterator[TriggeredBuild]:
         """The builds, oldest first, that are new since the job was read before."""
         before = self._state.newest_queue_id
         new = whole_builds(self._server, self._what, self._job, state, self._state.next_number)
         for build in reversed(list(new)):
             queue_id = build.get("queueId")
             if (queue_id is None or queue_id > before) and self._is_ours(build):
-                yield Triggered(queue_id, int(build["number"]))
+                yield TriggeredBuild(queue_id, int(build["number"]))
 
-    def _new_items(self, state: State) -> Iterator[Triggered]:
+    def _new_items(self, state: JobState) -> Iterator[TriggeredBuild]:
         for item in queued_items(self._server, self._what, self._job, state):
             later = (item.get("id") or 0) > self._state.newest_queue_id
             if later and self._is_ours(item):
-                yield Triggered(int(item["id"]))
+                yield TriggeredBuild(int(item["id"]))
 
     def _is_ours(self, shown: Mapping[str, Any]) -> bool:
         users = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ...core.errors import ToolchainError, invalid
@@ -15,7 +16,7 @@ from .. import xml_reader
 from ..builds import parameters, records
 from ..builds.ci_build_stop import build_segment
 from ..client import object_of, objects, server_of
-from ..job_address import job_of
+from ..job_address import JobName, job_of
 from . import configuration
 
 #: What is read of each build of a list [W2.4].
@@ -43,28 +44,40 @@ _REFUSED_XPATH = re.compile(r"primitive XPath|matched \d+ nodes", re.IGNORECASE)
 _SHORTEST_SECRET = 6
 
 
-class JobInfo:
-    """What one task reads of a job."""
+@dataclass(frozen=True, kw_only=True)
+class CiJobInfoOptions:
+    """The options of C(ci_job_info)."""
 
-    def __init__(self, task: Task) -> None:
-        self._task, self._params = task, task.params
-        build = task.params["build"]
-        self._job = job_of(task.params["job"], task.connection.url)
-        self._build = None if build is None else build_segment(build)
-        if self._params["xpath"] is not None and self._build is None:
+    job: JobName
+    build: str | None = None
+    tree: str | None = None
+    depth: int | None = None
+    all_builds: bool = False
+    config: bool = False
+    expected_config: str | None = None
+    xpath: str | None = None
+
+
+class CiJobInfoOperation:
+    """Reads a job or a build, and compares the configuration of the job."""
+
+    def __init__(self, task: Task, options: CiJobInfoOptions) -> None:
+        self._task, self._options = task, options
+        self._job = job_of(options.job, task.connection.url)
+        self._build = None if options.build is None else build_segment(options.build)
+        if options.xpath is not None and self._build is None:
             raise invalid("xpath needs build: it selects in the XML of a build")
-        if self._params["tree"] is not None and self._params["depth"] is not None:
+        if options.tree is not None and options.depth is not None:
             raise invalid("tree and depth exclude each other: the server takes tree")
-        self._expected = task.params["expected_config"]
-        if self._expected is not None:
-            _check_expected(self._expected)
+        if options.expected_config is not None:
+            _check_expected(options.expected_config)
         self._what = f"reading the job '{self._job.name}'"
         self._server = server_of(task)
 
     def plan(self) -> Plan:
         values: dict[str, Any] = dict.fromkeys(_RETURNED)
         values.update(self._of_job() if self._build is None else self._of_build(self._build))
-        if self._params["config"] or self._expected is not None:
+        if self._options.config or self._options.expected_config is not None:
             values.update(self._configuration())
         return unchanged(values)
 
@@ -72,10 +85,10 @@ class JobInfo:
         raise AssertionError("a reading has nothing to apply")
 
     def _of_job(self) -> dict[str, Any]:
-        shown = self._read(self._job.path, self._query(self._params["tree"]))
-        name = "allBuilds" if self._params["all_builds"] else "builds"
+        shown = self._read(self._job.path, self._query(self._options.tree))
+        name = "allBuilds" if self._options.all_builds else "builds"
         listed = None
-        if self._params["tree"] is not None:
+        if self._options.tree is not None:
             listed = shown.get(name, shown.get("allBuilds"))
         if listed is None and "jobs" not in shown:
             query = {"tree": f"{name}[{','.join(FIELDS)}]"}
@@ -84,18 +97,18 @@ class JobInfo:
         return {"job": shown, "builds": listed, "parameters": _defaults(shown)}
 
     def _of_build(self, segment: str) -> dict[str, Any]:
-        path, tree = f"{self._job.path}/{segment}", self._params["tree"]
+        path, tree = f"{self._job.path}/{segment}", self._options.tree
         shown = self._read(path, self._query(tree))
         actions = objects(shown.get("actions"))
         has_them = tree is None or any("parameters" in action for action in actions)
         whole = shown if has_them else self._read(path, {"tree": _PARAMETERS})
         values: dict[str, Any] = {"build": shown, "parameters": parameters.displayed(whole)}
-        if self._params["xpath"] is not None:
-            values["value"] = self._value(path, str(self._params["xpath"]))
+        if self._options.xpath is not None:
+            values["value"] = self._value(path, self._options.xpath)
         return values
 
     def _query(self, tree: str | None) -> dict[str, Any]:
-        return {"tree": tree, "depth": self._params["depth"]}
+        return {"tree": tree, "depth": self._options.depth}
 
     def _read(self, path: str, query: Mapping[str, Any]) -> Mapping[str, Any]:
         shown: Mapping[str, Any] = parameters.masked(
@@ -144,15 +157,15 @@ class JobInfo:
         text = answer.text
         try:
             hidden = configuration.secrets(text)
-        except xml_reader.Unreadable as error:
+        except xml_reader.UnreadableXml as error:
             message = f"the configuration cannot be read: {error}"
             raise answer.error("protocol", message) from None
         for secret in hidden:
             if len(secret) >= _SHORTEST_SECRET and set(secret) != {"*"}:
                 self._task.hide(secret)
-        values: dict[str, Any] = {"config_xml": text} if self._params["config"] else {}
-        if self._expected is not None:
-            found = configuration.drift(text, self._expected)
+        values: dict[str, Any] = {"config_xml": text} if self._options.config else {}
+        if self._options.expected_config is not None:
+            found = configuration.drift(text, self._options.expected_config)
             values["config_drift"] = found.found
             values["diff"] = {"before": found.before, "after": found.after}
         return values
@@ -161,7 +174,7 @@ class JobInfo:
 def _check_expected(text: str) -> None:
     try:
         xml_reader.parse(text)
-    except xml_reader.Unreadable as error:
+    except xml_reader.UnreadableXml as error:
         raise invalid(f"expected_config cannot be compared: {error}") from None
 
 
@@ -171,7 +184,7 @@ def _text_of(answer: Answer) -> str:
         return answer.text
     try:
         return xml_reader.parse(answer.text).whole_text()
-    except xml_reader.Unreadable:
+    except xml_reader.UnreadableXml:
         raise unreadable(answer, "an XML element") from None
 
 
@@ -189,10 +202,18 @@ def _builds_of(job: Mapping[str, Any], wanted: str) -> Any:
     return next((job[name] for name in names if job.get(name) is not None), None)
 
 
-def build_parameters(task: Task) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class BuildParametersOptions:
+    """The options of the lookup C(ci_build_parameters), for one job."""
+
+    job: JobName
+    build: str
+
+
+def build_parameters(task: Task, options: BuildParametersOptions) -> dict[str, Any]:
     """The answer of the lookup C(ci_build_parameters)."""
-    job = job_of(task.params["job"], task.connection.url)
-    segment = build_segment(task.params["build"])
+    job = job_of(options.job, task.connection.url)
+    segment = build_segment(options.build)
     answer = server_of(task).read(
         f"reading build {segment} of the job '{job.name}'",
         f"{job.path}/{segment}/api/json",
@@ -201,21 +222,31 @@ def build_parameters(task: Task) -> dict[str, Any]:
     return parameters.displayed(object_of(answer))
 
 
-def build_list(task: Task) -> list[dict[str, Any]]:
+@dataclass(frozen=True, kw_only=True)
+class BuildListOptions:
+    """The options of the lookup C(ci_builds), for one job."""
+
+    job: JobName
+    fields: list[str]
+    limit: int | None = None
+    all_builds: bool = False
+
+
+def build_list(task: Task, options: BuildListOptions) -> list[dict[str, Any]]:
     """The answer of the lookup C(ci_builds): builds, newest first."""
-    limit, fields = task.params["limit"], task.params["fields"]
-    if not fields:
+    limit = options.limit
+    if not options.fields:
         raise invalid("fields is empty: name what is to be read of a build")
     if limit is not None and limit < 0:
         raise invalid(f"limit is {limit}: give 0 or more")
-    job = job_of(task.params["job"], task.connection.url)
-    more = task.params["all_builds"] or (limit is not None and limit > records.NEWEST)
+    job = job_of(options.job, task.connection.url)
+    more = options.all_builds or (limit is not None and limit > records.NEWEST)
     name = "allBuilds" if more else "builds"
     cut = "" if limit is None else f"{{0,{limit}}}"
     answer = server_of(task).read(
         f"reading the builds of the job '{job.name}'",
         f"{job.path}/api/json",
-        query={"tree": f"{name}[{','.join(fields)}]{cut}"},
+        query={"tree": f"{name}[{','.join(options.fields)}]{cut}"},
     )
     listed = _builds_of(object_of(answer), name) or []
     if not isinstance(listed, list):

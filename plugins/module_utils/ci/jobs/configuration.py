@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...core.secret import MASK
-from ..xml_reader import Element, parse, shown
+from ..xml_reader import XmlElement, parse, shown
 
 #: C({AQAAABAAAAAg...=}): a value that the server has encrypted.
 _ENCRYPTED = re.compile(r"\{[A-Za-z0-9+/]{8,}={0,2}\}")
@@ -26,7 +26,7 @@ _PLUGIN = "plugin"
 
 
 @dataclass(frozen=True)
-class Drift:
+class ConfigurationDrift:
     """C(before) is the configuration of the server, C(after) the one that is expected; secrets are
     masked.
     """
@@ -39,9 +39,9 @@ class Drift:
         return self.before != self.after
 
 
-def drift(live: str, expected: str) -> Drift:
-    """Compare two configurations; C(markup.Unreadable) where one of them cannot be read."""
-    return Drift(_comparable(live), _comparable(expected))
+def drift(live: str, expected: str) -> ConfigurationDrift:
+    """Compare two configurations; C(markup.UnreadableXml) where one of them cannot be read."""
+    return ConfigurationDrift(_comparable(live), _comparable(expected))
 
 
 def secrets(text: str) -> list[str]:
@@ -62,7 +62,7 @@ def _comparable(text: str) -> str:
     return shown(root)
 
 
-def _secrets_of(element: Element, holder: Element | None) -> Iterator[str]:
+def _secrets_of(element: XmlElement, holder: XmlElement | None) -> Iterator[str]:
     """The secret parts of an element's own text: what is encrypted, or all of it by its name."""
     text = element.text.strip()
     of_password = holder is not None and "Password" in holder.name.rpartition(".")[2]
