@@ -45,6 +45,11 @@ SLIPS: dict[str, tuple[str, dict[str, Any], str]] = {
         {**CI, "builds": [{"job": "a"}, {"job": "b", "parameters": {"VERSION": ["1", 1.10]}}]},
         f"builds[1].parameters.VERSION[1] is {NUMBER}",
     ),
+    "builds a version that is a mapping": (
+        "ci_job_build",
+        {**CI, "job": "release", "parameters": {"VERSION": {"major": 1}}},
+        "parameters.VERSION is a mapping: a text is wanted",
+    ),
     "a secret that is a number": (
         "ci_job_build",
         {**CI, "job": "release", "parameters": {"API_TOKEN": 47.11}},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Build parameters: what the job defines, what is sent, and what builds are compared with."""
+"""Build parameters: what a job defines, what a task sends, and how builds are compared."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError
 from ...core.secret import MASK
 from ..client import objects, part
 
@@ -19,7 +19,7 @@ _SINGLE = ("String", "Text", "Choice", "Boolean", "Password")
 
 @dataclass(frozen=True)
 class ParameterDefinition:
-    """A parameter of a job; C(default) is C(None) where the server does not show one."""
+    """A parameter of a job; C(default) is C(None) if the server does not show it."""
 
     name: str
     kind: str
@@ -65,7 +65,7 @@ def text(value: object) -> str:
 
 
 def definitions_of(job: Mapping[str, Any]) -> tuple[ParameterDefinition, ...] | None:
-    """The parameters of a job, C(None) where the server does not tell whether it has any."""
+    """The parameters of a job; C(None) if the server does not tell whether the job has any."""
     properties = job.get("property")
     if not isinstance(properties, list):
         return None
@@ -97,7 +97,6 @@ def wanted(
     not have) or answer with an exception (a choice that is none), before anything is sent.
     """
     values = {name: value for name, value in given.items() if value is not None}
-    _refuse_nested(values)
     if definitions is None:
         return _undefined(values, list_style)
     _refuse_unknown(values, definitions, job_name)
@@ -139,15 +138,6 @@ def _fields(name: str, value: object, list_style: str) -> list[tuple[str, str]]:
     return [(name, text(value))]
 
 
-def _refuse_nested(values: Mapping[str, Any]) -> None:
-    for name, value in values.items():
-        nested = value if isinstance(value, list) else [value]
-        if any(isinstance(one, (dict, list)) for one in nested):
-            raise invalid(
-                f"the parameter '{name}' is neither a text, number or boolean nor a list of them"
-            )
-
-
 def _refuse_unknown(
     values: Mapping[str, Any], definitions: Sequence[ParameterDefinition], job_name: str
 ) -> None:
@@ -162,7 +152,7 @@ def _refuse_unknown(
 def _accepted(
     definition: ParameterDefinition, value: object, list_style: str, job_name: str
 ) -> object:
-    """The value as the server takes it; C(rejected) where it takes it for something else."""
+    """The value in the form that the server accepts; C(rejected) if it would misread it."""
     name = definition.name
     if definition.is_a("File"):
         # server fact [ci-26]: it is taken from an upload alone, and a text in its place is dropped
