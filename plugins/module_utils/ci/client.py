@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The way to the CI server, and its error pages in words [W4.4, W5]."""
+"""The client of the CI server, and the texts of its error answers [W4.4, W5]."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def server_of(task: Task) -> Transport:
 
 
 def refuse_page(answer: Answer) -> None:
-    """Raise C(protocol), or C(auth) for a login form, where a page answers a write."""
+    """Raise C(protocol), or C(auth) for a login form, if a web page answers a write."""
     if answer.status < 300 and errors.looks_like_html(answer.text):
         raise unreadable(answer, "another answer")
 
 
 def object_of(answer: Answer) -> Mapping[str, Any]:
-    """The JSON object of an answer; C(protocol) where it is something else."""
+    """The JSON object of an answer; C(protocol) if the answer is something else."""
     shown = answer.json()
     if not isinstance(shown, Mapping):
         raise answer.error("protocol", "the server answered with JSON, but not with an object")
@@ -35,12 +35,12 @@ def object_of(answer: Answer) -> Mapping[str, Any]:
 
 
 def part(value: object) -> Mapping[str, Any]:
-    """An object inside an answer, empty where something else is there."""
+    """An object inside an answer; empty for any other value."""
     return value if isinstance(value, Mapping) else {}
 
 
 def objects(value: object) -> list[Mapping[str, Any]]:
-    """The objects of a list inside an answer, none where something else is there."""
+    """The objects of a list inside an answer; none for any other value."""
     return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 

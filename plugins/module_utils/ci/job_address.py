@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where a job is: C(folder/job), a list of names or a URL becomes a path below the base address."""
+"""Turns the name of a job (C(folder/job), a list of names, a URL) into a path on the server."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Job:
 
 
 def job_of(given: object, base_url: str) -> Job:
-    """The job that the option C(job) names; C(invalid) where it names none.
+    """The job that the option C(job) names; C(invalid) if it names none.
 
     :param given: C(folder/job), a list of names (one for each level) or an address on the server
     :param base_url: base address of the server, without a trailing slash

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Stopping builds and taking items out of the queue [W4.4].
+"""Stops builds and takes items out of the queue [W4.4].
 
 Server facts [ci-10]: C(stop), C(term) and C(kill) answer 302 to where the request came from or to
 C(.), also when nothing runs; C(term) and C(kill) are there for pipelines alone, elsewhere the 302
@@ -32,7 +32,7 @@ def send(
     patience: float | None = None,
     look: Look | None = None,
 ) -> bool:
-    """Ask for the end of a build; false where the server has no such method for it.
+    """Ask the server to end a build; false if it has no such method for the build.
 
     :param build: the path of the build
     :param method: one of :data:`METHODS`
@@ -69,7 +69,7 @@ def _leads_to(answer: Answer, method: str) -> bool:
 
 
 def cancel(server: Transport, what: str, item: int, patience: float | None = None) -> bool:
-    """Take an item out of the queue; false where it has left it, or the server has no such way."""
+    """Take an item out of the queue; false if it has left the queue, or the server cannot."""
     answer = server.write(
         what,
         "POST",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The options of modules that wait for the CI server. Every room of the service may import them."""
+"""The options of modules that wait, and the check of numbers, for all rooms of the service."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The CI server's XML, read safely: no document type, hence no entities and no bombs.
+"""Reads XML of the CI server safely: without document types, so without entities and bombs.
 
 Server fact [ci-14]: the header of a configuration says XML 1.1, which Python's parser refuses, and
 there control characters may stand as references.
@@ -36,13 +36,13 @@ class XmlElement:
     def whole_text(self) -> str:
         return self.text + "".join(child.whole_text() for child in self.children)
 
-    def walk(
+    def iterate(
         self, parent: XmlElement | None = None
     ) -> Iterator[tuple[XmlElement, XmlElement | None]]:
         """This element and all below it, each with its parent."""
         yield self, parent
         for child in self.children:
-            yield from child.walk(self)
+            yield from child.iterate(self)
 
 
 class _Builder:
@@ -70,7 +70,7 @@ class _Builder:
 
 
 def parse(text: str) -> XmlElement:
-    """The root element; C(UnreadableXml) for what is not XML or has a document type."""
+    """The root element; C(UnreadableXml) for other texts and for XML with a document type."""
     builder, parser = _Builder(), expat.ParserCreate()
     parser.buffer_text = True
     parser.StartElementHandler = builder.start

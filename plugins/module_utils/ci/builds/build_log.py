@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The end of a build's console log, read piece by piece as it grows."""
+"""Reads the last lines of a build's console log piece by piece while it grows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class BuildLog:
             self.trouble = None
 
     def read_to_end(self) -> None:
-        """Take the rest of a finished build's log, as a whole where it cannot be had in pieces."""
+        """Read the rest of the log of a finished build; the whole log if pieces cannot be read."""
         self.read()
         if self.trouble is not None and self.trouble.status is not None:
             self._start_again()
@@ -58,7 +58,7 @@ class BuildLog:
         return [line.decode("utf-8", errors="replace").rstrip("\r") for line in last]
 
     def last_words(self) -> str:
-        """The last line that says something but the result, C("") where there is none."""
+        """The last line that is not empty and not the result; C("") if there is none."""
         lines = (line.strip() for line in reversed(self.lines()))
         return next((line for line in lines if line and not line.startswith("Finished: ")), "")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One build that a task wants: whether it is there already, its start, its end, its values."""
+"""One requested build: finds it or starts it, judges its end, makes its return values."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class BuildRequest:
         return self.state.next_number if known is None else known
 
     def read(self) -> records.JobState:
-        """The job as it is now."""
+        """Read the current state of the job."""
         what = f"reading the job '{self.job.name}'"
         return records.read_job(self._server, what, self.job, self.lookback)
 
@@ -168,7 +168,7 @@ class BuildRequest:
             self._search = answered
 
     def settle(self) -> None:
-        """Look for the build where the answer did not name it."""
+        """Look for the build if the answer did not name it."""
         if self._search is not None:
             self._take_started(self._search())
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Following a build from the queue to its end: what is asked, how often, and what the user sees.
+"""Follows a build from the queue to its end: what it reads, how often, and what the user sees.
 
 Server facts [ci-8, ci-9]: a queue item names its build once it has left the queue and is gone five
 minutes later, when C(queueId) of the builds still tells; an item may be unknown for a moment; a
@@ -45,7 +45,7 @@ _SEARCH_TREE = f"inQueue,queueItem[id,why],builds[number,queueId]{{0,{NEWEST}}}"
 
 
 def patience(pace: Pace) -> float:
-    """Most seconds for a look, its repetitions included: no more than there are left."""
+    """The most seconds for one poll with its retries: never more than are left."""
     return max(_SHORTEST_LOOK, pace.left)
 
 
@@ -55,7 +55,7 @@ def is_passing(error: ToolchainError) -> bool:
 
 
 class ProgressLines:
-    """Lines for a waiting user: each change of state once, a running build once per interval."""
+    """Shows progress: each change of state once, a running build once per interval."""
 
     def __init__(self, say: Callable[[str], None], pace: Pace) -> None:
         self._say, self._pace = say, pace
@@ -80,9 +80,9 @@ class ProgressLines:
 
 
 class BuildWatcher:
-    """One build that is waited for, and what is known of it so far.
+    """Waits for one build and holds what is known about it.
 
-    :param keep: how many of the last lines of its log
+    :param keep: how many of the last lines of its log to keep
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class BuildWatcher:
 
     @property
     def over(self) -> bool:
-        """Whether it has ended, with a result as a rule."""
+        """Whether it has ended, usually with a result."""
         if self._idle_since is not None and self._pace.now() - self._idle_since >= _RESULT_GRACE:
             return True
         return self.build is not None and is_over(self.build)
@@ -122,7 +122,7 @@ class BuildWatcher:
 
     @property
     def url(self) -> str:
-        """The address of the build, of its job as long as it has no number."""
+        """The address of the build; that of its job until the build has a number."""
         return self._job_url if self.number is None else f"{self._job_url}{self.number}/"
 
     def follow(self) -> None:
@@ -137,7 +137,7 @@ class BuildWatcher:
         self.finish()
 
     def step(self) -> None:
-        """Look once: at the queue item, and at the build as soon as it has a number."""
+        """Poll once: the queue item, and the build as soon as it has a number."""
         if self.number is None and self.item is not None:
             self._look_at_item(self.item)
         if self.number is not None:
@@ -161,7 +161,7 @@ class BuildWatcher:
         self._estimate = None if self.over else _estimate(answer, self.build)
 
     def finish(self) -> None:
-        """Read what is left of the log of a build that has ended."""
+        """Read the rest of the log after the end of the build."""
         console = self._log()
         if console is not None:
             console.read_to_end()
@@ -179,7 +179,7 @@ class BuildWatcher:
         self._pace.pause(self.running(), self.expected)
 
     def _look_at_item(self, item: int) -> None:
-        """Find the number of an item's build; C(failed) where the item was cancelled."""
+        """Find the number of the build of an item; C(failed) if the item was cancelled."""
         answer = self._look(f"queue/item/{item}/api/json", _ITEM_TREE)
         if answer is not None and answer.status == 404:
             self._search(item)
@@ -263,7 +263,7 @@ class BuildWatcher:
             return None
 
     def _log(self) -> BuildLog | None:
-        """The log of the build, C(None) where none of it is wanted."""
+        """The log of the build; C(None) if the task wants no lines of it."""
         if self.console is None and self.number is not None and self._keep > 0:
             path = build_path(self.job, self.number)
             self.console = BuildLog(self._server, path, self._keep)
@@ -297,5 +297,5 @@ def _progress(estimate: tuple[int, float] | None) -> str:
 
 
 def _server_time(answer: Answer) -> float:
-    """Seconds since the epoch by the server's clock (ours where it does not tell)."""
+    """Seconds since the epoch by the server's clock; by ours if the server does not tell."""
     return time.time() if answer.date is None else answer.date.timestamp()

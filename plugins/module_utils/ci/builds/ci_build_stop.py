@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""C(ci_build_stop): the end of a running build [C3.2]."""
+"""C(ci_build_stop): stops a running build and waits for its end [C3.2]."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class CiBuildStopOperation:
         return stopping.METHODS[first : None if self._options.escalate else first + 1]
 
     def _send(self, method: str) -> bool:
-        """Send one method; false where the server does not have it."""
+        """Send one method; false if the server does not know it."""
         number = self._watcher.number
         if number is None:
             raise AssertionError("apply follows plan")
@@ -156,7 +156,7 @@ class CiBuildStopOperation:
         )
 
     def _unknown(self, method: str) -> ToolchainError:
-        """Server fact [ci-10]: C(term) and C(kill) are there for pipelines alone."""
+        """Server fact [ci-10]: only pipelines have C(term) and C(kill)."""
         return ToolchainError(
             "rejected",
             f"{self._what}: the server has no {method} for this build, as for all that are no"

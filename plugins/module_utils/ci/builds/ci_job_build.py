@@ -52,7 +52,7 @@ class CiJobBuildOperation:
 
 
 class OneBuild:
-    """Starts one build of one job, or takes the one that is there, and follows it."""
+    """Starts one build of a job, or joins one that exists, and follows it."""
 
     def __init__(self, task: Task, options: BuildOptions, make_pace: PaceFactory) -> None:
         self._task, self._options, self._make_pace = task, options, make_pace
@@ -80,7 +80,7 @@ class OneBuild:
         self._request.follow_with(pace, self._task.progress)
 
     def _carried_out(self) -> dict[str, Any]:
-        """Start the build where there is none, and wait for its end if asked to."""
+        """Start the build if none exists, and wait for its end if the task waits."""
         request, wait = self._request, self._options.wait
         self._watched()
         with interruptible() as say:

@@ -220,7 +220,7 @@ class ManyBuilds:
             pass
 
     def _failure(self, *, changed: bool) -> ToolchainError | None:
-        """One error for all that went wrong, C(None) where nothing did."""
+        """One error for everything that went wrong; C(None) if nothing did."""
         wrong = [entry.error for entry in self._entries if entry.error is not None]
         if not wrong:
             return None

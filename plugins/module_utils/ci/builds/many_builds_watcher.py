@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Following many builds at once: one request for each job, however many of its builds are waited
-for.
-"""
+"""Follows many builds at once, with one request for each job however many builds it has."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ _ITEM_FIELDS = "id,why,stuck"
 
 @dataclass
 class WatchedBuild:
-    """A build that is waited for with others; C(error) is what ended the waiting for it.
+    """One of the builds; C(error) is the reason why it is no longer followed.
 
     :param first: the lowest number that its build can have
     """
@@ -94,7 +92,7 @@ class ManyBuildsWatcher:
         self._groups = list(groups.values())
 
     def follow(self) -> None:
-        """Wait until each has ended or failed; C(TimeUp) when time is up."""
+        """Wait until every build has ended or failed; C(TimeUp) after the time limit."""
         while self._open:
             self._pace.pause(f"{_WHAT}: {len(self._open)} go on", self._expected())
             self._look()

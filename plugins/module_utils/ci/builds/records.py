@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reading a job with its builds and its queue [W2.4, W4.4]."""
+"""Reads a job with its builds and its queue items [W2.4, W4.4]."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def queued_items(
 def queue(
     server: Transport, what: str, fields: str, patience: float | None = None
 ) -> list[dict[str, Any]] | None:
-    """All items in the queue of the server; C(None) where it does not show it.
+    """All items in the queue of the server; C(None) if the server does not show its queue.
 
     :param patience: most seconds that it may take
     """
@@ -194,7 +194,7 @@ def typed(shown: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def tells_end(build: Mapping[str, Any]) -> bool:
-    """Whether it can be seen from a build that it has ended."""
+    """Whether the fields of a build tell if it has ended."""
     return "building" in build or "result" in build
 
 
@@ -248,7 +248,7 @@ def shown(build: Mapping[str, Any], job: Job, base_url: str) -> dict[str, Any]:
 
 
 def not_begun(item: int | None, values: Mapping[str, str]) -> dict[str, Any]:
-    """The C(build) return value of a build that has no number yet."""
+    """The return value C(build) of a build without a number yet."""
     return {
         "number": None,
         "url": None,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Starting a build, once: what the server answers, and what is done when its answer is lost.
+"""Starts a build once, and finds it again if the answer of the server was lost.
 
 Server facts [ci-6]: 201 with the address of a queue item; 303 when the build was folded into an
 item that waits with the same parameters; 302 to the job when nothing was queued; the address is
@@ -48,11 +48,11 @@ _WRONG_PARAMETERS = re.compile(
 
 @dataclass(frozen=True)
 class TriggeredBuild:
-    """Where the build is: a queue item, or a number when it was found among the builds; neither
-    where a server that took the request does not tell.
+    """A build that was started, by its queue item or its number. It has neither if the server
+    accepted the request and does not tell.
 
-    :param folded: the item was there already, with equal parameters
-    :param build: what is known of a build that was there already
+    :param folded: the item existed before, with equal parameters
+    :param build: what is known of a build that existed before
     """
 
     item: int | None
@@ -62,7 +62,7 @@ class TriggeredBuild:
 
 
 class BuildClaims:
-    """Which builds are whose: a task may start builds that nothing but their number tells apart."""
+    """Which request of a task owns which build: only their numbers tell equal builds apart."""
 
     def __init__(self) -> None:
         self._owners: dict[tuple[str, int], object] = {}
@@ -78,7 +78,7 @@ class BuildClaims:
         return self._announced.count((job.path, wanted.form)) <= 1
 
     def take(self, job: Job, found: TriggeredBuild, owner: object) -> bool:
-        """Take a build; false where it is another one's already."""
+        """Claim a build for its owner; false if another owner has claimed it."""
         places = (("", found.item), (job.path, found.number))
         known = [(place, number) for place, number in places if number is not None]
         with self._lock:
@@ -114,8 +114,8 @@ class Trigger:
     def send(
         self, delay: int | None, pace: Callable[[float], Pace], *, wait: float | None
     ) -> TriggeredBuild | Callable[[], TriggeredBuild]:
-        """Start the build; gives it where the answer names it, else what looks for it: to be called
-        when no other trigger of the task is on its way.
+        """Start the build. Returns it if the answer names it, else a function that looks for it.
+        Call that function when no other trigger of the task is under way.
 
         :param delay: quiet period in seconds, C(None) for the job's own
         :param pace: makes the pauses of a search for a lost answer, given its longest duration
@@ -182,8 +182,8 @@ class Trigger:
             raise error
 
     def _is_there(self) -> bool | None:
-        """Whether our own build is there; C(None): cannot tell, as where another trigger of the
-        task starts one that is alike, or the server does not show its queue.
+        """Whether our own build exists. C(None): not known, because another trigger of the task
+        starts an equal build, or because the server does not show its queue.
         """
         if not self._claims.is_alone(self._job, self._wanted):
             return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Jobs, builds, their parameters and configurations as the server shows them [C3]."""
+"""C(ci_job_info) and two lookups: read jobs, builds, parameters and configurations [C3.4]."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def _check_expected(text: str) -> None:
 
 
 def _text_of(answer: Answer) -> str:
-    """The text of an answer that is an element, or a text where the server gives one."""
+    """The text of an answer, which is an XML element or the text alone."""
     if not answer.text.lstrip().startswith("<"):
         return answer.text
     try:

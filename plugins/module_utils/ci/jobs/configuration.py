@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a job's configuration is as written down, compared as XML.
+"""Compares the configuration of a job with an expected one, as XML.
 
 Neither the order of attributes nor white space around texts nor the version of the plugin that an
 element comes from makes a difference. Server facts [ci-14, ci-15]: secrets are encrypted anew each
@@ -40,23 +40,23 @@ class ConfigurationDrift:
 
 
 def drift(live: str, expected: str) -> ConfigurationDrift:
-    """Compare two configurations; C(markup.UnreadableXml) where one of them cannot be read."""
+    """Compare two configurations; C(UnreadableXml) if one of them is not readable."""
     return ConfigurationDrift(_comparable(live), _comparable(expected))
 
 
 def secrets(text: str) -> list[str]:
     """The secret values in a configuration."""
-    elements = parse(text).walk()
+    elements = parse(text).iterate()
     return [value for element, holder in elements for value in _secrets_of(element, holder)]
 
 
 def _comparable(text: str) -> str:
     """The configuration in the one form in which it is compared and shown."""
     root = parse(text)
-    for element, holder in list(root.walk()):
+    for element, holder in list(root.iterate()):
         for secret in _secrets_of(element, holder):
             element.text = element.text.replace(secret, MASK)
-    for element, _holder in root.walk():
+    for element, _holder in root.iterate():
         element.attributes.pop(_PLUGIN, None)
         element.text = element.text.replace("\r\n", "\n").strip()
     return shown(root)

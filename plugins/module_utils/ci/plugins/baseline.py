@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plugins against a baseline, and the lock file that holds one.
+"""Compares plugins with a baseline; reads and writes the lock file with a baseline.
 
 The lock file is what the plugin installation manager of the server reads (C(plugins.txt)): a line
 C(name:version) for each plugin, comments after C(#).
@@ -23,7 +23,7 @@ Baseline: TypeAlias = "Mapping[str, str | None]"
 
 
 def of_option(required: Any) -> dict[str, str | None]:
-    """A baseline as the option C(required) has it."""
+    """The baseline in the option C(required)."""
     if isinstance(required, Mapping):
         pairs = list(required.items())
     elif isinstance(required, Sequence) and not isinstance(required, str):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""C(ci_plugin_info): the plugins of the server, held against a baseline or a lock file."""
+"""C(ci_plugin_info): compares the plugins with a baseline or a lock file [C3.5]."""
 
 from __future__ import annotations
 

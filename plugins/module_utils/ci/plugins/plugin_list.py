@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The plugins of the CI server, and how they are read [W2.4, W4.4]."""
+"""Reads the plugins of the CI server [W2.4, W4.4]."""
 
 from __future__ import annotations
 

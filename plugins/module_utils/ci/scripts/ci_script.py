@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Running scripts on the CI server [W4.4]."""
+"""C(ci_script): runs scripts on the CI server [C3.3, W4.4]."""
 
 from __future__ import annotations
 
@@ -105,18 +105,18 @@ class CiScriptOperation:
         return {**_printed(ended), "result": result, "changed": changed}
 
     def _run(self, what: str, script: str, *, only_reads: bool) -> script_wrapper.ScriptEnd:
-        """Send a script and wait for its end; C(failed) where it throws."""
+        """Send a script and wait for its end; C(failed) if it throws."""
         marker = secrets.token_hex(16)
         program = script_wrapper.wrapped(script, self._arguments, marker, only_reads=only_reads)
         said = self._console(what, program, reads=only_reads)
         ended = script_wrapper.ended(said.text, marker)
         if ended is None:
-            ended = self._plain(what, said, marker, only_reads)
+            ended = self._unmarked(what, said, marker, only_reads)
         if ended.exception is not None:
             raise _thrown(said, ended, ended.exception)
         return ended
 
-    def _plain(
+    def _unmarked(
         self, what: str, said: ConsoleAnswer, marker: str, only_reads: bool
     ) -> script_wrapper.ScriptEnd:
         """The answer of a server that did not run the program around the script."""

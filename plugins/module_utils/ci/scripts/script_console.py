@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The two ways to the script console: C(POST /scriptText) and the SSH command C(groovy =)
-[W4.4].
-"""
+"""Sends programs to the script console, by C(POST /scriptText) or C(groovy =) over SSH [W4.4]."""
 
 from __future__ import annotations
 

@@ -204,7 +204,7 @@ def _comment(script: str) -> str:
 
 
 def ended(text: str, marker: str) -> ScriptEnd | None:
-    """Read what a console printed; C(None) where the script's end is not told in it."""
+    """Read the output of the console; C(None) if it does not tell the end of the script."""
     found = re.search(rf"^{marker}:(OK|FAIL):([A-Za-z0-9+/=]*)\r?\n?\Z", text, re.MULTILINE)
     if found is None:
         return None

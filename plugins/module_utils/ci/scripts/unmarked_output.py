@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The answer of a script console as it is, without the line that tells how a script ended.
+"""Reads an answer of a script console without the line that tells how the script ended.
 
 A server that runs the program around a script writes that line; one that only stands in for a CI
 server answers as its script console does: what was printed, the value, or a stack trace.
@@ -23,7 +23,7 @@ _FRAME = re.compile(r"^[ \t]+at [\w.$/<>]+\(.*\)[ \t\r]*$", re.MULTILINE)
 
 
 def read(text: str, marker: str) -> ScriptEnd | None:
-    """Read an answer that does not tell the script's end; C(None) where it says nothing.
+    """Read an answer that does not tell the end of the script; C(None) if it proves nothing.
 
     An empty answer is what a server gives that got no script, a web page comes from something in
     between, and a marker that is there all the same belongs to an answer that was cut or altered.

@@ -35,7 +35,7 @@ _SHORTEST_LOOK = 0.5
 
 @dataclass(frozen=True)
 class ServerState:
-    """What a whole answer shows; C(None) for what the server does not tell.
+    """The state in a complete answer; C(None) for what the server does not tell.
 
     :param mark: the session mark, another one after each start
     :param quieting: whether it starts no builds, as before a restart
@@ -117,7 +117,7 @@ class CiRestartOperation:
         return found
 
     def _ask(self, pace: Pace) -> ToolchainError | None:
-        """Ask for the restart, once; gives the error of a lost answer that did not show whether
+        """Ask for the restart once; returns the error of a lost answer that does not show whether
         the server acts on it.
         """
         try:
@@ -168,7 +168,7 @@ class CiRestartOperation:
                 raise ToolchainError("failed", words) from None
 
     def _waited(self, pace: Pace) -> dict[str, Any]:
-        """Wait until the server is up again; gives the return values."""
+        """Wait until the server is up again; returns the return values."""
         down_since: float | None = None
         quieting = False
         while True:
@@ -189,7 +189,7 @@ class CiRestartOperation:
             pace.pause(f"{_WHAT}: {self._last_line}")
 
     def _look(self, pace: Pace) -> ServerState | None:
-        """One look; C(None) where there is no whole answer. A refused login ends the task."""
+        """Poll once; C(None) without a complete answer. A refused login ends the task."""
         path, tree = self._look_at
         patience = max(_SHORTEST_LOOK, pace.left)
         try:
@@ -203,7 +203,7 @@ class CiRestartOperation:
             return None
 
     def _is_new(self, state: ServerState, *, was_down: bool) -> bool:
-        """Whether the server has started anew; one that shows no mark has, once it was down."""
+        """Whether the server has restarted; without a session mark, that is after it was down."""
         if state.mark is None or self._before.mark is None:
             return was_down
         return state.mark != self._before.mark
@@ -219,7 +219,7 @@ class CiRestartOperation:
         return f"the server waits for {len(builds)} running {noun}: {shown}{more}"
 
     def _builds(self) -> list[str]:
-        """The names of the running builds; none where the server does not tell."""
+        """The names of the running builds; none if the server does not tell."""
         if not self._tells_builds:
             return []
         try:
