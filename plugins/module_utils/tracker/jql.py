@@ -24,22 +24,22 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 @dataclass(frozen=True)
-class Token:
+class JqlToken:
     """C(kind) is C(quoted), C(word) or C(symbol); C(text) stands without its quotes."""
 
     kind: str
     text: str
 
 
-def _tokens(jql: str) -> Iterator[Token]:
+def _tokens(jql: str) -> Iterator[JqlToken]:
     for found in _TOKEN.finditer(jql):
         kind = found.lastgroup
         if kind is not None:
             text = found[kind]
-            yield Token(kind, text[1:-1] if kind == "quoted" else text)
+            yield JqlToken(kind, text[1:-1] if kind == "quoted" else text)
 
 
-def _order(tokens: list[Token]) -> list[Token] | None:
+def _order(tokens: list[JqlToken]) -> list[JqlToken] | None:
     """What stands behind C(ORDER BY), C(None) where a query has no order."""
     for index, token in enumerate(tokens[:-1]):
         following = tokens[index + 1]
@@ -49,16 +49,16 @@ def _order(tokens: list[Token]) -> list[Token] | None:
     return None
 
 
-def _is_term(tokens: list[Token]) -> bool:
+def _is_term(tokens: list[JqlToken]) -> bool:
     """Whether tokens are one term of an order: a field, and perhaps a direction."""
     fields = [token for token in tokens if token.kind != "symbol"]
     return len(fields) == len(tokens) and bool(tokens)
 
 
-def _terms(tokens: list[Token]) -> list[list[Token]]:
-    terms: list[list[Token]] = [[]]
+def _terms(tokens: list[JqlToken]) -> list[list[JqlToken]]:
+    terms: list[list[JqlToken]] = [[]]
     for token in tokens:
-        if token == Token("symbol", ","):
+        if token == JqlToken("symbol", ","):
             terms.append([])
         else:
             terms[-1].append(token)
@@ -84,7 +84,7 @@ def with_unique_order(jql: str) -> str:
     return f"{jql.rstrip()}, key"
 
 
-def _is_unique(term: list[Token]) -> bool:
+def _is_unique(term: list[JqlToken]) -> bool:
     *field, last = term
     if field and last.kind == "word" and last.text.lower() in _DIRECTIONS:
         last = field.pop()

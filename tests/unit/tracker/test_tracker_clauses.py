@@ -15,7 +15,7 @@ from ansible_collections.delivery.toolchain.plugins.filter.jql import FilterModu
 from ansible_collections.delivery.toolchain.plugins.filter.jql_quote import (
     FilterModule as QuoteFilters,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.reserved_words import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.jql_clauses import (
     RESERVED_WORDS,
 )
 from sandbox.tracker import jql as server
