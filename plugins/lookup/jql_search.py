@@ -47,20 +47,13 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.search import jql_search
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
-
-_OPTIONS = (
-    "fields",
-    "expand",
-    "properties",
-    "fields_by_keys",
-    "validate_query",
-    "max_results",
-    "start_at",
-    "page_size",
-    "parallel",
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import typed_options
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.search.jql_search import (
+    JqlSearchOperation,
+    JqlSearchOptions,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
 
 
 class LookupModule(LookupBase):
@@ -68,9 +61,17 @@ class LookupModule(LookupBase):
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
         lookups.set_options(self, "tracker", variables, kwargs)
-        options = {name: self.get_option(name) for name in _OPTIONS}
         found: list[dict[str, Any]] = []
         for term in lookups.texts(self, terms):
-            params = {**options, "jql": term}
-            found += lookups.ask("tracker", self.get_option, params, jql_search.issues)
+            found += self._issues(term)
+        return found
+
+    def _issues(self, term: str) -> list[dict[str, Any]]:
+        given = {"jql": term}
+        options = typed_options.read(JqlSearchOptions, {**self.get_options(), **given})
+
+        def search(task: Task) -> list[dict[str, Any]]:
+            return JqlSearchOperation(task, options).search().issues
+
+        found: list[dict[str, Any]] = lookups.ask("tracker", self.get_option, given, search)
         return found

@@ -91,27 +91,12 @@ error:
   sample: {"kind": "auth", "status": 401, "method": "GET", "url": "https://tracker.example/rest/api/2/search", "detail": "Unauthorized"}
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.search import jql_search
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "jql": {"type": "str", "required": True},
-    "fields": {"type": "list", "elements": "str"},
-    "expand": {"type": "list", "elements": "str"},
-    "properties": {"type": "list", "elements": "str"},
-    "fields_by_keys": {"type": "bool"},
-    "validate_query": {"type": "str", "choices": ["strict", "warn", "none", "true", "false"]},
-    "max_results": {"type": "int"},
-    "start_at": {"type": "int", "default": 0},
-    "page_size": {"type": "int", "default": 100},
-    "parallel": {"type": "int", "default": 4},
-}
-
 
 def main() -> None:
-    runner.run("tracker", OPTIONS, jql_search.operation)
+    runner.run("tracker", jql_search.JqlSearchOptions, jql_search.JqlSearchOperation)
 
 
 if __name__ == "__main__":

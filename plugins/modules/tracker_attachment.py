@@ -96,25 +96,18 @@ error:
   sample: {"kind": "auth", "status": 302, "method": "GET", "url": "https://tracker.example/secure/attachment/501/server%20log.txt", "detail": null}
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues import (
     tracker_attachment,
 )
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "issue": {"type": "str", "required": True},
-    "dest": {"type": "path", "required": True},
-    "patterns": {"type": "list", "elements": "str"},
-    "max_size": {"type": "int"},
-    "parallel": {"type": "int", "default": 4},
-    "state": {"type": "str", "choices": ["present"], "default": "present"},
-}
-
 
 def main() -> None:
-    runner.run("tracker", OPTIONS, tracker_attachment.Downloads)
+    runner.run(
+        "tracker",
+        tracker_attachment.TrackerAttachmentOptions,
+        tracker_attachment.TrackerAttachmentOperation,
+    )
 
 
 if __name__ == "__main__":

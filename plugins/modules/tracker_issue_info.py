@@ -78,30 +78,17 @@ error:
   sample: {"kind": "not_found", "status": 404, "method": "GET", "url": "https://tracker.example/rest/api/2/issue/REL-999", "detail": "Issue Does Not Exist"}
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues import (
     tracker_issue_info,
 )
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "issue": {"type": "str"},
-    "issues": {"type": "list", "elements": "str"},
-    "fields": {"type": "list", "elements": "str"},
-    "expand": {"type": "list", "elements": "str"},
-    "parallel": {"type": "int", "default": 4},
-}
-EITHER = [("issue", "issues")]
-
 
 def main() -> None:
     runner.run(
         "tracker",
-        OPTIONS,
-        tracker_issue_info.operation,
-        mutually_exclusive=EITHER,
-        required_one_of=EITHER,
+        tracker_issue_info.TrackerIssueInfoOptions,
+        tracker_issue_info.TrackerIssueInfoOperation,
     )
 
 

@@ -56,18 +56,18 @@ error:
   sample: {"kind": "not_found", "status": 404, "method": "GET", "url": "https://tracker.example/rest/api/2/project/NOPE", "detail": "No project"}
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.projects import (
     tracker_project_info,
 )
 
-OPTIONS: dict[str, dict[str, Any]] = {"key": {"type": "str", "no_log": False}}
-
 
 def main() -> None:
-    runner.run("tracker", OPTIONS, tracker_project_info.operation)
+    runner.run(
+        "tracker",
+        tracker_project_info.TrackerProjectInfoOptions,
+        tracker_project_info.TrackerProjectInfoOperation,
+    )
 
 
 if __name__ == "__main__":

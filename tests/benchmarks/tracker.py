@@ -33,7 +33,10 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
     resolve,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.search import jql_search
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.search.jql_search import (
+    JqlSearchOperation,
+    JqlSearchOptions,
+)
 from tests.helpers import playbook
 from tests.helpers.sizes import size
 from tools import tree
@@ -151,24 +154,10 @@ def _peer(url: str) -> int:
 
 
 def _client(url: str) -> int:
-    defaults = {name: option.get("default") for name, option in _OPTIONS.items()}
     options = {"url": url, "token": "x", "dialect": "server", "timeout": 30, "retries": 0}
     options |= {"retry_max_wait": 60, "validate_certs": True}
-    task = Task({**defaults, "jql": JQL}, resolve("tracker", options.get, {}), print, True)
-    return len(jql_search.issues(task))
-
-
-_OPTIONS: dict[str, dict[str, Any]] = {
-    "fields": {},
-    "expand": {},
-    "properties": {},
-    "fields_by_keys": {},
-    "validate_query": {},
-    "max_results": {},
-    "start_at": {"default": 0},
-    "page_size": {"default": PAGE},
-    "parallel": {"default": 4},
-}
+    task = Task({}, resolve("tracker", options.get, {}), print, True)
+    return len(JqlSearchOperation(task, JqlSearchOptions(JQL, page_size=PAGE)).search().issues)
 
 
 def _in_ansible(task: dict[str, Any]) -> Measured:

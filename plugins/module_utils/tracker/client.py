@@ -30,7 +30,7 @@ def describe(answer: Answer) -> str:
     return errors.words(answer.text)
 
 
-class Tracker:
+class TrackerClient:
     """Requests to the tracker that change nothing."""
 
     def __init__(self, task: Task, *, connections: int = 4) -> None:

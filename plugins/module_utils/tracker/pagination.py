@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Walks through the pages of a search. What the server returned counts, not what was asked for."""
+"""Reads a search page by page, by offset or by token. What the server sent counts, not what was
+asked for.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,12 @@ Issue = dict[str, Any]
 _MOST_PAGES = 10_000
 #: Empty pages in a row that still have a successor.
 _MOST_EMPTY = 3
-_MOST_MENDS = 3
+_MOST_REREADS = 3
 
 
 @dataclass(frozen=True)
-class Range:
-    """What was asked for: C(count) issues (C(None): all) from C(start) on, C(page_size) at once."""
+class SearchRange:
+    """The issues to read: C(count) of them (C(None): all) from C(start) on, C(page_size) a page."""
 
     start: int
     count: int | None
@@ -37,8 +39,8 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Found:
-    """The result of a walk; C(total) is C(None) where the server does not say it."""
+class FoundIssues:
+    """All issues of a search; C(total) is C(None) where the server does not tell it."""
 
     issues: list[Issue]
     total: int | None
@@ -46,27 +48,27 @@ class Found:
     warnings: list[str]
 
 
-def mark_of(issue: Issue) -> str | None:
-    """What no other issue has: the id, or the key where a server gives no ids."""
-    mark = issue.get("key") if issue.get("id") is None else issue["id"]
-    return None if mark is None else str(mark)
+def identity_of(issue: Issue) -> str | None:
+    """What tells an issue from all others: its id, or its key where a server sends no ids."""
+    identity = issue.get("key") if issue.get("id") is None else issue["id"]
+    return None if identity is None else str(identity)
 
 
 @dataclass
-class Collected:
-    """Issues in the order in which they were found, each one once."""
+class CollectedIssues:
+    """Issues in the order of the server, each one once."""
 
     issues: list[Issue] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     _seen: set[str | None] = field(default_factory=set)
 
     def add(self, answer: Mapping[str, Any]) -> int:
-        """Take the issues of a page over; how many of them are new."""
+        """Add the issues of a page; returns how many of them are new."""
         before = len(self.issues)
         for issue in answer["issues"]:
-            mark = mark_of(issue)
-            if mark is None or mark not in self._seen:
-                self._seen.add(mark)
+            identity = identity_of(issue)
+            if identity is None or identity not in self._seen:
+                self._seen.add(identity)
                 self.issues.append(issue)
         said = answer.get("warningMessages")
         lines = [said] if isinstance(said, str) else said
@@ -75,8 +77,8 @@ class Collected:
 
 
 @dataclass(frozen=True)
-class Page:
-    """An answer and where in the result it stands."""
+class OffsetPage:
+    """An answer and its position in the result."""
 
     start: int
     answer: Mapping[str, Any]
@@ -91,15 +93,15 @@ class Page:
 
     @property
     def total(self) -> int | None:
-        return _count(self.answer, "total")
+        return _number(self.answer, "total")
 
-    def begins_like(self, other: Page) -> bool:
+    def begins_like(self, other: OffsetPage) -> bool:
         mine, others = self.answer["issues"][:1], other.answer["issues"][:1]
-        return bool(mine) and list(map(mark_of, mine)) == list(map(mark_of, others))
+        return bool(mine) and list(map(identity_of, mine)) == list(map(identity_of, others))
 
 
-def _count(answer: Mapping[str, Any], name: str) -> int | None:
-    """A number that a server may have written as text; C(None) where it is none, or negative."""
+def _number(answer: Mapping[str, Any], name: str) -> int | None:
+    """A number that a server may send as text; C(None) where it is no number, or negative."""
     text = str(answer.get(name))
     return int(text) if text.isdecimal() else None
 
@@ -108,21 +110,25 @@ def _broken(what: str, message: str) -> ToolchainError:
     return ToolchainError("protocol", f"{what}: {message}")
 
 
-class OffsetWalk:
+class OffsetPages:
     """Pages by offset: in parallel where the server says how many issues match, else one by one.
 
-    :param ask: gives the answer for a start and a size
+    :param ask: reads the page with a start and a size
     """
 
     def __init__(
-        self, ask: Callable[[int, int], Mapping[str, Any]], asked: Range, parallel: int, what: str
+        self,
+        ask: Callable[[int, int], Mapping[str, Any]],
+        asked: SearchRange,
+        parallel: int,
+        what: str,
     ) -> None:
         self._ask, self._asked, self._parallel, self._what = ask, asked, parallel, what
-        self._found = Collected()
+        self._found = CollectedIssues()
         self._total: int | None = None
         self._lost = False
 
-    def read(self) -> Found:
+    def read(self) -> FoundIssues:
         asked = self._asked
         first = self._page(asked.start, asked.size_at(asked.start))
         self._take(first)
@@ -131,7 +137,7 @@ class OffsetWalk:
         if first.total is None:
             return self._result(first.count == 0 or self._one_by_one(first))
         if first.count > 0:
-            self._announced(first)
+            self._read_announced(first)
         missing = self._end() - asked.start - len(self._found.issues)
         if missing > 0:
             self._found.warnings.append(
@@ -140,16 +146,16 @@ class OffsetWalk:
             )
         return self._result(not self._lost)
 
-    def _result(self, sure: bool) -> Found:
-        """C(sure): the end was seen; where the number of matches is known, it counts instead."""
+    def _result(self, at_end: bool) -> FoundIssues:
+        """C(at_end): the last page was read; a known number of matches counts instead."""
         issues = self._found.issues[: self._asked.count]
         reached = self._asked.start + len(issues)
-        complete = sure if self._total is None else reached >= self._total and not self._lost
-        return Found(issues, self._total, complete, self._found.warnings)
+        complete = at_end if self._total is None else reached >= self._total and not self._lost
+        return FoundIssues(issues, self._total, complete, self._found.warnings)
 
-    def _page(self, start: int, size: int) -> Page:
+    def _page(self, start: int, size: int) -> OffsetPage:
         answer = self._ask(start, size)
-        page, echo = Page(start, answer), _count(answer, "startAt")
+        page, echo = OffsetPage(start, answer), _number(answer, "startAt")
         if echo not in (None, start) and page.count > 0:
             raise _broken(
                 self._what, f"the server was asked for issues from {start} on and gave {echo}"
@@ -161,25 +167,25 @@ class OffsetWalk:
             )
         return page
 
-    def _take(self, page: Page) -> int:
+    def _take(self, page: OffsetPage) -> int:
         self._total = self._total if page.total is None else page.total
         return self._found.add(page.answer)
 
     # -- the number of matches is known ------------------------------------------------------
 
     def _end(self) -> int:
-        """Where the walk ends, by what the server said last."""
+        """Where the last page ends, by the number of matches that the server told last."""
         total = self._total or 0
         return total if self._asked.end is None else min(total, self._asked.end)
 
-    def _announced(self, first: Page) -> None:
+    def _read_announced(self, first: OffsetPage) -> None:
         """Read what is left of the announced issues, and what came to them meanwhile."""
         step, end = first.count, self._end()
         starts = range(first.end, end, step)
         chunks = ((start, min(start + step, end)) for start in starts)
         last, new, again = first, 0, False
         for page in self._in_order(chunks, end, step):
-            self._mend(last, page)
+            self._read_slipped(last, page)
             new += self._take(page)
             again |= page.begins_like(first)
             last = page
@@ -190,7 +196,9 @@ class OffsetWalk:
                 f" {first.count} for every page",
             )
 
-    def _in_order(self, chunks: Iterable[tuple[int, int]], end: int, step: int) -> Iterator[Page]:
+    def _in_order(
+        self, chunks: Iterable[tuple[int, int]], end: int, step: int
+    ) -> Iterator[OffsetPage]:
         left = end + _MOST_PAGES
         for pages in bounded(self._parallel, self._chunk, chunks):
             left -= len(pages)
@@ -205,10 +213,10 @@ class OffsetWalk:
                 raise _broken(self._what, "the number of matches grows faster than it is read")
             end = pages[-1].end
 
-    def _chunk(self, chunk: tuple[int, int]) -> list[Page]:
+    def _chunk(self, chunk: tuple[int, int]) -> list[OffsetPage]:
         """One page, or several where the server gives less than it was asked for."""
         start, end = chunk
-        pages: list[Page] = []
+        pages: list[OffsetPage] = []
         while start < end:
             page = self._page(start, end - start)
             pages.append(page)
@@ -217,14 +225,14 @@ class OffsetWalk:
                 break
         return pages
 
-    def _mend(self, before: Page, after: Page) -> None:
+    def _read_slipped(self, before: OffsetPage, after: OffsetPage) -> None:
         """Read again what slipped over the border of two pages.
 
         Where issues ceased to match between two pages, all later ones move up, and as many are
         neither on the one page nor on the other.
         """
         newest = after.total
-        for _attempt in range(_MOST_MENDS):
+        for _attempt in range(_MOST_REREADS):
             if before.total is None or newest is None or newest >= before.total:
                 return
             start = max(self._asked.start, after.start - (before.total - newest))
@@ -242,9 +250,9 @@ class OffsetWalk:
 
     # -- the server does not say how many match ----------------------------------------------
 
-    def _one_by_one(self, page: Page) -> bool:
+    def _one_by_one(self, page: OffsetPage) -> bool:
         """Read until a page is empty; whether the end was seen."""
-        barren = 0
+        repeated = 0
         for _number in range(_MOST_PAGES):
             if self._asked.end is not None and page.end >= self._asked.end:
                 return False
@@ -252,35 +260,35 @@ class OffsetWalk:
             page = self._page(page.end, size)
             if page.count == 0:
                 return True
-            barren = 0 if self._take(page) else barren + 1
-            if barren and page.count < size:
+            repeated = 0 if self._take(page) else repeated + 1
+            if repeated and page.count < size:
                 self._found.warnings.append(
                     "the server gives the same issues for every page and does not say how many"
                     " match: there may be more"
                 )
                 return False
-            if barren == _MOST_EMPTY:
+            if repeated == _MOST_EMPTY:
                 raise _broken(self._what, "the server gives the same issues for every page")
         raise _broken(self._what, f"the server still has issues after {_MOST_PAGES} pages")
 
 
-class TokenWalk:
+class TokenPages:
     """Pages of which each names its successor; the server never says how many issues match.
 
-    :param ask: gives the answer for a token (C(None): the first page) and a size
+    :param ask: reads the page of a token (C(None): the first page) with a size
     """
 
     def __init__(
-        self, ask: Callable[[str | None, int], Mapping[str, Any]], asked: Range, what: str
+        self, ask: Callable[[str | None, int], Mapping[str, Any]], asked: SearchRange, what: str
     ) -> None:
         self._ask, self._asked, self._what = ask, asked, what
-        self._found = Collected()
+        self._found = CollectedIssues()
 
-    def read(self) -> Found:
+    def read(self) -> FoundIssues:
         complete = self._to_the_end()
         issues = self._found.issues[self._asked.start : self._asked.end]
         cut = self._asked.end is not None and len(self._found.issues) > self._asked.end
-        return Found(issues, None, complete and not cut, self._found.warnings)
+        return FoundIssues(issues, None, complete and not cut, self._found.warnings)
 
     def _to_the_end(self) -> bool:
         """Read what was asked for; whether that was the last page."""
@@ -314,7 +322,7 @@ class TokenWalk:
 
     def _is_end(self, answer: Mapping[str, Any]) -> bool:
         """Without a token there is no next page, even where the server says that there is one."""
-        total = _count(answer, "total")
+        total = _number(answer, "total")
         more = answer.get("isLast") is False or (total or 0) > len(self._found.issues)
         if more:
             self._found.warnings.append(

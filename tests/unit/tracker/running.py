@@ -19,13 +19,16 @@ TOKEN: dict[str, Any] = {"token": Secret("tracker-token")}
 
 
 class Run:
-    """One task; `warnings` are its own, `plan` is what it would do."""
+    """One task; `warnings` are its own, `plan` is what it would do.
+
+    :param make: the operation, from the task and its options
+    """
 
     def __init__(
         self,
         server: Stub | str,
-        make: Callable[[Task], Operation],
-        params: Mapping[str, Any],
+        make: Callable[[Task, Any], Operation],
+        options: Any,
         login: Mapping[str, Any] = BASIC,
         **settings: Any,
     ) -> None:
@@ -33,13 +36,13 @@ class Run:
         kind = {"dialect": "auto", "accept_language": None, "retries": 0, **settings}
         url = server if isinstance(server, str) else server.url
         connection = connection_to(url, "tracker", settings=kind, **login)
-        self.task = Task(params, connection, self.warnings.append, read_only=True)
-        self._make = make
+        self.task = Task({}, connection, self.warnings.append, read_only=True)
+        self._make, self._options = make, options
         self.plan: Plan | None = None
 
     def __call__(self, *, check: bool = False) -> dict[str, Any]:
         """The return values."""
-        operation = self._make(self.task)
+        operation = self._make(self.task, self._options)
         self.plan = operation.plan()
         values = dict(self.plan.result)
         if self.plan.changed and not check:

@@ -17,8 +17,10 @@ import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues.tracker_attachment import (
-    Downloads,
+    TrackerAttachmentOperation,
+    TrackerAttachmentOptions,
 )
+from tests.helpers.options import build
 from tests.unit.stub import Reply, Seen, Stub
 from tests.unit.tracker.running import BASIC, TOKEN, Run
 
@@ -26,13 +28,6 @@ CREATED = "2026-01-06T10:14:00.500+0100"
 CREATED_SECONDS = 1767690840
 LOGIN_PAGE = '<html><body><form><input type="password" name="os_password"></form></body></html>'
 PAGE = "<html><head><title>Oops</title></head><body><h1>Try later</h1></body></html>"
-PARAMS: dict[str, Any] = {
-    "issue": "REL-2",
-    "patterns": None,
-    "max_size": None,
-    "parallel": 4,
-    "state": "present",
-}
 
 
 class Tracker:
@@ -95,7 +90,8 @@ def run(
     settings: Mapping[str, Any] | None = None,
     **params: Any,
 ) -> Run:
-    return Run(stub, Downloads, {**PARAMS, "dest": str(dest), **params}, login, **(settings or {}))
+    options = build(TrackerAttachmentOptions, **{"issue": "REL-2", "dest": str(dest), **params})
+    return Run(stub, TrackerAttachmentOperation, options, login, **(settings or {}))
 
 
 def actions(result: Mapping[str, Any]) -> list[str]:
@@ -644,13 +640,12 @@ def test_impossible_numbers_are_refused(tmp_path: Path, params: dict[str, Any], 
     assert caught.value.kind == "invalid"
 
 
-@pytest.mark.parametrize("kind", ["file", "dangling", "empty"])
+@pytest.mark.parametrize("kind", ["file", "dangling"])
 def test_a_folder_that_is_none_is_refused_before_any_request(tmp_path: Path, kind: str) -> None:
     (tmp_path / "file").write_bytes(b"")
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
-    dest = "" if kind == "empty" else str(tmp_path / kind)
     with Stub() as stub, pytest.raises(ToolchainError, match="dest") as caught:
-        Run(stub, Downloads, {**PARAMS, "dest": dest})()
+        run(stub, tmp_path / kind)()
     assert caught.value.kind == "invalid"
 
 

@@ -11,35 +11,31 @@ import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Reading
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues import (
-    tracker_issue_info,
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues.tracker_issue_info import (
+    TrackerIssueInfoOperation,
+    TrackerIssueInfoOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.projects import (
-    tracker_project_info,
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.projects.tracker_project_info import (
+    TrackerProjectInfoOperation,
+    TrackerProjectInfoOptions,
 )
+from tests.helpers.options import build
 from tests.unit.stub import Reply, Seen, Stub
 from tests.unit.tracker.running import Run
 
-ISSUE: dict[str, Any] = {
-    "issue": None,
-    "issues": None,
-    "fields": None,
-    "expand": None,
-    "parallel": 4,
-}
 GONE = Reply(404, {"errorMessages": ["Issue Does Not Exist"], "errors": {}})
 ANONYMOUS = {"X-Seraph-LoginReason": "AUTHENTICATED_FAILED", "X-AUSERNAME": "anonymous"}
 LOCKED = {"X-Authentication-Denied-Reason": "CAPTCHA_CHALLENGE; login-url=http://x/login"}
 
 
 def read_issues(stub: Stub, settings: dict[str, Any] | None = None, **params: Any) -> Any:
-    run = Run(stub, tracker_issue_info.operation, {**ISSUE, **params}, **(settings or {}))
-    return run()["issues"]
+    options = build(TrackerIssueInfoOptions, **params)
+    return Run(stub, TrackerIssueInfoOperation, options, **(settings or {}))()["issues"]
 
 
 def read_projects(stub: Stub, key: str | None = None) -> Any:
-    return Run(stub, tracker_project_info.operation, {"key": key})()["projects"]
+    return Run(stub, TrackerProjectInfoOperation, TrackerProjectInfoOptions(key))()["projects"]
 
 
 def by_key(seen: Seen) -> Reply:
@@ -136,18 +132,18 @@ def test_parallel_must_be_positive() -> None:
     ],
 )
 @pytest.mark.parametrize(
-    ("make", "params"),
+    ("make", "options"),
     [
-        (tracker_issue_info.operation, {**ISSUE, "issue": "REL-1"}),
-        (tracker_project_info.operation, {"key": None}),
-        (tracker_project_info.operation, {"key": "REL"}),
+        (TrackerIssueInfoOperation, TrackerIssueInfoOptions(issue="REL-1")),
+        (TrackerProjectInfoOperation, TrackerProjectInfoOptions()),
+        (TrackerProjectInfoOperation, TrackerProjectInfoOptions("REL")),
     ],
 )
 def test_a_refused_login_is_said_and_not_tried_again(
-    make: Callable[[Task], Reading], params: dict[str, Any], reply: Reply, words: str
+    make: Callable[[Task, Any], Operation], options: Any, reply: Reply, words: str
 ) -> None:
     with Stub(reply) as stub, pytest.raises(ToolchainError, match=words) as caught:
-        Run(stub, make, params, retries=3)()
+        Run(stub, make, options, retries=3)()
     assert caught.value.kind == "auth"
     assert len(stub.seen) == 1
 

@@ -13,21 +13,13 @@ import pytest
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.search import jql_search
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.search.jql_search import (
+    JqlSearchOperation,
+    JqlSearchOptions,
+)
+from tests.helpers.options import build
 from tests.unit.stub import Reply, Seen, Stub, connection_to
 
-PARAMS: dict[str, Any] = {
-    "jql": "project = REL",
-    "fields": None,
-    "expand": None,
-    "properties": None,
-    "fields_by_keys": None,
-    "validate_query": None,
-    "max_results": None,
-    "start_at": 0,
-    "page_size": 100,
-    "parallel": 4,
-}
 NO_ISSUES = Reply(body={"issues": [], "total": 0})
 REMOVED = Reply(
     410, {"errorMessages": ["The requested API has been removed. Please migrate"], "errors": {}}
@@ -42,10 +34,11 @@ class Run:
         kind = {"dialect": "auto", "accept_language": None, **(settings or {})}
         login = {"username": "reporter", "password": Secret("reporter-password")}
         connection = connection_to(stub.url, "tracker", settings=kind, **login)
-        self.task = Task({**PARAMS, **params}, connection, self.warnings.append, read_only=True)
+        self.options = build(JqlSearchOptions, **{"jql": "project = REL", **params})
+        self.task = Task({}, connection, self.warnings.append, read_only=True)
 
     def __call__(self) -> dict[str, Any]:
-        operation = jql_search.operation(self.task)
+        operation = JqlSearchOperation(self.task, self.options)
         plan = operation.plan()
         assert not plan.changed
         return dict(plan.result)
@@ -243,7 +236,7 @@ def test_nobody_is_who_was_asked_for_without_credentials() -> None:
     with Stub(Reply(body={"issues": []}, headers={"X-AUSERNAME": "anonymous"})) as stub:
         run = Run(stub)
         connection = connection_to(stub.url, "tracker", settings={"dialect": "auto"})
-        run.task = Task(PARAMS, connection, run.warnings.append, read_only=True)
+        run.task = Task({}, connection, run.warnings.append, read_only=True)
         assert run()["complete"] is True
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The attachments of an issue, as the tracker describes and sends them [W2.2, W4.2]."""
+"""Attachments of an issue: what the tracker tells of them, and their contents [W2.2, W4.2]."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...core.errors import ToolchainError, looks_like_html, shorten
 from ...core.http import messages
 from ...core.http.download import head_of
 from ...core.secret import clean_url
-from ..client import Tracker
+from ..client import TrackerClient
 
 if TYPE_CHECKING:
     import requests
@@ -66,24 +66,24 @@ class Attachment:
         )
 
     def file_time(self, now: int) -> int:
-        """The time that the file gets, in nanoseconds since 1970, so that the next run knows it.
+        """The time to set on the file, in nanoseconds since 1970, by which the next run knows it.
 
-        Where the server does not tell when the attachment was created, it is C(now) with the mark
-        of the attachment in place of the part of a second.
+        Where the server does not tell when the attachment was created, it is C(now), with a
+        fingerprint of the attachment in place of the fraction of a second.
         """
         if self.created is not None:
             return int(self.created * 1000) * 1_000_000
-        return now // _SECOND * _SECOND + self._mark()
+        return now // _SECOND * _SECOND + self._fingerprint()
 
     def has_time(self, time: int) -> bool:
-        """Whether C(time) of a file is one that C(file_time) gives. Parts of a second that the
-        server told do not count: not every file system keeps them.
+        """Whether C(time) of a file is one that C(file_time) sets. Fractions of a second from the
+        server do not count: not every file system keeps them.
         """
         if self.created is not None:
             return time // _SECOND == int(self.created)
-        return time % _SECOND == self._mark()
+        return time % _SECOND == self._fingerprint()
 
-    def _mark(self) -> int:
+    def _fingerprint(self) -> int:
         told = f"{self.number} {self.size} {self.content}"
         return int.from_bytes(hashlib.sha256(told.encode()).digest(), "big") % _SECOND
 
@@ -98,17 +98,17 @@ def _seconds(created: Any) -> float | None:
     return None if moment.tzinfo is None else moment.timestamp()
 
 
-class Source:
-    """Where the bytes of the attachments of one issue come from."""
+class AttachmentContents:
+    """Downloads the contents of the attachments of one issue."""
 
-    def __init__(self, tracker: Tracker, issue: str) -> None:
-        self._tracker, self._issue = tracker, issue
+    def __init__(self, client: TrackerClient, issue: str) -> None:
+        self._client, self._issue = client, issue
 
-    def take(
+    def read(
         self, attachment: Attachment, use: Callable[[requests.Response, Iterator[bytes]], Taken]
     ) -> Taken:
-        """What C(use) makes of the blocks of an attachment; it has to read them to the end, where
-        they are compared with what the server says of the attachment.
+        """What C(use) makes of the blocks of an attachment. It has to read them to the end: only
+        there are they compared with what the server tells of the attachment.
         """
         what = (
             f"downloading '{shorten(attachment.filename, _SHOWN)}' ({attachment.number}) of the"
@@ -121,27 +121,27 @@ class Source:
         given, own = attachment.content, self._own_address(attachment)
         if own is not None:
             try:
-                return self._tracker.download(what, own, checked)
+                return self._client.download(what, own, checked)
             except ToolchainError as error:
                 if error.kind != "not_found":
                     raise
         self._require_web_address(what, given)
-        return self._tracker.download(what, given, checked)
+        return self._client.download(what, given, checked)
 
     def _own_address(self, attachment: Attachment) -> str | None:
-        """The same attachment on the server that we speak to, where its address names another.
+        """The address of the attachment on our server, where the given one names another server.
 
         Server fact [tracker-7]: addresses begin as the server is configured, behind a proxy not as
         we know it; with the login the server gives its attachment under the address that we use,
         too.
         """
-        if address.origin(attachment.content) == address.origin(self._tracker.url):
+        if address.origin(attachment.content) == address.origin(self._client.url):
             return None
         found = _OWN_PATH.search(address.path_of(attachment.content))
-        return None if found is None else f"{self._tracker.url}/{found[1]}"
+        return None if found is None else f"{self._client.url}/{found[1]}"
 
     def _require_web_address(self, what: str, given: str) -> None:
-        there, secure = address.origin(given), self._tracker.url.startswith("https:")
+        there, secure = address.origin(given), self._client.url.startswith("https:")
         if there == address.NOWHERE or (secure and there[0] != "https"):
             wanted = "https" if secure else "http or https"
             raise ToolchainError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Attachments as files in a folder [C4.3]: the module C(tracker_attachment)."""
+"""The module C(tracker_attachment): attachments as files in a folder [C4.3]."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, invalid
 from ...core.files import make_folders, replacing
 from ...core.module.task import Task
+from ...core.module.typed_options import PathText
 from ...core.plan import Plan, plan
-from ..client import Tracker
-from .attachments import Attachment, Source
+from ..client import TrackerClient
+from .attachments import Attachment, AttachmentContents
 from .file_names import safe_names
-from .tracker_issue_info import parallel_of, read_issues
+from .tracker_issue_info import read_issues, require_parallel
 
 if TYPE_CHECKING:
     import requests
 
 
 @dataclass(frozen=True)
-class Entry:
+class AttachmentFile:
     """An attachment, its file, and what is to be done; C(present): the file that is there."""
 
     attachment: Attachment
@@ -59,30 +60,41 @@ class Entry:
         }
 
 
-class Downloads:
-    """Brings what is missing or differs; C(invalid) for a folder that is none."""
+@dataclass(frozen=True)
+class TrackerAttachmentOptions:
+    """The options of C(tracker_attachment)."""
 
-    def __init__(self, task: Task) -> None:
-        params = task.params
-        self._task, self._key, self._dest = task, params["issue"], params["dest"]
-        self._patterns: list[str] | None = params["patterns"]
-        self._most: int | None = params["max_size"]
-        self._parallel = parallel_of(params)
+    issue: str
+    dest: PathText
+    patterns: list[str] | None = None
+    max_size: int | None = None
+    parallel: int = 4
+    state: Literal["present"] = "present"
+
+
+class TrackerAttachmentOperation:
+    """Downloads what is missing or differs; C(invalid) for a folder that is none."""
+
+    def __init__(self, task: Task, options: TrackerAttachmentOptions) -> None:
+        self._task, self._options = task, options
+        self._issue = options.issue
         self._check_options()
-        self._tracker = Tracker(task, connections=self._parallel)
-        self._source = Source(self._tracker, self._key)
-        self._entries: list[Entry] = []
+        self._client = TrackerClient(task, connections=options.parallel)
+        self._contents = AttachmentContents(self._client, self._issue)
+        self._files: list[AttachmentFile] = []
 
     def _check_options(self) -> None:
-        if self._most is not None and self._most < 0:
-            raise invalid(f"max_size is {self._most}, but must be at least 0")
-        if self._dest == "" or (os.path.lexists(self._dest) and not os.path.isdir(self._dest)):
-            raise invalid(f"dest must be a folder, but is '{self._dest}'")
+        require_parallel(self._options.parallel)
+        largest, dest = self._options.max_size, self._options.dest
+        if largest is not None and largest < 0:
+            raise invalid(f"max_size is {largest}, but must be at least 0")
+        if os.path.lexists(dest) and not os.path.isdir(dest):
+            raise invalid(f"dest must be a folder, but is '{dest}'")
 
     def plan(self) -> Plan:
         found = self._found()
-        self._entries = list(bounded(self._parallel, self._decide, found))
-        coming = [entry for entry in self._entries if entry.action == "downloaded"]
+        self._files = list(bounded(self._options.parallel, self._decide, found))
+        coming = [entry for entry in self._files if entry.action == "downloaded"]
         current = {
             entry.path: {"size": entry.present.st_size}
             for entry in coming
@@ -91,36 +103,36 @@ class Downloads:
         wanted = {
             entry.path: {"size": entry.attachment.size, "id": entry.number} for entry in coming
         }
-        listed = [entry.as_dict({}) for entry in self._entries]
+        listed = [entry.as_dict({}) for entry in self._files]
         return plan(current, wanted).returning(attachments=listed)
 
-    def _found(self) -> list[Entry]:
+    def _found(self) -> list[AttachmentFile]:
         """The attachments that the patterns name; all of them count for the names of the files."""
-        (issue,) = read_issues(self._tracker, [self._key], {"fields": "attachment"}, 1)
+        (issue,) = read_issues(self._client, [self._issue], {"fields": "attachment"}, 1)
         items = issue.get("fields", {}).get("attachment")
         if items is None:
             self._task.warn(
-                f"the issue '{self._key}' has no field 'attachment': it is hidden, or attachments"
+                f"the issue '{self._issue}' has no field 'attachment': it is hidden, or attachments"
                 " are switched off"
             )
         attachments = self._described(items or [])
-        self._warn_of_idle_patterns([one.filename for one in attachments.values()])
+        self._warn_of_unused_patterns([one.filename for one in attachments.values()])
         names = safe_names({number: one.filename for number, one in attachments.items()})
         entries = []
         for number, attachment in attachments.items():
             if self._is_named(attachment.filename):
-                path = os.path.join(self._dest, names[number])
-                entries.append(Entry(attachment, path, _present(path)))
+                path = os.path.join(self._options.dest, names[number])
+                entries.append(AttachmentFile(attachment, path, _present(path)))
         return entries
 
-    def _warn_of_idle_patterns(self, filenames: Sequence[str]) -> None:
-        patterns = self._patterns
+    def _warn_of_unused_patterns(self, filenames: Sequence[str]) -> None:
+        patterns = self._options.patterns
         if patterns == []:
             self._task.warn("patterns is empty, so that no attachment is named; omit means all")
         for pattern in patterns or []:
             if not any(fnmatchcase(filename, pattern) for filename in filenames):
                 self._task.warn(
-                    f"patterns: '{pattern}' fits no attachment of the issue '{self._key}'"
+                    f"patterns: '{pattern}' fits no attachment of the issue '{self._issue}'"
                 )
 
     def _described(self, items: Any) -> dict[str, Attachment]:
@@ -130,36 +142,36 @@ class Downloads:
         if not usable:
             raise ToolchainError(
                 "protocol",
-                f"reading the attachments of the issue '{self._key}': they are not a list of"
+                f"reading the attachments of the issue '{self._issue}': they are not a list of"
                 " objects with id and content",
             )
-        described = [Attachment.of(item, self._tracker.url) for item in items]
+        described = [Attachment.of(item, self._client.url) for item in items]
         return {one.number: one for one in described}
 
     def _is_named(self, filename: str) -> bool:
-        if self._patterns is None:
-            return True
-        return any(fnmatchcase(filename, pattern) for pattern in self._patterns)
+        patterns = self._options.patterns
+        return patterns is None or any(fnmatchcase(filename, pattern) for pattern in patterns)
 
-    def _decide(self, entry: Entry) -> Entry:
+    def _decide(self, entry: AttachmentFile) -> AttachmentFile:
         return replace(entry, action=self._action(entry))
 
-    def _action(self, entry: Entry) -> str:
+    def _action(self, entry: AttachmentFile) -> str:
         """What is to be done, by size and time; the bytes are read where these cannot tell."""
-        size = entry.attachment.size
-        if size is not None and self._most is not None and size > self._most:
+        size, largest = entry.attachment.size, self._options.max_size
+        if size is not None and largest is not None and size > largest:
             return "skipped"
         if size is None:
-            looks = entry.file is not None or self._most is not None
-            return self._compared(entry) if looks else "downloaded"
+            must_read = entry.file is not None or largest is not None
+            return self._compared(entry) if must_read else "downloaded"
         if entry.file is None or entry.file.st_size != size:
             return "downloaded"
         if entry.attachment.has_time(entry.file.st_mtime_ns):
             return "unchanged"
         return self._compared(entry)
 
-    def _compared(self, entry: Entry) -> str:
+    def _compared(self, entry: AttachmentFile) -> str:
         """What is to be done by the bytes themselves."""
+        largest = self._options.max_size
 
         def compare(response: requests.Response, blocks: Iterator[bytes]) -> str:
             length = response.headers.get("Content-Length", "")
@@ -168,39 +180,39 @@ class Downloads:
             with open(entry.path if entry.file else os.devnull, "rb") as file:
                 for block in blocks:
                     count += len(block)
-                    if self._most is not None and max(count, announced) > self._most:
+                    if largest is not None and max(count, announced) > largest:
                         return "skipped"
                     same = same and file.read(len(block)) == block
                 same = same and entry.file is not None and not file.read(1)
             return "unchanged" if same else "downloaded"
 
-        return self._source.take(entry.attachment, compare)
+        return self._contents.read(entry.attachment, compare)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        made = make_folders(self._dest)
-        coming = [entry for entry in self._entries if entry.action == "downloaded"]
+        made = make_folders(self._options.dest)
+        coming = [entry for entry in self._files if entry.action == "downloaded"]
         sizes: dict[str, int] = {}
 
-        def bring(entry: Entry) -> Entry:
-            sizes[entry.number] = self._bring(entry)
+        def download(entry: AttachmentFile) -> AttachmentFile:
+            sizes[entry.number] = self._download(entry)
             return entry
 
         try:
-            for number, entry in enumerate(bounded(self._parallel, bring, coming), 1):
+            for number, entry in enumerate(bounded(self._options.parallel, download, coming), 1):
                 self._task.progress(f"{number} of {len(coming)} attachments: {entry.path}")
         except ToolchainError as error:
             if not sizes:
                 _remove(made)
             listed = [
                 entry.as_dict(sizes)
-                for entry in self._entries
+                for entry in self._files
                 if entry.action != "downloaded" or entry.number in sizes
             ]
             error.result = {"changed": bool(sizes), "attachments": listed}
             raise
-        return {"attachments": [entry.as_dict(sizes) for entry in self._entries]}
+        return {"attachments": [entry.as_dict(sizes) for entry in self._files]}
 
-    def _bring(self, entry: Entry) -> int:
+    def _download(self, entry: AttachmentFile) -> int:
         """Download one attachment; its size. The time of the file tells the next run what it is."""
 
         def save(response: requests.Response, blocks: Iterator[bytes]) -> int:
@@ -212,7 +224,7 @@ class Downloads:
                 os.utime(file.fileno(), ns=(moment, moment))
                 return file.tell()
 
-        return self._source.take(entry.attachment, save)
+        return self._contents.read(entry.attachment, save)
 
 
 def _present(path: str) -> os.stat_result | None:

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Single issues [W4.2, C4.2]: the module C(tracker_issue_info)."""
+"""The module C(tracker_issue_info): single issues by their keys [W4.2, C4.2]."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from ...core.address import path
 from ...core.concurrency import first_alone
 from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import Answer, unreadable
 from ...core.module.task import Task
-from ...core.plan import Reading
-from ..client import Tracker, describe
+from ...core.plan import Plan, unchanged
+from ..client import TrackerClient, describe
 
 Issue = dict[str, Any]
 
@@ -20,51 +21,74 @@ Issue = dict[str, Any]
 _MOST_NAMED = 50
 
 
-def operation(task: Task) -> Reading:
-    """The operation of the module: C(issues), in the order in which they were asked for."""
-    params = task.params
-    keys = [params["issue"]] if params["issues"] is None else params["issues"]
-    parallel = parallel_of(params)
-    tracker = Tracker(task, connections=parallel)
-    query = _query(params)
+@dataclass(frozen=True)
+class TrackerIssueInfoOptions:
+    """The options of C(tracker_issue_info)."""
 
-    def read() -> Mapping[str, Any]:
-        return {"issues": read_issues(tracker, list(dict.fromkeys(keys)), query, parallel)}
+    issue: str | None = None
+    issues: list[str] | None = None
+    fields: list[str] | None = None
+    expand: list[str] | None = None
+    parallel: int = 4
 
-    return Reading(read)
+    constraints: ClassVar[dict[str, Any]] = {
+        "mutually_exclusive": [("issue", "issues")],
+        "required_one_of": [("issue", "issues")],
+    }
+
+    @property
+    def keys(self) -> list[str]:
+        """The issues to read, each once."""
+        listed = self.issues or []
+        return list(dict.fromkeys(listed if self.issue is None else [self.issue]))
+
+    @property
+    def query(self) -> dict[str, str]:
+        """What to read of an issue. Without C(fields) the server sends all fields of one issue."""
+        query = {}
+        if self.fields is not None:
+            # No name at all would mean the default; the key is not a field and comes anyway.
+            query["fields"] = ",".join(self.fields) or "key"
+        if self.expand:
+            query["expand"] = ",".join(self.expand)
+        return query
 
 
-def parallel_of(params: Mapping[str, Any]) -> int:
-    """The option C(parallel); C(invalid) where it is not positive."""
-    parallel = int(params["parallel"])
+class TrackerIssueInfoOperation:
+    """Reads C(issues) in the order in which they were asked for."""
+
+    def __init__(self, task: Task, options: TrackerIssueInfoOptions) -> None:
+        require_parallel(options.parallel)
+        self._options = options
+        self._client = TrackerClient(task, connections=options.parallel)
+
+    def plan(self) -> Plan:
+        options = self._options
+        found = read_issues(self._client, options.keys, options.query, options.parallel)
+        return unchanged({"issues": found})
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        return {}
+
+
+def require_parallel(parallel: int) -> None:
+    """C(invalid) where the option C(parallel) is not positive."""
     if parallel < 1:
         raise invalid(f"parallel is {parallel}, but must be at least 1")
-    return parallel
-
-
-def _query(params: Mapping[str, Any]) -> dict[str, str]:
-    """Not given means what the server gives by default: of a single issue all fields."""
-    query = {}
-    if params["fields"] is not None:
-        # No name at all would mean the default; the key is not a field and comes anyway.
-        query["fields"] = ",".join(params["fields"]) or "key"
-    if params["expand"]:
-        query["expand"] = ",".join(params["expand"])
-    return query
 
 
 def read_issues(
-    tracker: Tracker, keys: Sequence[str], query: Mapping[str, str], parallel: int
+    client: TrackerClient, keys: Sequence[str], query: Mapping[str, str], parallel: int
 ) -> list[Issue]:
-    """All of the issues, or C(not_found) with every one that is missing.
+    """All issues, or C(not_found) that names every missing one.
 
-    Server fact [tracker-5]: one that the account may not see is answered as one that is missing.
+    Server fact [tracker-5]: the server answers the same for an issue that the account may not see.
     """
     paths = {key: f"rest/api/2/issue/{path(key)}" for key in keys}
 
     def ask(key: str) -> Answer:
         what = f"reading the issue '{key}'"
-        return tracker.read(what, paths[key], query=query, expect=(200, 404))
+        return client.read(what, paths[key], query=query, expect=(200, 404))
 
     # The first one alone: a login that is refused must not count several times towards a lock.
     answers = first_alone(parallel, ask, keys)

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Issue search [W4.2, C4.1]: the module and the lookup C(jql_search)."""
+"""The module and the lookup C(jql_search): issues that match a query [W4.2, C4.1]."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.http.messages import Answer, unreadable
 from ...core.module.task import Task
-from ...core.plan import Reading
-from ..client import Tracker
+from ...core.plan import Plan, unchanged, without_none
+from ..client import TrackerClient
 from ..jql import with_unique_order
-from ..pagination import Found, OffsetWalk, Range, TokenWalk
+from ..pagination import FoundIssues, OffsetPages, SearchRange, TokenPages
 
 #: Proxies and servers refuse addresses from about 2,000 characters on; longer queries go by POST.
 _LONGEST_URL = 2000
@@ -23,60 +24,77 @@ _TOKEN = ("rest/api/2/search/jql", "rest/api/3/search/jql")
 _CLOUD = "tracker.search by token"
 #: How a server says that it has no such search.
 _UNKNOWN = (404, 410)
-_LISTS = ("fields", "expand", "properties")
 
 
-def operation(task: Task) -> Reading:
-    """The operation of the module: C(issues), C(issue_keys), C(total), C(complete)."""
-    search = Search(task)
+@dataclass(frozen=True)
+class JqlSearchOptions:
+    """The options of C(jql_search)."""
 
-    def read() -> Mapping[str, Any]:
-        found = search.read()
-        keys = [issue["key"] for issue in found.issues if "key" in issue]
-        return {
-            "issues": found.issues,
-            "issue_keys": keys,
-            "total": found.total,
-            "complete": found.complete,
-        }
+    jql: str
+    fields: list[str] | None = None
+    expand: list[str] | None = None
+    properties: list[str] | None = None
+    fields_by_keys: bool | None = None
+    validate_query: Literal["strict", "warn", "none", "true", "false"] | None = None
+    max_results: int | None = None
+    start_at: int = 0
+    page_size: int = 100
+    parallel: int = 4
 
-    return Reading(read)
+    def require_possible_numbers(self) -> None:
+        """C(invalid) for a number that is too small."""
+        numbers = (
+            ("start_at", self.start_at, 0),
+            ("max_results", self.max_results, 0),
+            ("page_size", self.page_size, 1),
+            ("parallel", self.parallel, 1),
+        )
+        for name, number, least in numbers:
+            if number is not None and number < least:
+                raise invalid(f"{name} is {number}, but must be at least {least}")
 
 
-def issues(task: Task) -> list[dict[str, Any]]:
-    """The answer of the lookup."""
-    return Search(task).read().issues
+class JqlSearchOperation:
+    """One search, on a server or in the cloud."""
 
-
-class Search:
-    """One search of a task, on whichever kind of server; C(invalid) for impossible numbers."""
-
-    def __init__(self, task: Task) -> None:
-        params = task.params
-        for name, least in (("start_at", 0), ("max_results", 0), ("page_size", 1), ("parallel", 1)):
-            if params[name] is not None and params[name] < least:
-                raise invalid(f"{name} is {params[name]}, but must be at least {least}")
-        self._task, self._params = task, params
-        self._parallel = int(params["parallel"])
-        self._tracker = Tracker(task, connections=self._parallel)
-        self._jql = with_unique_order(params["jql"])
-        self._what = f"searching for issues with the query '{shorten(params['jql'], _SHOWN)}'"
-        self._range = Range(params["start_at"], params["max_results"], params["page_size"])
+    def __init__(self, task: Task, options: JqlSearchOptions) -> None:
+        options.require_possible_numbers()
+        self._task, self._options = task, options
+        self._client = TrackerClient(task, connections=options.parallel)
+        self._jql = with_unique_order(options.jql)
+        self._what = f"searching for issues with the query '{shorten(options.jql, _SHOWN)}'"
+        self._range = SearchRange(options.start_at, options.max_results, options.page_size)
         self._by_get_only = False
 
-    def read(self) -> Found:
+    def plan(self) -> Plan:
+        found = self.search()
+        keys = [issue["key"] for issue in found.issues if "key" in issue]
+        return unchanged(
+            {
+                "issues": found.issues,
+                "issue_keys": keys,
+                "total": found.total,
+                "complete": found.complete,
+            }
+        )
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        return {}
+
+    def search(self) -> FoundIssues:
         """All issues that were asked for; warnings of the server become warnings of the task."""
         found = self._by_dialect()
         for warning in dict.fromkeys(found.warnings):
             self._task.warn(f"{self._what}: {warning}")
         return found
 
-    def _by_dialect(self) -> Found:
+    def _by_dialect(self) -> FoundIssues:
         dialect = self._task.connection.settings["dialect"]
-        if dialect == "cloud" or (dialect == "auto" and _CLOUD in self._tracker.memory):
+        if dialect == "cloud" or (dialect == "auto" and _CLOUD in self._client.memory):
             return self._by_token()
         try:
-            return OffsetWalk(self._page_at, self._range, self._parallel, self._what).read()
+            parallel = self._options.parallel
+            return OffsetPages(self._page_at, self._range, parallel, self._what).read()
         except ToolchainError as error:
             if error.status != 410:
                 raise
@@ -93,27 +111,28 @@ class Search:
     def _page_at(self, start: int, size: int) -> Mapping[str, Any]:
         """A page by offset [W4.2]."""
         members = {**self._members(), "startAt": start, "maxResults": size}
-        validate = self._params["validate_query"]
+        validate = self._options.validate_query
         if validate is not None:
             members["validateQuery"] = validate
         return self._send(_OFFSET, members)
 
-    def _by_token(self) -> Found:
+    def _by_token(self) -> FoundIssues:
         """The cloud's own search: pages by token, no offset, no total, no C(validateQuery)."""
-        if self._params["validate_query"] not in (None, "strict", "true"):
+        validate = self._options.validate_query
+        if validate not in (None, "strict", "true"):
             self._task.warn(
                 f"{self._what}: this server always validates queries strictly, so that"
-                f" validate_query '{self._params['validate_query']}' has no effect"
+                f" validate_query '{validate}' has no effect"
             )
-        path = self._tracker.memory.get(_CLOUD)
+        path = self._client.memory.get(_CLOUD)
         for candidate in _TOKEN if path is None else (path,):
             try:
-                found = TokenWalk(self._pages_of(candidate), self._range, self._what).read()
+                found = TokenPages(self._pages_of(candidate), self._range, self._what).read()
             except ToolchainError as error:
                 if error.status not in _UNKNOWN or candidate == _TOKEN[-1]:
                     raise
                 continue
-            self._tracker.memory[_CLOUD] = candidate
+            self._client.memory[_CLOUD] = candidate
             return found
         raise AssertionError("the last candidate answers or raises")
 
@@ -131,16 +150,17 @@ class Search:
 
     def _members(self) -> dict[str, Any]:
         """What the user set and no more: old servers refuse members that they do not know."""
-        members: dict[str, Any] = {"jql": self._jql}
-        for name in _LISTS:
-            if self._params[name] is not None:
-                members[name] = list(self._params[name])
-        if members.get("fields") == []:
-            # An empty list would mean the default fields; the key is not a field and comes anyway.
-            members["fields"] = ["key"]
-        if self._params["fields_by_keys"] is not None:
-            members["fieldsByKeys"] = self._params["fields_by_keys"]
-        return members
+        options = self._options
+        # An empty list would mean the default fields; the key is not a field and comes anyway.
+        fields = ["key"] if options.fields == [] else options.fields
+        members = {
+            "jql": self._jql,
+            "fields": fields,
+            "expand": options.expand,
+            "properties": options.properties,
+            "fieldsByKeys": options.fields_by_keys,
+        }
+        return without_none(members)
 
     def _send(self, path: str, members: Mapping[str, Any]) -> Mapping[str, Any]:
         query = {
@@ -148,11 +168,11 @@ class Search:
             for name, value in members.items()
             if value != []
         }
-        if self._tracker.length(path, query) > _LONGEST_URL and not self._by_get_only:
+        if self._client.length(path, query) > _LONGEST_URL and not self._by_get_only:
             answer = self._post(path, members)
             if answer is not None:
                 return self._decoded(answer)
-        return self._decoded(self._tracker.read(self._what, path, query=query))
+        return self._decoded(self._client.read(self._what, path, query=query))
 
     def _post(self, path: str, members: Mapping[str, Any]) -> Answer | None:
         """C(None) where the server knows the search by GET alone (as the written interface)."""
@@ -160,7 +180,7 @@ class Search:
         body = dict(members)
         if body.get("validateQuery") in logical:
             body["validateQuery"] = logical[body["validateQuery"]]
-        answer = self._tracker.read(
+        answer = self._client.read(
             self._what, path, method="POST", json=body, expect=(200, 404, 405, 501)
         )
         if answer.status == 200:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Walks through pages against servers made of a list, some of them unkind."""
+"""Searches read page by page from servers made of a list, some of which misbehave."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.pagination import (
-    Found,
-    OffsetWalk,
-    Range,
-    TokenWalk,
+    FoundIssues,
+    OffsetPages,
+    SearchRange,
+    TokenPages,
 )
 
 Ask = Callable[[int, int], Mapping[str, Any]]
@@ -29,7 +29,7 @@ def issues_of(*numbers: int) -> list[dict[str, Any]]:
     return [{"id": str(number), "key": f"REL-{number}"} for number in numbers]
 
 
-def numbers(found: Found) -> list[int]:
+def numbers(found: FoundIssues) -> list[int]:
     return [int(issue["id"]) for issue in found.issues]
 
 
@@ -66,10 +66,10 @@ class Server:
             return answer
 
 
-def walk(
+def read_pages(
     ask: Ask, *, start: int = 0, count: int | None = None, page_size: int = 100, parallel: int = 4
-) -> Found:
-    return OffsetWalk(ask, Range(start, count, page_size), parallel, "searching").read()
+) -> FoundIssues:
+    return OffsetPages(ask, SearchRange(start, count, page_size), parallel, "searching").read()
 
 
 @given(
@@ -82,7 +82,7 @@ def walk(
     parallel=st.integers(1, 5),
     totals=st.booleans(),
 )
-def test_every_walk_gives_what_was_asked_for_in_order(
+def test_every_search_returns_what_was_asked_for_in_order(
     *,
     count: int,
     cap: int,
@@ -94,7 +94,7 @@ def test_every_walk_gives_what_was_asked_for_in_order(
     totals: bool,
 ) -> None:
     server = Server(count, cap=cap, totals=totals, short=short)
-    found = walk(server, start=start, count=wanted, page_size=page_size, parallel=parallel)
+    found = read_pages(server, start=start, count=wanted, page_size=page_size, parallel=parallel)
     expected = server.matches[start:][:wanted]
     assert numbers(found) == expected
     assert found.total == (count if totals else None)
@@ -113,7 +113,7 @@ def test_every_walk_gives_what_was_asked_for_in_order(
 @pytest.mark.parametrize(("page_size", "cap"), [(100, 1000), (1000, 100), (1000, 1000)])
 def test_fifty_thousand_issues_cost_as_many_requests_as_pages(page_size: int, cap: int) -> None:
     server = Server(50_000, cap=cap)
-    found = walk(server, page_size=page_size)
+    found = read_pages(server, page_size=page_size)
     assert numbers(found) == server.matches
     assert found.complete
     assert len(server.asked) == 50_000 / min(page_size, cap)
@@ -129,7 +129,7 @@ def test_memory_holds_the_result_and_a_few_pages() -> None:
     ask(0, 100)
     tracemalloc.start()
     try:
-        found = walk(ask, page_size=100)
+        found = read_pages(ask, page_size=100)
         kept, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -139,7 +139,7 @@ def test_memory_holds_the_result_and_a_few_pages() -> None:
 
 def test_pages_are_read_in_parallel_by_the_size_that_the_server_returned() -> None:
     server = Server(250, cap=40)
-    found = walk(server, page_size=100)
+    found = read_pages(server, page_size=100)
     assert numbers(found) == list(range(1, 251))
     assert server.asked[0] == (0, 100)
     assert sorted(server.asked[1:]) == [
@@ -152,7 +152,7 @@ def test_pages_are_read_in_parallel_by_the_size_that_the_server_returned() -> No
     removals=st.lists(st.lists(st.integers(0, 39), max_size=3), min_size=1, max_size=12),
     page_size=st.integers(2, 12),
 )
-def test_what_still_matches_is_there_or_the_walk_says_that_it_may_not_be(
+def test_what_still_matches_is_there_or_a_warning_says_that_it_may_not_be(
     removals: list[list[int]], page_size: int
 ) -> None:
     def shrink(number: int, matches: list[int]) -> None:
@@ -161,7 +161,7 @@ def test_what_still_matches_is_there_or_the_walk_says_that_it_may_not_be(
                 del matches[index]
 
     server = Server(40, before=shrink)
-    found = walk(server, page_size=page_size, parallel=1)
+    found = read_pages(server, page_size=page_size, parallel=1)
     lost = set(server.matches) - set(numbers(found))
     assert not (found.complete and lost)
     assert found.complete or found.warnings
@@ -173,7 +173,7 @@ def test_an_issue_that_slips_over_the_border_of_two_pages_is_read_after_all() ->
             matches.remove(3)
 
     server = Server(25, before=shrink)
-    found = walk(server, page_size=10, parallel=1)
+    found = read_pages(server, page_size=10, parallel=1)
     assert sorted(numbers(found)) == list(range(1, 26))
     assert found.complete
     assert found.total == 24
@@ -185,7 +185,7 @@ def test_an_issue_that_comes_while_pages_are_read_is_read_once() -> None:
         if number == 3:
             matches.append(26)
 
-    found = walk(Server(25, before=grow), page_size=10, parallel=1)
+    found = read_pages(Server(25, before=grow), page_size=10, parallel=1)
     assert numbers(found) == list(range(1, 27))
     assert found.total == 26
     assert found.complete
@@ -193,7 +193,7 @@ def test_an_issue_that_comes_while_pages_are_read_is_read_once() -> None:
 
 def test_duplicates_are_removed_and_the_result_is_not_called_complete() -> None:
     pages = {0: issues_of(1, 2), 2: issues_of(2, 3), 4: issues_of(5)}
-    found = walk(lambda start, size: {"issues": pages[start], "total": 5}, page_size=2)
+    found = read_pages(lambda start, size: {"issues": pages[start], "total": 5}, page_size=2)
     assert numbers(found) == [1, 2, 3, 5]
     assert not found.complete
     assert any("5 issues match" in line for line in found.warnings)
@@ -205,7 +205,7 @@ def test_an_empty_page_though_the_server_promised_more_is_an_error(start: int) -
         return {"issues": issues_of(1, 2)[start:], "total": 10}
 
     with pytest.raises(ToolchainError, match="10 issues match, but gives none from 2 on") as caught:
-        walk(ask, page_size=2, start=start)
+        read_pages(ask, page_size=2, start=start)
     assert caught.value.kind == "protocol"
 
 
@@ -214,37 +214,37 @@ def test_numbers_may_be_text() -> None:
         page = issues_of(1, 2, 3)[start : start + size]
         return {"issues": page, "total": "3", "startAt": str(start)}
 
-    found = walk(ask, page_size=2)
+    found = read_pages(ask, page_size=2)
     assert (numbers(found), found.total, found.complete) == ([1, 2, 3], 3, True)
 
 
 def test_issues_without_an_id_are_told_apart_by_their_keys() -> None:
     page: list[dict[str, Any]] = [{"id": None, "key": key} for key in ("REL-1", "REL-2", "REL-1")]
-    found = walk(lambda start, size: {"issues": page[start : start + size], "total": 3})
+    found = read_pages(lambda start, size: {"issues": page[start : start + size], "total": 3})
     assert [issue["key"] for issue in found.issues] == ["REL-1", "REL-2"]
 
 
 def test_ids_may_be_numbers_or_nonsense() -> None:
     page: list[dict[str, Any]] = [{"id": 1}, {"id": "1"}, {"id": [1]}, {"id": {}, "key": "REL-4"}]
-    found = walk(lambda start, size: {"issues": page[start : start + size], "total": 4})
+    found = read_pages(lambda start, size: {"issues": page[start : start + size], "total": 4})
     assert found.issues == [{"id": 1}, {"id": [1]}, {"id": {}, "key": "REL-4"}]
 
 
 @pytest.mark.parametrize("totals", [{"total": 9}, {}])
 def test_a_server_that_does_not_page_is_an_error(totals: dict[str, int]) -> None:
     with pytest.raises(ToolchainError, match="the same") as caught:
-        walk(lambda start, size: {"issues": issues_of(1, 2, 3), **totals}, page_size=3)
+        read_pages(lambda start, size: {"issues": issues_of(1, 2, 3), **totals}, page_size=3)
     assert caught.value.kind == "protocol"
 
 
 def test_a_server_that_answers_from_elsewhere_is_an_error() -> None:
     answer = {"issues": issues_of(1, 2, 3), "startAt": 0, "total": 9}
     with pytest.raises(ToolchainError, match="asked for issues from 3 on and gave 0"):
-        walk(lambda start, size: answer, page_size=3)
+        read_pages(lambda start, size: answer, page_size=3)
 
 
 def test_a_short_page_that_repeats_is_given_without_a_claim() -> None:
-    found = walk(lambda start, size: {"issues": issues_of(1, 2, 3)}, page_size=100)
+    found = read_pages(lambda start, size: {"issues": issues_of(1, 2, 3)}, page_size=100)
     assert numbers(found) == [1, 2, 3]
     assert not found.complete
     assert found.warnings
@@ -257,7 +257,7 @@ def test_a_server_without_an_end_is_an_error(totals: bool) -> None:
         return {"issues": issues_of(*range(start, start + size)), **more}
 
     with pytest.raises(ToolchainError) as caught:
-        walk(ask, page_size=2)
+        read_pages(ask, page_size=2)
     assert caught.value.kind == "protocol"
 
 
@@ -269,7 +269,7 @@ def test_a_refusal_to_page_further_is_raised() -> None:
 
     server = Server(30)
     with pytest.raises(ToolchainError, match="limit exceeded"):
-        walk(ask, page_size=10)
+        read_pages(ask, page_size=10)
 
 
 def test_warnings_of_all_pages_are_kept() -> None:
@@ -277,11 +277,13 @@ def test_warnings_of_all_pages_are_kept() -> None:
         page = issues_of(*range(start, min(start + size, 4)))
         return {"issues": page, "total": 4, "warningMessages": [f"from {start}"]}
 
-    assert walk(ask, page_size=2).warnings == ["from 0", "from 2"]
+    assert read_pages(ask, page_size=2).warnings == ["from 0", "from 2"]
 
 
 def test_a_single_warning_may_be_text() -> None:
-    assert walk(lambda start, size: {"issues": [], "warningMessages": "odd"}).warnings == ["odd"]
+    assert read_pages(lambda start, size: {"issues": [], "warningMessages": "odd"}).warnings == [
+        "odd"
+    ]
 
 
 def by_token(
@@ -290,11 +292,11 @@ def by_token(
     start: int = 0,
     count: int | None = None,
     page_size: int = 2,
-) -> Found:
+) -> FoundIssues:
     def ask(token: str | None, size: int) -> Mapping[str, Any]:
         return pages[token]
 
-    return TokenWalk(ask, Range(start, count, page_size), "searching").read()
+    return TokenPages(ask, SearchRange(start, count, page_size), "searching").read()
 
 
 THREE_PAGES: dict[str | None, dict[str, Any]] = {
@@ -360,7 +362,7 @@ def test_empty_pages_are_passed_by_but_not_for_ever() -> None:
         return {"issues": [], "nextPageToken": str(next(tokens))}
 
     with pytest.raises(ToolchainError, match="nothing new"):
-        TokenWalk(ask, Range(0, None, 2), "searching").read()
+        TokenPages(ask, SearchRange(0, None, 2), "searching").read()
 
 
 def test_a_last_page_without_a_token_that_says_it_is_not_the_last_makes_no_claim() -> None:
