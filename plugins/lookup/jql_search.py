@@ -43,6 +43,7 @@ _list:
   elements: dict
 """
 
+from dataclasses import asdict
 from typing import Any
 
 from ansible.plugins.lookup import LookupBase
@@ -67,11 +68,12 @@ class LookupModule(LookupBase):
         return found
 
     def _issues(self, term: str) -> list[dict[str, Any]]:
-        given = {"jql": term}
-        options = typed_options.read(JqlSearchOptions, {**self.get_options(), **given})
+        options = typed_options.read(JqlSearchOptions, {**self.get_options(), "jql": term})
 
         def search(task: Task) -> list[dict[str, Any]]:
             return JqlSearchOperation(task, options).search().issues
 
-        found: list[dict[str, Any]] = lookups.ask("tracker", self.get_option, given, search)
+        found: list[dict[str, Any]] = lookups.ask(
+            "tracker", self.get_option, asdict(options), search
+        )
         return found

@@ -46,11 +46,17 @@ _list:
   elements: dict
 """
 
+from dataclasses import asdict, replace
 from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages import wiki_page_info
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import typed_options
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages.wiki_page_info import (
+    WikiPageInfoOperation,
+    WikiPageInfoOptions,
+)
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
 
 
@@ -59,9 +65,16 @@ class LookupModule(LookupBase):
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
         lookups.set_options(self, "wiki", variables, kwargs)
-        named = {name: self.get_option(name) for name in ("page_id", "space", "title")}
-        by = "page_id" if named["space"] is None else "title"
-        pages = [{**named, by: term} for term in lookups.texts(self, terms)]
-        if not terms or named["page_id"] is not None or named["title"] is not None:
+        named = typed_options.read(WikiPageInfoOptions, self.get_options())
+        by = "page_id" if named.space is None else "title"
+        pages = [replace(named, **{by: term}) for term in lookups.texts(self, terms)]
+        if not terms or named.page_id is not None or named.title is not None:
             pages.append(named)
-        return [lookups.ask("wiki", self.get_option, page, wiki_page_info.page) for page in pages]
+        return [self._page(page) for page in pages]
+
+    def _page(self, options: WikiPageInfoOptions) -> dict[str, Any]:
+        def read(task: Task) -> dict[str, Any]:
+            return WikiPageInfoOperation(task, options).page()
+
+        found: dict[str, Any] = lookups.ask("wiki", self.get_option, asdict(options), read)
+        return found

@@ -317,66 +317,12 @@ error:
     detail: "Version must be incremented on update. Current version is: 4"
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages import wiki_page
 
-ATTACHMENT: dict[str, dict[str, Any]] = {
-    "src": {"type": "path", "required": True},
-    "name": {"type": "str"},
-    "comment": {"type": "str", "empty": True},
-}
-PAGE: dict[str, dict[str, Any]] = {
-    "page_id": {"type": "str"},
-    "space": {"type": "str"},
-    "title": {"type": "str"},
-    "parent_id": {"type": "str"},
-    "body": {"type": "str", "empty": True},
-    "src": {"type": "path"},
-    "section": {"type": "str"},
-    "compare": {"type": "str", "choices": ["normalized", "exact"]},
-    "on_conflict": {"type": "str", "choices": ["fail", "retry"]},
-    "expected_version": {"type": "int"},
-    "version_comment": {"type": "str", "empty": True},
-    "minor_edit": {"type": "bool"},
-    "allow_orphaned_comments": {"type": "bool"},
-    "labels": {"type": "list", "elements": "str"},
-    "attachments": {"type": "list", "elements": "dict", "options": ATTACHMENT},
-    "state": {"type": "str", "choices": ["present", "absent"]},
-    "force": {"type": "bool"},
-}
-DEFAULTS = {
-    "compare": "normalized",
-    "on_conflict": "fail",
-    "minor_edit": False,
-    "allow_orphaned_comments": False,
-    "state": "present",
-    "force": False,
-}
-BODY = ["body", "src"]
-OF_ONE_PAGE = [*BODY, "page_id", "title", "section", "expected_version", "attachments"]
-OPTIONS: dict[str, dict[str, Any]] = {
-    **PAGE,
-    **{name: {**PAGE[name], "default": value} for name, value in DEFAULTS.items()},
-    "pages": {
-        "type": "list",
-        "elements": "dict",
-        "options": PAGE,
-        "mutually_exclusive": [BODY],
-    },
-    "parallel": {"type": "int", "default": 4},
-}
-
 
 def main() -> None:
-    runner.run(
-        "wiki",
-        OPTIONS,
-        wiki_page.operation,
-        required_one_of=[["page_id", "space", "pages"]],
-        mutually_exclusive=[BODY, *(["pages", name] for name in OF_ONE_PAGE)],
-    )
+    runner.run("wiki", wiki_page.WikiPageOptions, wiki_page.WikiPageOperation)
 
 
 if __name__ == "__main__":

@@ -95,20 +95,12 @@ error:
     detail: "NotFoundException: No content found with id: ContentId{id=4711}"
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages import wiki_page_info
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "page_id": {"type": "str"},
-    "space": {"type": "str"},
-    "title": {"type": "str"},
-}
-
 
 def main() -> None:
-    runner.run("wiki", OPTIONS, wiki_page_info.operation, required_one_of=[["page_id", "space"]])
+    runner.run("wiki", wiki_page_info.WikiPageInfoOptions, wiki_page_info.WikiPageInfoOperation)
 
 
 if __name__ == "__main__":

@@ -30,10 +30,13 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
     resolve,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages import wiki_page
-from ansible_collections.delivery.toolchain.plugins.modules.wiki_page import DEFAULTS, OPTIONS, PAGE
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages.wiki_page import (
+    WikiPageOperation,
+    WikiPageOptions,
+)
 from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
+from tests.helpers.options import build
 from tests.helpers.sizes import size
 from tools import tree
 
@@ -97,10 +100,9 @@ def _client(sandbox: Sandbox, entries: Entries) -> float:
     settings = {"timeout": 30.0, "retries": 0, "retry_max_wait": 0.0}
     login = connections.connection("wiki", sandbox.urls["wiki"], **settings)
     connection = resolve("wiki", login.get, environ={})
-    listed = [{**dict.fromkeys(PAGE), **entry} for entry in entries]
-    params = {**dict.fromkeys(OPTIONS), **DEFAULTS, "pages": listed, "parallel": 4}
+    options = build(WikiPageOptions, pages=list(entries))
     started = time.monotonic()
-    operation = wiki_page.operation(Task(params, connection, print, read_only=False))
+    operation = WikiPageOperation(Task({}, connection, print, read_only=False), options)
     plan = operation.plan()
     if plan.changed:
         operation.apply(plan)

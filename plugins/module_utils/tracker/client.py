@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the issue tracker answers [W4.2]: login, error bodies, language."""
+"""The client of the issue tracker: requests that read, refused logins, error texts [W4.2]."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The query language of the issue tracker, as far as a client has to know it: where the order of a
-query stands, and how a value is quoted.
-"""
+"""The query language of the tracker, as far as a client needs it: a unique order, quoted values."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Queries from data: dictionaries and lists become text of the query language, with every value
-quoted.
-"""
+"""Queries from data: mappings and lists become text of the query language, with quoted values."""
 
 from __future__ import annotations
 

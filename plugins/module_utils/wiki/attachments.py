@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files of a page ([wiki-15]; routes C(child/attachment) and C(.../data)).
+"""The attachments of a page ([wiki-15]; routes C(child/attachment) and C(.../data)).
 
 No server shows a digest. What this module uploads carries one in its comment, together with the
 version that the upload made: a file that others replaced has another version, and its digest does
@@ -13,13 +13,14 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ..core.errors import ToolchainError, invalid
 from ..core.http.messages import json_or_none
+from ..core.module.typed_options import Option, PathText
 from ..core.plan import Change
-from .client import Page, Wiki, member, number, place_of
-from .multipart import Form
+from .client import Page, WikiClient, member, number, place_of
+from .multipart import MultipartForm
 
 if TYPE_CHECKING:
     import requests
@@ -34,8 +35,17 @@ _CANNOT_TELL = frozenset({"auth", "permission", "not_found", "protocol", "reject
 
 
 @dataclass(frozen=True)
-class File:
-    """A local file: C(name) on the page, C(size) in bytes."""
+class PageAttachmentOptions:
+    """An entry of the option C(attachments)."""
+
+    src: PathText
+    name: str | None = None
+    comment: Annotated[str | None, Option(empty=True)] = None
+
+
+@dataclass(frozen=True)
+class WantedAttachment:
+    """A local file to attach: its C(name) on the page, its C(size) in bytes."""
 
     src: str
     name: str
@@ -45,8 +55,8 @@ class File:
 
 
 @dataclass(frozen=True)
-class Stored:
-    """A file as the server shows it; what it does not show is C(None)."""
+class StoredAttachment:
+    """An attachment as the server shows it; what it does not show is C(None)."""
 
     id: str
     size: int | None
@@ -62,11 +72,11 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Step:
-    """What is to be done about one file: C(uploaded), C(updated) or C(unchanged)."""
+class PlannedAttachment:
+    """A file and the action for it: C(uploaded), C(updated) or C(unchanged)."""
 
-    file: File
-    stored: Stored | None
+    file: WantedAttachment
+    stored: StoredAttachment | None
     action: str
 
     def line(self, *, after: bool) -> str:
@@ -79,67 +89,71 @@ class Step:
         return f"attachment: {file.name}, {stored.size} bytes, sha256 {stored.sha256 or '?'}\n"
 
 
-class Attachments:
-    """Files that shall be on a page; others are left alone."""
+class PageAttachments:
+    """Attaches files to a page; other attachments stay."""
 
-    def __init__(self, wiki: Wiki, wanted: Iterable[Mapping[str, Any]]) -> None:
-        self._wiki = wiki
+    def __init__(self, client: WikiClient, wanted: Iterable[PageAttachmentOptions]) -> None:
+        self._client = client
         self._files = files_of(wanted)
-        self._steps: list[Step] = []
+        self._planned: list[PlannedAttachment] = []
 
     def plan(self, page: Page | None) -> Change | None:
         stored = {} if page is None or self._files == [] else self._listing(page)
-        self._steps = [self._step(file, stored.get(file.name)) for file in self._files]
-        differing = [step.file.name for step in self._steps if step.action != "unchanged"]
+        self._planned = [self._decide(file, stored.get(file.name)) for file in self._files]
+        differing = [
+            planned.file.name for planned in self._planned if planned.action != "unchanged"
+        ]
         return Change("attachments", None, differing) if differing else None
 
     def text(self, *, after: bool) -> str:
-        return "".join(step.line(after=after) for step in self._steps)
+        return "".join(planned.line(after=after) for planned in self._planned)
 
     def result(self) -> Mapping[str, Any]:
         return {
             "attachments": [
                 {
-                    "name": step.file.name,
-                    "size": step.file.size,
-                    "sha256": step.file.sha256,
-                    "action": step.action,
+                    "name": planned.file.name,
+                    "size": planned.file.size,
+                    "sha256": planned.file.sha256,
+                    "action": planned.action,
                 }
-                for step in self._steps
+                for planned in self._planned
             ]
         }
 
     def apply(self, page: Page) -> None:
-        for step in self._steps:
-            if step.action != "unchanged":
-                self._upload(page, step)
+        for planned in self._planned:
+            if planned.action != "unchanged":
+                self._upload(page, planned)
 
-    def _listing(self, page: Page) -> dict[str, Stored]:
+    def _listing(self, page: Page) -> dict[str, StoredAttachment]:
         what = f"listing the attachments of the page '{page.title}' ({page.id})"
         place = place_of(page.id, "child", "attachment")
-        entries = self._wiki.listing(what, place, expand="version")
+        entries = self._client.listing(what, place, expand="version")
         return {
             entry["title"]: stored_of(entry)
             for entry in entries
             if isinstance(member(entry, "title"), str) and member(entry, "id") is not None
         }
 
-    def _step(self, file: File, stored: Stored | None) -> Step:
+    def _decide(self, file: WantedAttachment, stored: StoredAttachment | None) -> PlannedAttachment:
         if stored is None:
-            return Step(file, None, "uploaded")
-        return Step(file, stored, "unchanged" if self._same(file, stored) else "updated")
+            return PlannedAttachment(file, None, "uploaded")
+        return PlannedAttachment(
+            file, stored, "unchanged" if self._same(file, stored) else "updated"
+        )
 
-    def _same(self, file: File, stored: Stored) -> bool:
+    def _same(self, file: WantedAttachment, stored: StoredAttachment) -> bool:
         if stored.size is not None and stored.size != file.size:
             return False
         if stored.sha256 is not None:
             return stored.sha256 == file.sha256
         return stored.link is not None and self._digest(file, stored.link) == file.sha256
 
-    def _digest(self, file: File, link: str) -> str | None:
+    def _digest(self, file: WantedAttachment, link: str) -> str | None:
         """Of what the server holds; C(None) where it cannot be downloaded with this login."""
         try:
-            return self._wiki.download(
+            return self._client.download(
                 f"downloading the attachment '{file.name}'", link, _sha256_of
             )
         except ToolchainError as error:
@@ -147,20 +161,20 @@ class Attachments:
                 raise
             return None
 
-    def _upload(self, page: Page, step: Step) -> None:
+    def _upload(self, page: Page, planned: PlannedAttachment) -> None:
         """Send a file once; where the answer does not tell, the listing does.
 
         Server fact [wiki-15]: a name that is in use is refused with 400, its next version has a
         route of its own (C(PUT) on the listing is known to the cloud alone).
         """
-        file, stored = step.file, step.stored
+        file, stored = planned.file, planned.stored
         below = () if stored is None else (stored.id, "data")
         version = 1 if stored is None else (stored.version or 0) + 1
         mark = f"(sha256 {file.sha256}, version {version})"
         fields = {"comment": f"{file.comment} {mark}".lstrip(), "minorEdit": "true"}
-        form = Form(fields, "file", file.name, file.src, file.size)
+        form = MultipartForm(fields, "file", file.name, file.src, file.size)
         what = f"uploading the attachment '{file.name}' to the page '{page.title}' ({page.id})"
-        answer = self._wiki.send(
+        answer = self._client.send(
             what,
             "POST",
             place_of(page.id, "child", "attachment", *below),
@@ -168,26 +182,26 @@ class Attachments:
             headers={"Content-Type": form.content_type},
             open_body=form.open,
             size=form.size,
-            look=lambda: self._has_arrived(page, step),
+            look=lambda: self._has_arrived(page, planned),
         )
         size = _size_in(answer.body)
         if size is not None and size != file.size:
             said = f"the server stored {size} bytes, and {file.size} were sent"
             raise answer.error("failed", said)
 
-    def _has_arrived(self, page: Page, step: Step) -> bool | None:
+    def _has_arrived(self, page: Page, planned: PlannedAttachment) -> bool | None:
         """Whether an upload has; C(None) where others have replaced the file."""
-        now = self._listing(page).get(step.file.name)
-        if now == step.stored:
+        now = self._listing(page).get(planned.file.name)
+        if now == planned.stored:
             return False
-        return True if now is not None and self._same(step.file, now) else None
+        return True if now is not None and self._same(planned.file, now) else None
 
 
-def stored_of(entry: Mapping[str, Any]) -> Stored:
+def stored_of(entry: Mapping[str, Any]) -> StoredAttachment:
     """An entry of the listing: newer servers show comment and size in C(extensions) alone."""
     comment = member(entry, "extensions", "comment") or member(entry, "metadata", "comment")
     link = member(entry, "_links", "download")
-    return Stored(
+    return StoredAttachment(
         str(entry["id"]),
         number(member(entry, "extensions", "fileSize")),
         number(member(entry, "version", "number")),
@@ -196,20 +210,20 @@ def stored_of(entry: Mapping[str, Any]) -> Stored:
     )
 
 
-def files_of(wanted: Iterable[Mapping[str, Any]]) -> list[File]:
+def files_of(wanted: Iterable[PageAttachmentOptions]) -> list[WantedAttachment]:
     """The local files, each read once for its digest. Raises C(invalid): a file that cannot be
     read, a name that is unsafe or is there twice, a comment that leaves no room for the digest.
     """
-    found: dict[str, File] = {}
+    found: dict[str, WantedAttachment] = {}
     for entry in wanted:
-        file = _file(entry["src"], entry["name"], entry["comment"] or "")
+        file = _file(entry.src, entry.name, entry.comment or "")
         if file.name in found:
             raise invalid(f"attachments: two files would have the name '{file.name}'")
         found[file.name] = file
     return list(found.values())
 
 
-def _file(src: str, given: str | None, comment: str) -> File:
+def _file(src: str, given: str | None, comment: str) -> WantedAttachment:
     name = os.path.basename(src) if given is None else given
     if name in ("", ".", "..") or _UNSAFE.search(name) or name != name.strip():
         raise invalid(f"attachments: '{name}' is not a file name that a page can have")
@@ -226,7 +240,7 @@ def _file(src: str, given: str | None, comment: str) -> File:
                 size += len(block)
     except OSError as error:
         raise invalid(f"attachments: '{src}' cannot be read: {error.strerror}") from None
-    return File(src, name, comment.strip(), size, digest.hexdigest())
+    return WantedAttachment(src, name, comment.strip(), size, digest.hexdigest())
 
 
 def _sha256_of(response: requests.Response) -> str:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pages of the wiki as it gives and takes them [W2.3, W4.3].
+"""The client of the wiki: requests for pages, and how answers are read [W2.3, W4.3].
 
-What only real servers know (looking up a title, creating, labels, attachments) follows the server
-facts [wiki-0].
+Looking up a title, creating a page, labels and attachments are no part of the written interface:
+they follow the server facts [wiki-0].
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def _details(data: Any) -> Iterator[str]:
             yield message
 
 
-class Wiki:
-    """Requests to the wiki.
+class WikiClient:
+    """Reads and writes pages, and what belongs to them.
 
     :param labels: whether pages are read with their labels
     :param missed: whether they are read with what tells if others would miss them

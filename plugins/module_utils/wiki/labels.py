@@ -8,17 +8,17 @@ from typing import Any
 
 from ..core.errors import invalid
 from ..core.plan import Change
-from .client import Page, Wiki, label_names, place_of
+from .client import Page, WikiClient, label_names, place_of
 
 
-class Labels:
-    """The labels that a page shall have, and no others; labels of persons and teams are not seen.
+class PageLabels:
+    """Gives a page the wanted labels and no others; labels of persons and teams do not count.
 
     Raises C(invalid) for what cannot be a label. The server writes labels in lower case.
     """
 
-    def __init__(self, wiki: Wiki, wanted: Iterable[str]) -> None:
-        self._wiki = wiki
+    def __init__(self, client: WikiClient, wanted: Iterable[str]) -> None:
+        self._client = client
         self._wanted = tuple(sorted({_label(name) for name in wanted}))
         self._current: tuple[str, ...] = ()
 
@@ -51,22 +51,22 @@ class Labels:
 
     def _read(self, page: Page) -> tuple[str, ...]:
         what = f"reading the labels of the page '{page.title}' ({page.id})"
-        return label_names(self._wiki.listing(what, place_of(page.id, "label")))
+        return label_names(self._client.listing(what, place_of(page.id, "label")))
 
     def _write(
         self, page: Page, what: str, method: str, names: list[str], there: bool, **parts: Any
     ) -> None:
-        """Send a write; where its answer does not tell, the labels tell what became of it."""
+        """Send a write; where its answer does not tell what became of it, read the labels."""
 
         def is_done() -> bool:
             now = self._read(page)
             return all((name in now) is there for name in names)
 
         place = place_of(page.id, "label")
-        self._wiki.send(what, method, place, (200, 204), look=is_done, repeatable=True, **parts)
+        self._client.send(what, method, place, (200, 204), look=is_done, repeatable=True, **parts)
 
 
 def _label(name: str) -> str:
-    if name == "" or name.split() != [name]:
-        raise invalid(f"labels: '{name}' is empty or has a blank in it, which no label may have")
+    if name.split() != [name]:
+        raise invalid(f"labels: '{name}' has a blank in it, which no label may have")
     return name.lower()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A form with one file in it, sent from disk (C(multipart/form-data), RFC 7578)."""
+"""The body of an upload: a form with one file, read from disk (RFC 7578)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import IO, Any
 
 
 @dataclass(frozen=True)
-class Form:
+class MultipartForm:
     """C(fields), then the file C(src) of C(length) bytes as the field C(name) with a C(filename).
 
     Names are sent as they are, in UTF-8: they must hold neither quotes nor line breaks, which

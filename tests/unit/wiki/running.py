@@ -12,13 +12,12 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages import wiki_page
-from ansible_collections.delivery.toolchain.plugins.modules.wiki_page import OPTIONS
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages.wiki_page import (
+    WikiPageOperation,
+    WikiPageOptions,
+)
+from tests.helpers.options import build
 from tests.unit.stub import Stub, connection_to
-
-PARAMS: dict[str, Any] = {name: option.get("default") for name, option in OPTIONS.items()}
-ENTRY: dict[str, Any] = dict.fromkeys(OPTIONS["pages"]["options"])
-FILE: dict[str, Any] = {"name": None, "comment": None}
 
 
 class Run:
@@ -32,10 +31,11 @@ class Run:
         connection = connection_to(
             stub.url, "wiki", settings={"retries": retries, "retry_max_wait": 0}, **login
         )
-        self.task = Task({**PARAMS, **params}, connection, self.warnings.append, read_only)
+        self.options = build(WikiPageOptions, **params)
+        self.task = Task({}, connection, self.warnings.append, read_only)
 
     def __call__(self) -> tuple[Plan, dict[str, Any]]:
-        operation = wiki_page.operation(self.task)
+        operation = WikiPageOperation(self.task, self.options)
         plan = operation.plan()
         result = dict(plan.result)
         if plan.changed and not self.task.read_only:

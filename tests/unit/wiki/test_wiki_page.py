@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.unit.stub import Reply, Stub, Waits
-from tests.unit.wiki.running import ENTRY, Run, methods
+from tests.unit.wiki.running import Run, methods
 from tests.unit.wiki.server import CONTENT, Wiki, page
 
 LOCK = Reply(409, {"message": "org.x.OptimisticLockException: Row was updated"})
@@ -204,7 +204,7 @@ def test_what_others_would_miss_is_removed_with_force_alone(
     wiki.pages["8"] = page(id="8", title="Below", parent="7")
     error = Run(stub, page_id="7", state="absent").fails()
     assert (error.kind, "pages are below it" in error.message) == ("invalid", True)
-    error = Run(stub, pages=[{**ENTRY, "page_id": "7", "state": "absent"}]).fails()
+    error = Run(stub, pages=[{"page_id": "7", "state": "absent"}]).fails()
     assert error.kind == "invalid"
     assert "DELETE" not in methods(stub)
     Run(stub, page_id="7", state="absent", force=True)()
@@ -264,11 +264,7 @@ def test_what_cannot_be_done_is_said_before_any_write(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"title": "x", "body": ""}, "page_id, or space and title"),
         ({"space": "REL", "body": ""}, "page_id, or space and title"),
-        ({"page_id": "7", "title": " "}, "title is blank"),
-        ({"page_id": "", "body": ""}, "page_id is blank"),
-        ({"space": "", "title": "x", "body": ""}, "space is blank"),
         ({"page_id": "7", "section": "A"}, "section needs body"),
         ({"page_id": "7", "body": "<p>R & D</p>"}, "line 1, column 6"),
         ({"page_id": "..", "body": ""}, "not a path"),

@@ -9,21 +9,19 @@ import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages import wiki_page_info
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages.wiki_page_info import (
+    WikiPageInfoOperation,
+    WikiPageInfoOptions,
+)
 from tests.unit.stub import Reply, Stub, connection_to
-from tests.unit.wiki.running import ENTRY, Run, methods
+from tests.unit.wiki.running import Run, methods
 from tests.unit.wiki.server import Wiki, page
 
-
-def entries(*given: dict[str, Any]) -> list[dict[str, Any]]:
-    return [{**ENTRY, **entry} for entry in given]
-
-
-THREE = entries(
+THREE = [
     {"page_id": "7", "body": "<p>new</p>"},
     {"page_id": "8", "body": "<p>old</p>"},
     {"title": "New", "body": "<p>1</p>", "labels": []},
-)
+]
 
 
 def test_each_page_is_brought_into_its_state(stub: Stub, wiki: Wiki) -> None:
@@ -55,7 +53,7 @@ def test_unchanged_pages_take_a_request_each_and_changed_ones_two(stub: Stub) ->
 
 def test_a_server_that_refuses_expand_does_so_once_for_all_pages(stub: Stub, wiki: Wiki) -> None:
     wiki.expands = None
-    Run(stub, pages=entries({"page_id": "7", "title": "Notes"}, {"page_id": "8", "title": "X"}))()
+    Run(stub, pages=[{"page_id": "7", "title": "Notes"}, {"page_id": "8", "title": "X"}])()
     assert methods(stub) == ["GET", "GET", "GET", "PUT"]
 
 
@@ -64,7 +62,7 @@ def test_the_diff_names_the_pages_that_differ(stub: Stub, wiki: Wiki) -> None:
         "".join(f"<p>{line}</p>" for line in ("a", "b", word, "d", "e")) for word in ("c", "C")
     )
     wiki.pages["7"]["body"] = old
-    plan, _result = Run(stub, space="REL", pages=entries({"page_id": "7", "body": new}, THREE[2]))()
+    plan, _result = Run(stub, space="REL", pages=[{"page_id": "7", "body": new}, THREE[2]])()
     assert plan.before == "the page 7\n...\n<p>b</p>\n<p>c</p>\n<p>d</p>\n...\n"
     assert plan.after == (
         "the page 7\n...\n<p>b</p>\n<p>C</p>\n<p>d</p>\n...\n"
@@ -77,12 +75,12 @@ def test_a_page_that_fails_does_not_stop_the_others(
     stub: Stub, wiki: Wiki, *, read_only: bool
 ) -> None:
     wiki.pages["9"] = page(id="9", title="Third")
-    listed = entries(
+    listed = [
         {"page_id": "99", "body": "<p>x</p>"},
         {"page_id": "7", "body": "<p>new</p>"},
         {"page_id": "8", "body": "<p>new</p>", "expected_version": 1},
         {"page_id": "9", "body": "<p>old</p>"},
-    )
+    ]
     run = Run(stub, pages=listed, read_only=read_only)
     error = run.fails()
     assert error.kind == "not_found"
@@ -101,7 +99,7 @@ def test_a_write_that_fails_does_not_stop_the_others(stub: Stub, wiki: Wiki) -> 
         return Reply(403, {"message": "No"}) if forbidden else wiki(seen)
 
     stub.answer = answer
-    listed = entries(*({"page_id": name, "body": "<p>new</p>"} for name in ("7", "8")))
+    listed = [*({"page_id": name, "body": "<p>new</p>"} for name in ("7", "8"))]
     error = Run(stub, pages=listed).fails()
     assert (error.kind, error.status) == ("permission", 403)
     assert [each["changed"] for each in error.result["pages"]] == [False, True]
@@ -110,7 +108,7 @@ def test_a_write_that_fails_does_not_stop_the_others(stub: Stub, wiki: Wiki) -> 
 
 def test_a_write_that_is_put_off_for_good_stops_the_others(stub: Stub, wiki: Wiki) -> None:
     stub.answer = lambda seen: Reply(429) if seen.method == "PUT" else wiki(seen)
-    listed = entries(*({"page_id": name, "body": "<p>new</p>"} for name in ("7", "8")))
+    listed = [*({"page_id": name, "body": "<p>new</p>"} for name in ("7", "8"))]
     error = Run(stub, pages=listed, parallel=1).fails()
     assert error.kind == "rate_limited"
     assert "nothing was changed" in error.result["pages"][0]["msg"]
@@ -143,7 +141,7 @@ def test_a_server_that_answers_nobody_is_asked_once(reply: Reply, kind: str) -> 
 def test_entries_that_make_no_sense_are_all_named_before_any_request(
     stub: Stub, given: list[dict[str, Any]], words: str
 ) -> None:
-    error = Run(stub, pages=entries(*given)).fails()
+    error = Run(stub, pages=[*given]).fails()
     assert error.kind == "invalid"
     assert words in error.message
     assert Run(stub, pages=THREE, parallel=0).fails().kind == "invalid"
@@ -153,7 +151,7 @@ def test_entries_that_make_no_sense_are_all_named_before_any_request(
 def test_one_page_in_two_entries_is_refused(stub: Stub, wiki: Wiki) -> None:
     by_id = {"page_id": "7", "body": "<p>new</p>"}
     by_title = {"space": "REL", "title": "notes", "body": "<p>other</p>"}
-    error = Run(stub, pages=entries(by_id, by_title)).fails()
+    error = Run(stub, pages=[by_id, by_title]).fails()
     assert error.kind == "invalid"
     assert "is the page 7, too" in error.message
     assert wiki.pages["7"]["body"] == "<p>new</p>"
@@ -178,9 +176,8 @@ def test_no_pages_are_nothing_to_do(stub: Stub) -> None:
 
 
 def read(stub: Stub, **params: Any) -> dict[str, Any]:
-    given = {**dict.fromkeys(("page_id", "space", "title")), **params}
-    task = Task(given, connection_to(stub.url, "wiki"), lambda text: None, read_only=True)
-    plan = wiki_page_info.operation(task).plan()
+    task = Task({}, connection_to(stub.url, "wiki"), lambda text: None, read_only=True)
+    plan = WikiPageInfoOperation(task, WikiPageInfoOptions(**params)).plan()
     assert not plan.changed
     shown = plan.result["page"]
     assert isinstance(shown, dict)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.storage.parser import (
-    Element,
     Malformed,
+    StorageElement,
     parse,
 )
 from tests.unit.wiki.documents import BODIES, Writer
@@ -97,8 +97,8 @@ def test_every_element_knows_its_place_in_the_source(
         assert _shape(inside)[2] == _shape(element)[2]
 
 
-def _shape(element: Element) -> tuple[str, dict[str, str], list[Any]]:
+def _shape(element: StorageElement) -> tuple[str, dict[str, str], list[Any]]:
     children = [
-        _shape(child) if isinstance(child, Element) else child for child in element.children
+        _shape(child) if isinstance(child, StorageElement) else child for child in element.children
     ]
     return (element.name, element.attributes, children)

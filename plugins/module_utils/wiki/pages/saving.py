@@ -15,8 +15,8 @@ from time import sleep
 from typing import Any
 
 from ...core.errors import ToolchainError
-from ..client import Page, Wiki
-from .target import Target
+from ..client import Page, WikiClient
+from .desired_page import DesiredPage
 
 _TRIES = 4
 _FIRST_WAIT = 0.2  # seconds, doubled each time
@@ -26,7 +26,7 @@ _LOCK = re.compile(
 _NAME_IN_USE = re.compile(r"title already exists|already exists with the (same )?title", re.I)
 
 
-class Writer:
+class PageWriter:
     """Saves pages of one task.
 
     :param note: C(version_comment) and C(minor_edit) as members of the version
@@ -35,36 +35,36 @@ class Writer:
 
     def __init__(
         self,
-        wiki: Wiki,
-        target: Target,
+        client: WikiClient,
+        desired: DesiredPage,
         *,
         note: Mapping[str, Any],
         retry: bool,
     ) -> None:
-        self._wiki, self._target, self._note, self._retry = wiki, target, dict(note), retry
+        self._client, self._desired, self._note, self._retry = client, desired, dict(note), retry
         self._in_doubt = False
         #: The page as the last look has shown it.
         self._seen: Page | None = None
 
     def create(self, space: str) -> Page:
         """Make the page; an answer that does not tell is looked up, never repeated blindly."""
-        target = self._target
-        title = target.title or ""
+        desired = self._desired
+        title = desired.title or ""
         what = f"creating the page '{title}' in the space {space}"
-        content = _content(title, space, target.body or "", target.parent)
+        content = _content(title, space, desired.body or "", desired.parent)
         if self._note:
             content["version"] = {"number": 1, **self._note}
 
         def is_made() -> bool | None:
-            self._seen = self._wiki.find(f"looking for the page '{title}'", space, title)
-            return False if self._seen is None else target.is_met_by(self._seen) or None
+            self._seen = self._client.find(f"looking for the page '{title}'", space, title)
+            return False if self._seen is None else desired.is_met_by(self._seen) or None
 
         try:
-            answer = self._wiki.create(what, content, is_made)
+            answer = self._client.create(what, content, is_made)
         except ToolchainError as error:
             raise _explained(error) from None
-        page = self._wiki.written(answer, space) or self._seen
-        found = page or self._wiki.find(f"reading the new page '{title}'", space, title)
+        page = self._client.written(answer, space) or self._seen
+        found = page or self._client.find(f"reading the new page '{title}'", space, title)
         if found is None:
             raise ToolchainError("protocol", f"{what}: the server took it, but has no such page")
         return found
@@ -83,34 +83,34 @@ class Writer:
                     raise _explained(error) from None
                 if now.version == page.version:
                     sleep(_FIRST_WAIT * 2.0**attempt)
-                page, body = now, self._target.body_on(now)
+                page, body = now, self._desired.body_on(now)
         raise AssertionError("the last try returns or raises")
 
     def _save(self, page: Page, body: str) -> Page:
-        title, version = self._target.title_on(page), page.version + 1
+        title, version = self._desired.title_on(page), page.version + 1
         content = {
             "id": page.id,
-            **_content(title, page.space, body, self._target.parent),
+            **_content(title, page.space, body, self._desired.parent),
             "version": {"number": version, **self._note},
         }
         self._seen = None
-        answer = self._wiki.replace(_updating(page), page, content, lambda: self._is_saved(page))
-        saved = self._wiki.written(answer, page.space) or self._seen
+        answer = self._client.replace(_updating(page), page, content, lambda: self._is_saved(page))
+        saved = self._client.written(answer, page.space) or self._seen
         if saved is None or saved.id != page.id:
             saved = replace(page, title=title, version=version, shows_parent=False, body=None)
         if page.shows_parent and not saved.shows_parent:
             # The parent is compared after every save: servers differ in what a save does to it.
             what = f"reading the page '{title}' ({page.id}) after saving it"
-            return self._wiki.require(what, page.id, page.space)
+            return self._client.require(what, page.id, page.space)
         return saved
 
     def _is_saved(self, page: Page) -> bool | None:
         """Whether the page is as wanted in its next version; C(None) where others have saved it."""
-        now = self._wiki.get(f"looking after the page '{page.title}'", page.id, page.space)
+        now = self._client.get(f"looking after the page '{page.title}'", page.id, page.space)
         if now is None or now.version not in (page.version, page.version + 1):
             return None
         self._seen = now if now.version > page.version else None
-        return False if now.version == page.version else self._target.is_met_by(now) or None
+        return False if now.version == page.version else self._desired.is_met_by(now) or None
 
     def _after(self, error: ToolchainError, page: Page) -> Page:
         """The page as it is after a failed save; raises where there is nothing to go on with."""
@@ -120,7 +120,7 @@ class Writer:
         if not (error.unanswered or error.kind in ("conflict", "server")) or _names_clash(error):
             raise _explained(error) from None
         what = f"reading the page '{page.title}' after a failure"
-        now = self._wiki.get(what, page.id, page.space)
+        now = self._client.get(what, page.id, page.space)
         if now is None or now.status != "current":
             raise _like(error, "conflict", "the page has been removed meanwhile") from None
         if now.space != page.space:
@@ -137,7 +137,7 @@ class Writer:
 
         A gateway may give up before the server does: the save then conflicts with the next try.
         """
-        was_saved = now.version == page.version + 1 and self._target.is_met_by(now)
+        was_saved = now.version == page.version + 1 and self._desired.is_met_by(now)
         return self._in_doubt and was_saved
 
     def _require_transient(self, error: ToolchainError, now: Page) -> None:

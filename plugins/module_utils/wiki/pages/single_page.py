@@ -1,49 +1,66 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One page of the wiki [C5.1]: the module C(wiki_page)."""
+"""One page of the module C(wiki_page): found, compared, saved and removed [C5.1]."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
 from ...core.plan import Change, Plan, unchanged, without_none
-from ..attachments import Attachments
-from ..client import Page, Wiki
-from ..labels import Labels
+from ..attachments import PageAttachments
+from ..client import Page, WikiClient
+from ..labels import PageLabels
 from ..storage.canonical import MARKER
-from ..storage.comparison import Verdict, alike, readable
+from ..storage.comparison import BodyComparison, alike, readable
 from ..storage.parser import Malformed, parse
-from .page_parts import Part
-from .saving import Writer
-from .target import Target, target_of
+from .desired_page import DesiredPage, desired_page
+from .page_options import PageOptions
+from .saving import PageWriter
 
 #: What makes a new version of a page.
 _OF_THE_PAGE = frozenset({"body", "title", "parent_id"})
 _NO_BODY = "(the server does not send the body)\n"
 
 
-class PageOperation:
-    """A page as it is wanted, found by id, or by space and title.
+class PageAddition(Protocol):
+    """What belongs to a page and has no part in its versions: its labels, its attachments."""
+
+    def plan(self, page: Page | None) -> Change | None:
+        """Read the addition of a page (C(None): a page to create) and compare. Only reads."""
+
+    def text(self, *, after: bool) -> str:
+        """The lines of a diff, before or after the task; known once there is a plan."""
+
+    def result(self) -> Mapping[str, Any]:
+        """The return values, if what is planned is done."""
+
+    def apply(self, page: Page) -> None:
+        """Do what is planned."""
+
+
+class SinglePage:
+    """Creates, updates or removes one page, found by id, or by space and title.
 
     C(connections): most connections at once, of all pages of a task together.
     """
 
-    def __init__(self, task: Task, *, connections: int = 10) -> None:
-        params = task.params
-        require_address(params)
-        self._task, self._params = task, params
-        self._removes = params["state"] == "absent"
-        self._target = Target(None, None, None) if self._removes else target_of(params)
-        self._title = None if params["title"] is None else params["title"].strip()
-        with_labels = not self._removes and params["labels"] is not None
-        missed = self._removes and not params["force"]
-        self._wiki = Wiki(task, labels=with_labels, missed=missed, connections=connections)
-        self._parts = [] if self._removes else parts_of(self._wiki, params)
+    def __init__(self, task: Task, options: PageOptions, *, connections: int = 10) -> None:
+        options.require()
+        self._task, self._options = task, options
+        self._removes = removes = options.state == "absent"
+        self._desired = DesiredPage(None, None, None) if removes else desired_page(options)
+        self._client = WikiClient(
+            task,
+            labels=not removes and options.labels is not None,
+            missed=removes and not options.force,
+            connections=connections,
+        )
+        self._additions = [] if removes else _additions(self._client, options)
         self._page: Page | None = None
-        self._body = self._target.body or ""
+        self._body = self._desired.body or ""
 
     # -- deciding ------------------------------------------------------------------------------
 
@@ -51,8 +68,10 @@ class PageOperation:
         page = self._page = self._read()
         if page is not None:
             self._check(page)
-        elif self._params["expected_version"] is not None:
-            raise ToolchainError("conflict", f"{self.named()} does not exist, so it has no version")
+        elif self._options.expected_version is not None:
+            raise ToolchainError(
+                "conflict", f"{self._options.named} does not exist, so it has no version"
+            )
         if self._removes:
             return self._removal(page)
         plan = self._creation() if page is None else self._update(page)
@@ -63,48 +82,45 @@ class PageOperation:
         """The page that was found by C(plan)."""
         return self._page
 
-    def named(self) -> str:
-        """The page in messages."""
-        return named(self._params)
-
     def _read(self) -> Page | None:
-        page_id, space = self._params["page_id"], self._params["space"]
-        if page_id is None:
-            page = self._wiki.find(f"looking for {self.named()}", space, self._title or "")
+        options, named = self._options, self._options.named
+        if options.page_id is None:
+            space, title = options.space_and_title()
+            page = self._client.find(f"looking for {named}", space, title)
             if page is None and self._removes:
-                self._wiki.require_space(space)
+                self._client.require_space(space)
             return page
-        read = self._wiki.find_by_id if self._removes else self._wiki.require
-        return read(f"reading {self.named()}", page_id, space)
+        read = self._client.find_by_id if self._removes else self._client.require
+        return read(f"reading {named}", options.page_id, options.space)
 
-    def _hanging(self, page: Page | None) -> list[Change]:
-        """What has to be done about what hangs on the page."""
-        return [change for part in self._parts if (change := part.plan(page)) is not None]
+    def _planned_additions(self, page: Page | None) -> list[Change]:
+        """What has to change of labels and attachments."""
+        return [change for each in self._additions if (change := each.plan(page)) is not None]
 
     def _results(self) -> dict[str, Any]:
-        return {name: value for part in self._parts for name, value in part.result().items()}
+        return {name: value for each in self._additions for name, value in each.result().items()}
 
     def _check(self, page: Page) -> None:
         """C(conflict) for a page that is not the one that was meant."""
-        space, expected = self._params["space"], self._params["expected_version"]
+        space, expected = self._options.space, self._options.expected_version
         problem = None
         if page.type != "page":
             problem = f"is a {page.type}, not a page"
         elif page.status == "draft" or (page.status != "current" and not self._removes):
             problem = f"is not a current page, but {page.status}"
-        elif None not in (space, page.space) and space.lower() != str(page.space).lower():
+        elif space and page.space and space.lower() != page.space.lower():
             problem = f"is in the space {page.space}, not in {space}"
         elif expected is not None and page.version != expected:
             problem = f"has version {page.version}, not {expected}"
         if problem is not None:
-            raise ToolchainError("conflict", f"{self.named()} {problem}")
+            raise ToolchainError("conflict", f"{self._options.named} {problem}")
 
     def _removal(self, page: Page | None) -> Plan:
         if page is None or page.status == "trashed":
             return unchanged({"page": None, "ignored_differences": []}, "")
-        missed = None if self._params["force"] else self._wiki.is_missed(page)
+        missed = None if self._options.force else self._client.is_missed(page)
         if missed is not None:
-            raise invalid(f"removing {self.named()}: {missed}; force: true allows it")
+            raise invalid(f"removing {self._options.named}: {missed}; force: true allows it")
         changes = (Change("state", "present", "absent"),)
         result = {"page": page.shown(), "ignored_differences": []}
 
@@ -115,14 +131,14 @@ class PageOperation:
         return Plan(None, None, "delete", changes, result, sides=sides)
 
     def _creation(self) -> Plan:
-        target, space = self._target, self._params["space"]
-        if target.body is None or target.heading is not None:
+        desired, (space, _title) = self._desired, self._options.space_and_title()
+        if desired.body is None or desired.heading is not None:
             raise ToolchainError(
                 "not_found",
-                f"{self.named()} does not exist; body or src without section can create it",
+                f"{self._options.named} does not exist; body or src without section can create it",
             )
-        changes = (Change("body", None, target.body), *self._hanging(None))
-        page = Page("", target.title or "", space, 1, "", body=target.body, parent=target.parent)
+        changes = (Change("body", None, desired.body), *self._planned_additions(None))
+        page = Page("", desired.title or "", space, 1, "", body=desired.body, parent=desired.parent)
         shown = {**page.shown(), "id": None, "url": None}
         result = {"page": shown, "ignored_differences": []}
 
@@ -132,51 +148,51 @@ class PageOperation:
         return Plan(None, None, "create", changes, result, sides=sides)
 
     def _update(self, page: Page) -> Plan:
-        target = self._target
-        verdict = target.judge(page)
+        desired = self._desired
+        comparison = desired.judge(page)
         changes = []
-        if not verdict.same:
-            self._keep_comments(page, target.body_on(page, verdict))
-            changes.append(Change("body", page.body, target.body))
-        if target.renames(page):
-            changes.append(Change("title", page.title, target.title))
-        if target.moves(page):
-            changes.append(Change("parent_id", page.parent, target.parent))
-        if target.parent is not None and not page.shows_parent:
+        if not comparison.same:
+            self._keep_comments(page, desired.body_on(page, comparison))
+            changes.append(Change("body", page.body, desired.body))
+        if desired.renames(page):
+            changes.append(Change("title", page.title, desired.title))
+        if desired.moves(page):
+            changes.append(Change("parent_id", page.parent, desired.parent))
+        if desired.parent is not None and not page.shows_parent:
             self._task.warn(
-                f"{self.named()}: the server does not show where the page stands, so that parent_id"
-                " alone changes nothing; it is sent when the page is saved"
+                f"{self._options.named}: the server does not show where the page stands, so that"
+                " parent_id alone changes nothing; it is sent when the page is saved"
             )
-        wanted = self._wanted(page, verdict) if changes else page
-        changes += self._hanging(page)
-        result = {"page": wanted.shown(), "ignored_differences": list(verdict.ignored)}
+        wanted = self._wanted(page, comparison) if changes else page
+        changes += self._planned_additions(page)
+        result = {"page": wanted.shown(), "ignored_differences": list(comparison.ignored)}
         if not changes:
             return unchanged(result, self._text(page, page.body or "", after=True))
 
         def sides() -> tuple[str, str]:
             bodies = page.body or "", wanted.body or ""
-            before, after = readable(*bodies, page.space, exact=target.exact)
+            before, after = readable(*bodies, page.space, exact=desired.exact)
             before = _NO_BODY if page.body is None else before
             return self._text(page, before, after=False), self._text(wanted, after, after=True)
 
         return Plan(None, None, "update", tuple(changes), result, sides=sides)
 
-    def _wanted(self, page: Page, verdict: Verdict) -> Page:
+    def _wanted(self, page: Page, comparison: BodyComparison) -> Page:
         """The page as it is to be saved."""
-        self._body = self._target.body_on(page, verdict)
+        self._body = self._desired.body_on(page, comparison)
         return replace(
             page,
-            title=self._target.title_on(page),
+            title=self._desired.title_on(page),
             body=self._body,
             version=page.version + 1,
-            parent=self._target.parent or page.parent,
+            parent=self._desired.parent or page.parent,
         )
 
     def _text(self, page: Page, body: str, *, after: bool) -> str:
         """What the diff shows: what is managed beside the body stands above it."""
-        parent = "" if self._params["parent_id"] is None else f"parent: {page.parent or '-'}\n"
-        hanging = "".join(part.text(after=after) for part in self._parts)
-        return f"title: {page.title}\n{parent}{hanging}\n{body}"
+        parent = "" if self._options.parent_id is None else f"parent: {page.parent or '-'}\n"
+        additions = "".join(each.text(after=after) for each in self._additions)
+        return f"title: {page.title}\n{parent}{additions}\n{body}"
 
     def _keep_comments(self, page: Page, body: str) -> None:
         """C(conflict) for a new body on which inline comments of readers lose their place: they
@@ -186,13 +202,13 @@ class PageOperation:
         if lost == 0:
             return
         said = f"{lost} inline comment{'s' if lost > 1 else ''} of readers"
-        if not self._params["allow_orphaned_comments"]:
+        if not self._options.allow_orphaned_comments:
             raise ToolchainError(
                 "conflict",
-                f"{self.named()}: with this body {said} would lose the place in the text; keep"
-                " their marks in the body, or set allow_orphaned_comments",
+                f"{self._options.named}: with this body {said} would lose the place in the text;"
+                " keep their marks in the body, or set allow_orphaned_comments",
             )
-        self._task.warn(f"{self.named()}: {said} lose the place in the text")
+        self._task.warn(f"{self._options.named}: {said} lose the place in the text")
 
     # -- doing ---------------------------------------------------------------------------------
 
@@ -205,43 +221,43 @@ class PageOperation:
         if saved is None or _saves(plan.changes):
             saved = self._save(page)
         try:
-            for part in self._parts:
-                part.apply(saved)
+            for addition in self._additions:
+                addition.apply(saved)
         except ToolchainError as error:
             error.result.setdefault("page", saved.shown())
             raise
         return {"page": saved.shown()}
 
     def _save(self, page: Page | None) -> Page:
-        retry = self._params["on_conflict"] == "retry" and self._params["expected_version"] is None
-        writer = Writer(self._wiki, self._target, note=self._note(), retry=retry)
+        retry = self._options.on_conflict == "retry" and self._options.expected_version is None
+        writer = PageWriter(self._client, self._desired, note=self._note(), retry=retry)
         if page is None:
-            saved = writer.create(self._params["space"])
+            saved = writer.create(self._options.space_and_title()[0])
         else:
             saved = writer.update(page, self._body)
         self._verify(saved, page)
         return saved
 
     def _note(self) -> dict[str, Any]:
-        note = without_none({"message": self._params["version_comment"]})
-        return {**note, "minorEdit": True} if self._params["minor_edit"] else note
+        note = without_none({"message": self._options.version_comment})
+        return {**note, "minorEdit": True} if self._options.minor_edit else note
 
     def _trash(self, page: Page) -> None:
         """Move the page to the trash; one that is not found any more is gone."""
 
         def is_gone() -> bool:
-            now = self._wiki.get(f"looking after {self.named()}", page.id, page.space)
+            now = self._client.get(f"looking after {self._options.named}", page.id, page.space)
             return now is None or now.status != "current"
 
         try:
-            self._wiki.trash(f"moving {self.named()} to the trash", page.id, is_gone)
+            self._client.trash(f"moving {self._options.named} to the trash", page.id, is_gone)
         except ToolchainError as error:
             if error.status != 404 or not is_gone():
                 raise
 
     def _verify(self, saved: Page, before: Page | None) -> None:
         """Compare what the server shows after a save with what was wanted."""
-        known, wanted = saved.shows_parent, self._target.parent
+        known, wanted = saved.shows_parent, self._desired.parent
         if wanted is None:
             # A new page stands where the server puts it; one that was there stays where it was.
             known = known and before is not None and before.shows_parent
@@ -249,42 +265,26 @@ class PageOperation:
         if known and saved.parent != wanted:
             raise ToolchainError(
                 "failed",
-                f"{self.named()} was saved, but the server moved it below"
+                f"{self._options.named} was saved, but the server moved it below"
                 f" {saved.parent or 'the top of the space'} instead of leaving it below"
                 f" {wanted or 'the top of the space'}: set parent_id",
                 result={"changed": True, "page": saved.shown()},
             )
         if saved.body is not None and not alike(saved.body, self._body, saved.space):
             self._task.warn(
-                f"{self.named()}: the server stored another body than it was sent; something that"
-                " it does not know may be lost, and the next run will differ again"
+                f"{self._options.named}: the server stored another body than it was sent; something"
+                " that it does not know may be lost, and the next run will differ again"
             )
 
 
-def require_address(params: Mapping[str, Any]) -> None:
-    """C(invalid) where a page cannot be found by what is given."""
-    for name in ("page_id", "space", "title"):
-        if params[name] is not None and not params[name].strip():
-            raise invalid(f"{name} is blank")
-    if params["page_id"] is None and (params["space"] is None or params["title"] is None):
-        raise invalid("give page_id, or space and title, so that the page can be found")
-
-
-def named(params: Mapping[str, Any]) -> str:
-    """A page in messages, as the options name it."""
-    if params["page_id"] is not None:
-        return f"the page {params['page_id']}"
-    return f"the page '{params['title'].strip()}' in the space {params['space']}"
-
-
-def parts_of(wiki: Wiki, params: Mapping[str, Any]) -> list[Part]:
-    """What hangs on a page and is managed. Raises C(invalid)."""
-    parts: list[Part] = []
-    if params["labels"] is not None:
-        parts.append(Labels(wiki, params["labels"]))
-    if params["attachments"] is not None:
-        parts.append(Attachments(wiki, params["attachments"]))
-    return parts
+def _additions(client: WikiClient, options: PageOptions) -> list[PageAddition]:
+    """The managed additions of a page. Raises C(invalid)."""
+    additions: list[PageAddition] = []
+    if options.labels is not None:
+        additions.append(PageLabels(client, options.labels))
+    if options.attachments is not None:
+        additions.append(PageAttachments(client, options.attachments))
+    return additions
 
 
 def _saves(changes: Iterable[Change]) -> bool:

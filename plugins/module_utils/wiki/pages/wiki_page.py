@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Many pages in one task ([C5.1]: the module C(wiki_page) with C(pages))."""
+"""The module C(wiki_page): one page, or with C(pages) many in one task [C5.1]."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Literal
 
 from ...core.accounting import Accounting
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.task import Task
-from ...core.plan import Operation, Plan, unchanged, without_none
-from .single_page import PageOperation, named, require_address
+from ...core.plan import Operation, Plan, unchanged
+from .page_options import PageFields, PageOptions
+from .single_page import SinglePage
 
 #: Kinds of errors that every other page would meet as well; before the server has answered once,
 #: more of them.
@@ -20,20 +21,70 @@ _OF_THE_SERVER = frozenset({"auth", "rate_limited"})
 _OF_THE_WAY = _OF_THE_SERVER | {"network", "timeout"}
 
 
-def operation(task: Task) -> Operation:
-    """The operation that the options of C(wiki_page) ask for. Raises C(invalid)."""
-    if task.params["parallel"] < 1:
-        raise invalid("parallel: at least one page at a time is needed")
-    return PageOperation(task) if task.params["pages"] is None else PagesOperation(task)
+_BODY = ["body", "src"]
+_OF_ONE_PAGE = (*_BODY, "page_id", "title", "section", "expected_version", "attachments")
+
+
+@dataclass(frozen=True)
+class WikiPageEntry(PageFields):
+    """An entry of C(pages): what it leaves out comes from the options of the task."""
+
+    compare: Literal["normalized", "exact"] | None = None
+    on_conflict: Literal["fail", "retry"] | None = None
+    minor_edit: bool | None = None
+    allow_orphaned_comments: bool | None = None
+    state: Literal["present", "absent"] | None = None
+    force: bool | None = None
+
+    constraints: ClassVar[dict[str, Any]] = {"mutually_exclusive": [_BODY]}
+
+
+@dataclass(frozen=True)
+class WikiPageOptions(PageOptions):
+    """The options of C(wiki_page)."""
+
+    pages: list[WikiPageEntry] | None = None
+    parallel: int = 4
+
+    constraints: ClassVar[dict[str, Any]] = {
+        "required_one_of": [["page_id", "space", "pages"]],
+        "mutually_exclusive": [_BODY, *(["pages", name] for name in _OF_ONE_PAGE)],
+    }
+
+    def entry(self, entry: WikiPageEntry) -> PageOptions:
+        """The options of one page of the list."""
+        said = {each.name: getattr(entry, each.name) for each in fields(entry)}
+        given = {name: value for name, value in said.items() if value is not None}
+        return replace(self, pages=None, **given)
+
+
+class WikiPageOperation:
+    """One page, or many in one task. Raises C(invalid)."""
+
+    def __init__(self, task: Task, options: WikiPageOptions) -> None:
+        if options.parallel < 1:
+            raise invalid("parallel: at least one page at a time is needed")
+        entries = options.pages
+        self._pages: Operation = (
+            SinglePage(task, options)
+            if entries is None
+            else ListedPages(task, [options.entry(entry) for entry in entries], options.parallel)
+        )
+
+    def plan(self) -> Plan:
+        return self._pages.plan()
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        return self._pages.apply(plan)
 
 
 @dataclass
-class _Item:
+class _ListedPage:
     """One page of the list and what became of it so far."""
 
     name: str
     task: Task
-    operation: PageOperation
+    operation: SinglePage
     plan: Plan = field(default_factory=unchanged)
     values: Mapping[str, Any] = field(default_factory=dict)
     error: ToolchainError | None = None
@@ -47,43 +98,35 @@ class _Item:
         return {"ok": False, "page": None, **failure}
 
 
-class PagesOperation:
-    """Pages that have nothing to do with each other: one that fails does not stop the rest.
+class ListedPages:
+    """Pages that do not depend on each other: where one fails, the others are still done."""
 
-    What the task says of a page holds for each entry that does not say it itself.
-    """
-
-    def __init__(self, task: Task) -> None:
-        self._task = task
-        self._parallel: int = task.params["parallel"]
+    def __init__(self, task: Task, pages: Sequence[PageOptions], parallel: int) -> None:
+        self._task, self._parallel = task, parallel
         self._warnings: dict[int, list[str]] = {}
-        entries = [
-            {**task.params, **without_none(entry), "pages": None} for entry in task.params["pages"]
-        ]
-        self._items = self._made(entries)
+        self._items = self._made(pages)
 
-    def _made(self, entries: list[dict[str, Any]]) -> list[_Item]:
+    def _made(self, pages: Sequence[PageOptions]) -> list[_ListedPage]:
         """Raises C(invalid) that names every entry which makes no sense."""
         items, problems, seen = [], [], dict[str, int]()
-        for index, params in enumerate(entries):
+        for index, page in enumerate(pages):
             try:
-                require_address(params)
-                name = named(params)
+                name = page.named
                 first = seen.setdefault(name.lower(), index)
                 if first != index:
                     raise invalid(f"{name} is pages[{first}], too")
-                items.append(self._item(index, name, params))
+                items.append(self._item(index, name, page))
             except ToolchainError as error:
                 problems.append(f"pages[{index}]: {error.message}")
         if problems:
             raise invalid(shorten("; ".join(problems)))
         return items
 
-    def _item(self, index: int, name: str, params: dict[str, Any]) -> _Item:
+    def _item(self, index: int, name: str, page: PageOptions) -> _ListedPage:
         warnings = self._warnings.setdefault(index, [])
         accounting = Accounting(whole=self._task.accounting)
-        task = replace(self._task, params=params, warn=warnings.append, accounting=accounting)
-        return _Item(name, task, PageOperation(task, connections=self._parallel))
+        task = replace(self._task, warn=warnings.append, accounting=accounting)
+        return _ListedPage(name, task, SinglePage(task, page, connections=self._parallel))
 
     # -- deciding ------------------------------------------------------------------------------
 
@@ -108,7 +151,7 @@ class PagesOperation:
             sides=sides,
         )
 
-    def _plan_one(self, item: _Item) -> None:
+    def _plan_one(self, item: _ListedPage) -> None:
         item.plan = item.operation.plan()
         item.values = item.plan.result
 
@@ -130,13 +173,13 @@ class PagesOperation:
             raise failure
         return {"pages": self._shown()}
 
-    def _apply_one(self, item: _Item) -> None:
+    def _apply_one(self, item: _ListedPage) -> None:
         item.values = {**item.values, **item.operation.apply(item.plan)}
 
     def _each(
         self,
-        work: Callable[[_Item], None],
-        items: list[_Item],
+        work: Callable[[_ListedPage], None],
+        items: list[_ListedPage],
         final: frozenset[str],
         hopeless: ToolchainError | None = None,
     ) -> ToolchainError | None:
@@ -146,7 +189,7 @@ class PagesOperation:
         """
         found = [] if hopeless is None else [hopeless]
 
-        def attempt(item: _Item) -> None:
+        def attempt(item: _ListedPage) -> None:
             try:
                 if found:
                     raise _not_tried(item, found[0])
@@ -185,11 +228,11 @@ class PagesOperation:
         )
 
 
-def _not_tried(item: _Item, cause: ToolchainError) -> ToolchainError:
+def _not_tried(item: _ListedPage, cause: ToolchainError) -> ToolchainError:
     return ToolchainError(cause.kind, f"{item.name} was not tried after this", detail=cause.detail)
 
 
-def _excerpt(item: _Item) -> tuple[str, str]:
+def _excerpt(item: _ListedPage) -> tuple[str, str]:
     """Both sides of a page's diff without the lines that they begin and end with alike, below the
     name of the page: many pages follow each other in one text.
     """

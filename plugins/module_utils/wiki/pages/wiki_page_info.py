@@ -1,44 +1,54 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A page with its body ([C5.1]: the lookup C(wiki_page), the module C(wiki_page_info))."""
+"""The module C(wiki_page_info) and the lookup C(wiki_page): a page with its body [C5.1]."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from ...core.errors import ToolchainError
 from ...core.module.task import Task
-from ...core.plan import Operation, Reading
-from ..client import Page, Wiki
-from .single_page import named, require_address
+from ...core.plan import Plan, unchanged
+from ..client import Page, WikiClient
+from .page_options import PageAddress
 
 
-def operation(task: Task) -> Operation:
-    """The operation of C(wiki_page_info). Raises C(invalid) where no page is named."""
-    require_address(task.params)
-    return Reading(lambda: {"page": page(task)})
+@dataclass(frozen=True)
+class WikiPageInfoOptions(PageAddress):
+    """The options of C(wiki_page_info)."""
+
+    constraints: ClassVar[dict[str, Any]] = {"required_one_of": [["page_id", "space"]]}
 
 
-def page(task: Task) -> dict[str, Any]:
-    """The page that the options C(page_id), or C(space) and C(title) name.
+class WikiPageInfoOperation:
+    """Reads a page with its body; C(invalid) where the options name no page."""
 
-    C(not_found) where it is missing or not visible, and for a title where the server has no
-    look-up by title; C(protocol) where the server does not send the body.
-    """
-    require_address(task.params)
-    found = _read(Wiki(task), task.params)
-    if found.body is None:
-        name = named(task.params)
-        raise ToolchainError("protocol", f"reading {name}: the server does not send the body")
-    return {**found.shown(), "parent_id": found.parent, "body": found.body}
+    def __init__(self, task: Task, options: WikiPageInfoOptions) -> None:
+        options.require()
+        self._client, self._options = WikiClient(task), options
 
+    def plan(self) -> Plan:
+        return unchanged({"page": self.page()})
 
-def _read(wiki: Wiki, params: Mapping[str, Any]) -> Page:
-    page_id, space, name = params["page_id"], params["space"], named(params)
-    if page_id is not None:
-        found: Page | None = wiki.require(f"reading {name}", page_id, space)
-    else:
-        found = wiki.find(f"looking for {name}", space, params["title"].strip())
-    if found is None or found.status != "current":
-        raise ToolchainError("not_found", f"{name} does not exist, or is not visible")
-    return found
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        return {}
+
+    def page(self) -> dict[str, Any]:
+        """The page as the return value shows it.
+
+        C(not_found) where it is missing or not visible, and for a title where the server has no
+        look-up by title; C(protocol) where the server does not send the body.
+        """
+        found, name = self._read(), self._options.named
+        if found is None or found.status != "current":
+            raise ToolchainError("not_found", f"{name} does not exist, or is not visible")
+        if found.body is None:
+            raise ToolchainError("protocol", f"reading {name}: the server does not send the body")
+        return {**found.shown(), "parent_id": found.parent, "body": found.body}
+
+    def _read(self) -> Page | None:
+        options, name = self._options, self._options.named
+        if options.page_id is not None:
+            return self._client.require(f"reading {name}", options.page_id, options.space)
+        return self._client.find(f"looking for {name}", *options.space_and_title())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the wiki rewrites when it saves a page, taken out of both sides of a comparison.
+"""The canonical tree of a body: without what the wiki rewrites when it saves a page.
 
 Server facts [wiki-5] (storage format on save): ids and marks are added, parameters of a macro are
 sorted, rows of a table get a body, whitespace between blocks goes, the page's own space is left out
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .parser import Comment, Element, Node
+from .parser import Comment, Node, StorageElement
 
 MACROS = frozenset({"ac:structured-macro", "ac:macro"})
 PARAMETER = "ac:parameter"
@@ -41,19 +41,23 @@ _FLOWS = _WIDE | {"div", "td", "th", "li", "blockquote", "ac:task-body"}
 _BLANKS = " \t\r\n"
 
 
-def canonical(element: Element, space: str | None) -> Element:
+def canonical(element: StorageElement, space: str | None) -> StorageElement:
     """A copy of a tree without what the server rewrites; C(space): the key of the page's space."""
     children = [
-        canonical(child, space) if isinstance(child, Element) else child
+        canonical(child, space) if isinstance(child, StorageElement) else child
         for child in _flat(element.children)
-        if not (element.name == "ac:task" and isinstance(child, Element) and child.name == TASK_ID)
+        if not (
+            element.name == "ac:task"
+            and isinstance(child, StorageElement)
+            and child.name == TASK_ID
+        )
     ]
     children = _without_blanks(element.name, children)
     if element.name in MACROS:
         children = _parameters_first(children)
     elif element.name == "table":
         children = _in_bodies(children)
-    return Element(element.name, _attributes(element, space), children)
+    return StorageElement(element.name, _attributes(element, space), children)
 
 
 def is_note(attribute: str) -> bool:
@@ -61,7 +65,7 @@ def is_note(attribute: str) -> bool:
     return attribute.startswith("data-") and attribute not in _SEEN_NOTES
 
 
-def _attributes(element: Element, space: str | None) -> dict[str, str]:
+def _attributes(element: StorageElement, space: str | None) -> dict[str, str]:
     """Those that are compared, by name."""
     kept = {name: value for name, value in element.attributes.items() if name not in VOLATILE}
     if has_own_space(element, space):
@@ -69,7 +73,7 @@ def _attributes(element: Element, space: str | None) -> dict[str, str]:
     return dict(sorted(kept.items()))
 
 
-def has_own_space(element: Element, space: str | None) -> bool:
+def has_own_space(element: StorageElement, space: str | None) -> bool:
     """Whether a link names the space that its page is in anyway."""
     return (
         element.name in _LINKS and space is not None and element.attributes.get(SPACE_KEY) == space
@@ -80,8 +84,8 @@ def _flat(nodes: Iterable[Node]) -> list[Node]:
     """Children with the marks of inline comments taken off, and text put together again."""
     flat: list[Node] = []
     for node in nodes:
-        marked = isinstance(node, Element) and node.name == MARKER
-        for part in _flat(node.children) if marked and isinstance(node, Element) else [node]:
+        marked = isinstance(node, StorageElement) and node.name == MARKER
+        for part in _flat(node.children) if marked and isinstance(node, StorageElement) else [node]:
             if isinstance(part, str) and flat and isinstance(flat[-1], str):
                 flat[-1] += part
             else:
@@ -111,7 +115,7 @@ def _without_blanks(name: str, children: list[Node]) -> list[Node]:
 
 def _at_a_block(children: list[Node], index: int, blocks: frozenset[str]) -> bool:
     beside = (*children[max(index - 1, 0) : index], *children[index + 1 : index + 2])
-    return any(isinstance(node, Element) and node.name in blocks for node in beside)
+    return any(isinstance(node, StorageElement) and node.name in blocks for node in beside)
 
 
 def _stripped(children: list[Node]) -> list[Node]:
@@ -126,10 +130,14 @@ def _stripped(children: list[Node]) -> list[Node]:
 
 def _parameters_first(children: list[Node]) -> list[Node]:
     """Parameters of a macro by name; those of the same name stay in their order."""
-    parameters = [node for node in children if isinstance(node, Element) and node.name == PARAMETER]
+    parameters = [
+        node for node in children if isinstance(node, StorageElement) and node.name == PARAMETER
+    ]
     parameters.sort(key=lambda parameter: parameter.attributes.get("ac:name", ""))
     others = [
-        node for node in children if not (isinstance(node, Element) and node.name == PARAMETER)
+        node
+        for node in children
+        if not (isinstance(node, StorageElement) and node.name == PARAMETER)
     ]
     return [*parameters, *others]
 
@@ -137,14 +145,14 @@ def _parameters_first(children: list[Node]) -> list[Node]:
 def _in_bodies(children: list[Node]) -> list[Node]:
     """Rows that stand in a table by themselves, put into a body as the server does."""
     wrapped: list[Node] = []
-    body: Element | None = None
+    body: StorageElement | None = None
     for node in children:
-        if not (isinstance(node, Element) and node.name == "tr"):
-            body = None if isinstance(node, (Element, Comment)) else body
+        if not (isinstance(node, StorageElement) and node.name == "tr"):
+            body = None if isinstance(node, (StorageElement, Comment)) else body
             wrapped.append(node)
             continue
         if body is None:
-            body = Element("tbody")
+            body = StorageElement("tbody")
             wrapped.append(body)
         body.children.append(node)
     return wrapped

@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from . import ignored_differences
 from .canonical import MACROS, PARAMETER, TASK_ID, canonical, is_note
-from .parser import Element, Malformed, Node, parse
+from .parser import Malformed, Node, StorageElement, parse
 from .pretty_print import pretty
 
 #: Set by the server where the author has not set it.
@@ -17,23 +17,23 @@ _VERSION = "ac:schema-version"
 
 
 @dataclass(frozen=True)
-class Verdict:
+class BodyComparison:
     """C(ignored) says what differs and does not count, each kind once."""
 
     same: bool
     ignored: tuple[str, ...] = ()
 
 
-def compare(current: str, wanted: str, space: str | None) -> Verdict:
+def compare(current: str, wanted: str, space: str | None) -> BodyComparison:
     """Compare a body as the server has it with one as the author wrote it.
 
     A stored body that cannot be parsed differs from everything but itself.
     """
     if current == wanted:
-        return Verdict(True)
+        return BodyComparison(True)
     if not alike(current, wanted, space):
-        return Verdict(False)
-    return Verdict(
+        return BodyComparison(False)
+    return BodyComparison(
         True, ignored_differences.ignored((parse(current), current), (parse(wanted), wanted), space)
     )
 
@@ -50,7 +50,7 @@ def alike(current: str, wanted: str, space: str | None) -> bool:
     return _words(there) == _words(here) and same(*_comparable(there, here, space))
 
 
-def _words(tree: Element) -> str:
+def _words(tree: StorageElement) -> str:
     """The text of a body that no server rewrites, without whitespace: two bodies that are the same
     to a reader have the same, whatever C(canonical) takes out of them.
     """
@@ -60,12 +60,14 @@ def _words(tree: Element) -> str:
         node = todo.pop()
         if isinstance(node, str):
             found.append(node)
-        elif isinstance(node, Element) and node.name not in (PARAMETER, TASK_ID):
+        elif isinstance(node, StorageElement) and node.name not in (PARAMETER, TASK_ID):
             todo.extend(reversed(node.children))
     return "".join("".join(found).split())
 
 
-def _comparable(current: Element, wanted: Element, space: str | None) -> tuple[Element, Element]:
+def _comparable(
+    current: StorageElement, wanted: StorageElement, space: str | None
+) -> tuple[StorageElement, StorageElement]:
     """Canonical trees; the notes of an editor that the author uses nowhere are the server's."""
     there, here = canonical(current, space), _own(canonical(wanted, space))
     used = {name for element in here.walk() for name in element.attributes}
@@ -75,7 +77,7 @@ def _comparable(current: Element, wanted: Element, space: str | None) -> tuple[E
     return there, here
 
 
-def _own(wanted: Element) -> Element:
+def _own(wanted: StorageElement) -> StorageElement:
     """A tree with the ids of macros that a server keeps: of two that are equal, it renews one."""
     seen: set[str] = set()
     for element in wanted.walk():
@@ -89,7 +91,7 @@ def _own(wanted: Element) -> Element:
 
 def same(current: Node, wanted: Node) -> bool:
     """Whether two canonical trees are equal, save for what the author leaves to the server."""
-    if not isinstance(current, Element) or not isinstance(wanted, Element):
+    if not isinstance(current, StorageElement) or not isinstance(wanted, StorageElement):
         return current == wanted
     if current.name != wanted.name or not _same_attributes(current, wanted):
         return False
@@ -97,7 +99,7 @@ def same(current: Node, wanted: Node) -> bool:
     return len(theirs) == len(ours) and all(map(same, theirs, ours))
 
 
-def _same_attributes(current: Element, wanted: Element) -> bool:
+def _same_attributes(current: StorageElement, wanted: StorageElement) -> bool:
     theirs, ours = dict(current.attributes), dict(wanted.attributes)
     if MACRO_ID not in ours:
         theirs.pop(MACRO_ID, None)
@@ -107,7 +109,7 @@ def _same_attributes(current: Element, wanted: Element) -> bool:
     return theirs == ours
 
 
-def _children(current: Element, wanted: Element) -> list[Node]:
+def _children(current: StorageElement, wanted: StorageElement) -> list[Node]:
     """The server's children without columns that say nothing, where the author has none at all."""
     if current.name != "table" or any(child.name == "colgroup" for child in wanted.elements):
         return current.children
@@ -116,7 +118,7 @@ def _children(current: Element, wanted: Element) -> list[Node]:
 
 def _is_bare_columns(node: Node) -> bool:
     return (
-        isinstance(node, Element)
+        isinstance(node, StorageElement)
         and node.name == "colgroup"
         and all(one.name in ("col", "colgroup") and not one.attributes for one in node.walk())
     )
@@ -140,7 +142,7 @@ def readable(
     return (_lines(current), _lines(wanted)) if spelling else (before, after)
 
 
-def _drop_of_the_server(current: Element, wanted: Element) -> None:
+def _drop_of_the_server(current: StorageElement, wanted: StorageElement) -> None:
     """Take from macros what the author leaves to the server; by name, they are paired in order.
 
     Columns that say nothing go where the author has none on the whole page.
@@ -159,8 +161,8 @@ def _drop_of_the_server(current: Element, wanted: Element) -> None:
                 own.pop(_VERSION, None)
 
 
-def _macros(tree: Element) -> dict[str, list[Element]]:
-    found: dict[str, list[Element]] = {}
+def _macros(tree: StorageElement) -> dict[str, list[StorageElement]]:
+    found: dict[str, list[StorageElement]] = {}
     for element in tree.walk():
         if element.name in MACROS:
             found.setdefault(element.attributes.get("ac:name", ""), []).append(element)

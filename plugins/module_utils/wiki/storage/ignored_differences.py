@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What differs between two bodies that are the same to a reader: words for a report."""
+"""Names and counts the differences between two bodies that mean nothing to a reader."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .canonical import (
     has_own_space,
     is_note,
 )
-from .parser import Element
+from .parser import StorageElement
 
 _SERVER_SET = VOLATILE | {"ac:macro-id", "ac:schema-version"}
 _CDATA = re.compile(r"<!\[CDATA\[.*?\]\]>", re.DOTALL)
@@ -33,7 +33,7 @@ Feature = tuple[str, str]
 
 
 def ignored(
-    current: tuple[Element, str], wanted: tuple[Element, str], space: str | None
+    current: tuple[StorageElement, str], wanted: tuple[StorageElement, str], space: str | None
 ) -> tuple[str, ...]:
     """Each kind of difference with the number of places, as C(attribute ac:macro-id (2)); never
     empty: only texts that differ are given.
@@ -53,7 +53,7 @@ def ignored(
     return tuple(f"{kind} ({count})" for kind, count in sorted(counts.items()))
 
 
-def _features(root: Element, text: str, space: str | None) -> Counter[Feature]:
+def _features(root: StorageElement, text: str, space: str | None) -> Counter[Feature]:
     """Everything in a body that does not count, with what tells two of a kind apart."""
     found: Counter[Feature] = Counter(_spelling(text))
     for element in root.walk():
@@ -62,7 +62,7 @@ def _features(root: Element, text: str, space: str | None) -> Counter[Feature]:
     return found
 
 
-def _of_element(element: Element, space: str | None) -> Iterator[Feature]:
+def _of_element(element: StorageElement, space: str | None) -> Iterator[Feature]:
     for name, value in element.attributes.items():
         if name in _SERVER_SET or is_note(name):
             yield f"attribute {name}", value
@@ -77,7 +77,7 @@ def _of_element(element: Element, space: str | None) -> Iterator[Feature]:
         yield "order of attributes", " ".join(names)
 
 
-def _of_children(element: Element) -> Iterator[Feature]:
+def _of_children(element: StorageElement) -> Iterator[Feature]:
     if element.name in MACROS:
         names = [child.attributes.get("ac:name", "") for child in element.elements]
         kinds = [child.name == PARAMETER for child in element.elements]

@@ -32,7 +32,7 @@ _TAG_END = re.compile(rb"""(?:[^>"']|"[^"]*"|'[^']*')*>""")
 _AMPERSAND = re.compile(r"&(?!#[0-9]+;|#x[0-9a-fA-F]+;|[A-Za-z][A-Za-z0-9]*;)")
 _REFERENCE = re.compile(r"&([A-Za-z][A-Za-z0-9]*);")
 
-Node: TypeAlias = "Element | Comment | str"
+Node: TypeAlias = "StorageElement | Comment | str"
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Comment:
 
 
 @dataclass
-class Element:
+class StorageElement:
     """An element and where it stands in the encoded source: C(begin) its start tag, C(inner) and
     C(outer) its content, C(end) what comes after it.
     """
@@ -58,10 +58,10 @@ class Element:
     end: int = 0
 
     @property
-    def elements(self) -> list[Element]:
-        return [child for child in self.children if isinstance(child, Element)]
+    def elements(self) -> list[StorageElement]:
+        return [child for child in self.children if isinstance(child, StorageElement)]
 
-    def walk(self) -> Iterator[Element]:
+    def walk(self) -> Iterator[StorageElement]:
         """This element and all below it, in the order of the document."""
         todo = [self]
         while todo:
@@ -80,7 +80,7 @@ class Malformed(ValueError):
 
 
 @lru_cache(maxsize=16)
-def parse(source: str) -> Element:
+def parse(source: str) -> StorageElement:
     """The tree of a body, below a nameless root; raises :class:`Malformed`.
 
     Entities of HTML are known, the prefixes C(ac:), C(ri:) and any other need no declaration.
@@ -98,7 +98,7 @@ def parse(source: str) -> Element:
 class _Parser:
     def __init__(self, source: str) -> None:
         self._text, self._source = source, source.encode()
-        self.root = Element("", end=len(self._source), outer=len(self._source))
+        self.root = StorageElement("", end=len(self._source), outer=len(self._source))
         self._open = [self.root]
         self._expat = parser = expat.ParserCreate("utf-8")
         parser.ordered_attributes = True
@@ -126,7 +126,7 @@ class _Parser:
         pairs = dict(zip(attributes[::2], attributes[1::2], strict=True))
         found = _TAG_END.match(self._source, begin)
         inner = begin if found is None else found.end()
-        element = Element(name, pairs, begin=begin, inner=inner, outer=inner, end=inner)
+        element = StorageElement(name, pairs, begin=begin, inner=inner, outer=inner, end=inner)
         self._open[-1].children.append(element)
         self._open.append(element)
 

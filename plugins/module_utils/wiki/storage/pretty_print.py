@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .canonical import BLOCKS, STRUCTURES, WIKI_BLOCKS
-from .parser import Comment, Element, Node
+from .parser import Comment, Node, StorageElement
 
 _INDENT = "  "
 _OWN_LINES = (
@@ -19,7 +19,7 @@ _OWN_LINES = (
 _PLAIN = frozenset({"ac:plain-text-body", "ac:plain-text-link-body"})
 
 
-def pretty(root: Element) -> str:
+def pretty(root: StorageElement) -> str:
     """The text of a tree: a line for each block, text and what stands within it on one line."""
     return "".join(f"{line}\n" for child in _runs(root.children) for line in _block(child, ""))
 
@@ -29,7 +29,7 @@ def _runs(nodes: list[Node]) -> list[list[Node]]:
     runs: list[list[Node]] = []
     inline = False
     for node in nodes:
-        block = isinstance(node, Element) and node.name in _OWN_LINES
+        block = isinstance(node, StorageElement) and node.name in _OWN_LINES
         if block or not inline:
             runs.append([node])
         else:
@@ -40,7 +40,7 @@ def _runs(nodes: list[Node]) -> list[list[Node]]:
 
 def _block(run: list[Node], indent: str) -> Iterator[str]:
     node = run[0]
-    if len(run) > 1 or not isinstance(node, Element) or not _holds_blocks(node):
+    if len(run) > 1 or not isinstance(node, StorageElement) or not _holds_blocks(node):
         yield indent + "".join(map(_inline, run))
         return
     yield f"{indent}<{_tag(node)}>"
@@ -49,7 +49,7 @@ def _block(run: list[Node], indent: str) -> Iterator[str]:
     yield f"{indent}</{node.name}>"
 
 
-def _holds_blocks(element: Element) -> bool:
+def _holds_blocks(element: StorageElement) -> bool:
     return any(child.name in _OWN_LINES for child in element.elements)
 
 
@@ -65,7 +65,7 @@ def _inline(node: Node) -> str:
     return f"<{_tag(node)}>{content}</{node.name}>" if node.children else f"<{_tag(node)} />"
 
 
-def _tag(element: Element) -> str:
+def _tag(element: StorageElement) -> str:
     attributes = [
         f'{name}="{_escaped(value).replace(chr(34), "&quot;")}"'
         for name, value in element.attributes.items()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ...core.errors import ToolchainError, invalid
 from .canonical import HEADINGS
-from .parser import Element, Malformed, parse
+from .parser import Malformed, StorageElement, parse
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def find(body: str, heading: str) -> Section:
     return Section(before, content, after, _level(start))
 
 
-def _parsed(body: str) -> Element:
+def _parsed(body: str) -> StorageElement:
     try:
         return parse(body)
     except Malformed as error:
@@ -76,22 +76,22 @@ def require_inside(content: str, section: Section) -> None:
             )
 
 
-def _level(heading: Element) -> int:
+def _level(heading: StorageElement) -> int:
     return HEADINGS.index(heading.name) + 1
 
 
-def _ends(element: Element, start: Element) -> bool:
+def _ends(element: StorageElement, start: StorageElement) -> bool:
     return element.name in HEADINGS and _level(element) <= _level(start)
 
 
-def _words(heading: Element) -> str:
+def _words(heading: StorageElement) -> str:
     return " ".join("".join(_texts(heading)).split())
 
 
-def _texts(element: Element) -> Iterator[str]:
+def _texts(element: StorageElement) -> Iterator[str]:
     children: Iterable[object] = element.children
     for child in children:
         if isinstance(child, str):
             yield child
-        elif isinstance(child, Element) and child.name != "ac:parameter":
+        elif isinstance(child, StorageElement) and child.name != "ac:parameter":
             yield from _texts(child)

@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a task wants of a page, and whether a page is so."""
+"""The desired state of a page, and how a page differs from it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ...core.errors import ToolchainError, invalid
 from ..client import Page
 from ..storage import section
-from ..storage.comparison import Verdict, compare
+from ..storage.comparison import BodyComparison, compare
 from ..storage.parser import Malformed, parse
+from .page_options import PageOptions
 
 
 @dataclass(frozen=True)
-class Target:
-    """The managed parts of a page; C(None) is not managed.
+class DesiredPage:
+    """What a task manages of a page; it leaves alone what is C(None).
 
     C(heading): C(body) is the content of the section under it. C(exact): bodies are compared as
     text.
@@ -31,19 +30,23 @@ class Target:
     def title_on(self, page: Page) -> str:
         return page.title if self.title is None else self.title
 
-    def judge(self, page: Page) -> Verdict:
+    def judge(self, page: Page) -> BodyComparison:
         """Whether the body of a page is as wanted; a body that the server does not send is not."""
         if self.body is None:
-            return Verdict(True)
+            return BodyComparison(True)
         if page.body is None:
-            return Verdict(False)
+            return BodyComparison(False)
         there = page.body if self.heading is None else section.find(page.body, self.heading).content
-        return Verdict(there == self.body) if self.exact else compare(there, self.body, page.space)
+        return (
+            BodyComparison(there == self.body)
+            if self.exact
+            else compare(there, self.body, page.space)
+        )
 
-    def body_on(self, page: Page, verdict: Verdict | None = None) -> str:
+    def body_on(self, page: Page, comparison: BodyComparison | None = None) -> str:
         """The body to save: what is there already is not replaced by another spelling of it.
 
-        :param verdict: that of C(judge), where it is known
+        :param comparison: that of C(judge), where it is known
         """
         if page.body is None and (self.body is None or self.heading is not None):
             raise ToolchainError(
@@ -51,7 +54,7 @@ class Target:
                 f"the server does not send the body of the page '{page.title}': without it neither"
                 " a section nor title or parent alone can be changed",
             )
-        if self.body is None or (self.judge(page) if verdict is None else verdict).same:
+        if self.body is None or (self.judge(page) if comparison is None else comparison).same:
             return page.body or ""
         if self.heading is None:
             return self.body
@@ -74,22 +77,22 @@ class Target:
         return same and not self.renames(page) and not self.moves(page)
 
 
-def target_of(params: Mapping[str, Any]) -> Target:
-    """The target of a task; C(invalid) for a malformed body."""
-    title, body = params["title"], _body(params)
-    if params["section"] is not None and body is None:
+def desired_page(options: PageOptions) -> DesiredPage:
+    """The desired state of a task; C(invalid) for a malformed body."""
+    title, body = options.title, _body(options)
+    if options.section is not None and body is None:
         raise invalid("section needs body or src: the content of the section")
-    return Target(
+    return DesiredPage(
         title=None if title is None else title.strip(),
         body=body,
-        parent=params["parent_id"],
-        heading=params["section"],
-        exact=params["compare"] == "exact",
+        parent=options.parent_id,
+        heading=options.section,
+        exact=options.compare == "exact",
     )
 
 
-def _body(params: Mapping[str, Any]) -> str | None:
-    body, source = params["body"], params["src"]
+def _body(options: PageOptions) -> str | None:
+    body, source = options.body, options.src
     if source is not None:
         try:
             with open(source, encoding="utf-8-sig", newline="") as file:
@@ -103,4 +106,4 @@ def _body(params: Mapping[str, Any]) -> str | None:
     except Malformed as error:
         where = "body" if source is None else f"src {source}"
         raise invalid(f"{where} is not well-formed storage format, {error}") from None
-    return str(body)
+    return body

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import attachments
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.multipart import Form
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.multipart import MultipartForm
 from tests.unit.stub import Reply, Seen, Stub
-from tests.unit.wiki.running import FILE, Run, methods
+from tests.unit.wiki.running import Run, methods
 from tests.unit.wiki.server import Wiki
 
 CONTENT = b"one\r\n\x00--two"
@@ -26,7 +26,7 @@ def source(tmp_path: Path) -> Path:
 
 
 def file(path: Path, **fields: Any) -> list[dict[str, Any]]:
-    return [{**FILE, "src": str(path), **fields}]
+    return [{"src": str(path), **fields}]
 
 
 # -- labels ----------------------------------------------------------------------------------------
@@ -277,7 +277,7 @@ def test_attachments_that_make_no_sense_are_refused(
 
 
 def test_a_page_that_is_removed_needs_no_files(stub: Stub, wiki: Wiki) -> None:
-    gone = [{**FILE, "src": "/nowhere/x"}]
+    gone = [{"src": "/nowhere/x"}]
     Run(stub, page_id="7", state="absent", attachments=gone, labels=["a b"])()
     assert wiki.pages["7"]["status"] == "trashed"
 
@@ -285,7 +285,7 @@ def test_a_page_that_is_removed_needs_no_files(stub: Stub, wiki: Wiki) -> None:
 def test_a_form_is_read_from_disk_in_pieces(tmp_path: Path) -> None:
     source = tmp_path / "big"
     source.write_bytes(b"0123456789" * 1000)
-    form = Form({"comment": "ä"}, "file", "ä.png", str(source), 5000, boundary="b0")
+    form = MultipartForm({"comment": "ä"}, "file", "ä.png", str(source), 5000, boundary="b0")
     with form.open() as stream:
         pieces = iter(lambda: stream.read(17), b"")
         body = b"".join(pieces)
