@@ -21,7 +21,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import Client
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import RepoClient
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images import (
     docker_image_info,
 )
@@ -170,7 +170,7 @@ def test_the_catalog_is_paged_alike(both: Both) -> None:
 @pytest.mark.parametrize("which", ["registry", "sandbox"])
 @pytest.mark.parametrize("page", [1, 2, 3, 4, 1000])
 def test_the_client_reads_all_images(both: Both, which: str, page: int) -> None:
-    found = containers.images(Client(both.client(which)), REPO, page=page)
+    found = containers.images(RepoClient(both.client(which)), REPO, page=page)
     assert found == sorted(both.tags)
 
 
@@ -195,7 +195,7 @@ def test_tags_are_the_same_in_another_order(both: Both) -> None:
 @pytest.mark.parametrize("page", [1, 2, 5, 1000])
 def test_the_client_reads_all_tags(both: Both, which: str, page: int) -> None:
     """The registry ignores the size of a page and gives them in no order; the sandbox pages."""
-    found = containers.tags(Client(both.client(which)), REPO, "team/app", page=page)
+    found = containers.tags(RepoClient(both.client(which)), REPO, "team/app", page=page)
     assert found is not None
     assert sorted(found) == sorted(both.tags["team/app"])
 
@@ -206,7 +206,7 @@ def test_an_image_that_is_not_there(both: Both) -> None:
     codes = [answer.json()["errors"][0]["code"] for answer in answers.values()]
     assert codes == ["NAME_UNKNOWN", "NAME_UNKNOWN"]
     for which in ("registry", "sandbox"):
-        assert containers.tags(Client(both.client(which)), REPO, "team/nothing") is None
+        assert containers.tags(RepoClient(both.client(which)), REPO, "team/nothing") is None
 
 
 @pytest.mark.parametrize("name", ["team/app", "agent"])
@@ -218,7 +218,7 @@ def test_manifests_have_the_same_digests(both: Both, name: str, tag: str) -> Non
     for which, answer in answers.items():
         assert answer.headers["Docker-Content-Digest"] == digest_of(pushed), which
         assert answer.headers["Content-Type"] == json.loads(pushed)["mediaType"], which
-        found = containers.manifest(Client(both.client(which)), REPO, name, tag)
+        found = containers.manifest(RepoClient(both.client(which)), REPO, name, tag)
         assert found == digest_of(pushed), which
 
 
@@ -226,7 +226,9 @@ def test_a_tag_that_is_not_there(both: Both) -> None:
     answers = both.ask("HEAD", "team/app/manifests/nothing")
     assert {answer.status_code for answer in answers.values()} == {404}
     for which in ("registry", "sandbox"):
-        assert containers.manifest(Client(both.client(which)), REPO, "team/app", "nothing") is None
+        assert (
+            containers.manifest(RepoClient(both.client(which)), REPO, "team/app", "nothing") is None
+        )
 
 
 def test_an_image_whose_tags_are_deleted_stays_without_tags(both: Both) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from ..core.errors import ToolchainError
 from ..core.http.messages import http_date
 from . import json_rows
-from .client import Client, objects
+from .client import RepoClient, objects
 
 _PATH = "api/search/aql"
 _LIMIT = re.compile(r"\.\s*limit\s*\(")
@@ -28,7 +28,7 @@ _DAY, _MINUTE = timedelta(days=1), timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
-class Found:
+class QueryResult:
     """What a query found.
 
     :param trimmed: the server's words where it did not give all of it, else empty
@@ -40,7 +40,7 @@ class Found:
     moment: datetime | None
 
 
-def ask(client: Client, what: str, text: str) -> Found:
+def ask(client: RepoClient, what: str, text: str) -> QueryResult:
     """Send a query; C(rejected) with the server's words where it does not understand it."""
     parts = {"body": text.encode(), "headers": {"Content-Type": "text/plain"}}
     try:
@@ -53,11 +53,11 @@ def ask(client: Client, what: str, text: str) -> Found:
         raise
     span = answer.members.get("range")
     trimmed = _trimmed(span if isinstance(span, Mapping) else {}, text, len(answer.rows))
-    return Found(answer.rows, trimmed, http_date(answer.headers.get("Date")))
+    return QueryResult(answer.rows, trimmed, http_date(answer.headers.get("Date")))
 
 
 def ask_if_told(
-    client: Client, what: str, criteria: Mapping[str, Any], fields: Sequence[str]
+    client: RepoClient, what: str, criteria: Mapping[str, Any], fields: Sequence[str]
 ) -> list[dict[str, Any]] | None:
     """All items that meet the criteria; C(None) where the server refuses to tell, or does not give
     all of them.

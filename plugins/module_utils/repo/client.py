@@ -22,7 +22,7 @@ _PART_OF_PAGE = re.compile(
 )
 
 
-class Client:
+class RepoClient:
     """The way to one repository manager; C(connections) is the most that are open at once."""
 
     def __init__(self, task: Task, *, connections: int = 4) -> None:

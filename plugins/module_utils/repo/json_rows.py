@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ToolchainError
 from ..core.http.messages import Answer, Request, unreadable
-from .client import Client
+from .client import RepoClient
 
 if TYPE_CHECKING:
     import requests
@@ -32,7 +32,7 @@ _BROKEN = frozenset({"network", "timeout"})
 
 
 @dataclass
-class Streamed:
+class StreamedObject:
     """A JSON object: the rows of its list, its other members, and the headers that came with it."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -40,11 +40,11 @@ class Streamed:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-class Unreadable(ValueError):
+class InvalidJson(ValueError):
     """A text that is not JSON, or ends too early."""
 
 
-class _Text:
+class _JsonReader:
     """A text that comes in pieces, of which only what is not understood yet is held."""
 
     def __init__(self, pieces: Iterator[str]) -> None:
@@ -76,7 +76,7 @@ class _Text:
 
     def need(self, mark: str) -> None:
         if not self.take(mark):
-            raise Unreadable(f"no '{mark}' where one must be")
+            raise InvalidJson(f"no '{mark}' where one must be")
 
     def value(self) -> Any:
         """The next value: whole when something follows it."""
@@ -90,7 +90,7 @@ class _Text:
                 self._at = end
                 return found
             if not self._more():
-                raise Unreadable("it ends too early")
+                raise InvalidJson("it ends too early")
 
     def entries(self, closing: str) -> Iterator[None]:
         """Stand before each entry of a list or an object that has been opened."""
@@ -103,13 +103,13 @@ class _Text:
                 return
 
 
-def parse(pieces: Iterable[bytes], member: str, found: Streamed) -> None:
+def parse(pieces: Iterable[bytes], member: str, found: StreamedObject) -> None:
     """Add what is in a JSON object to C(found): the objects of its list C(member) as rows.
 
-    Raises :class:`Unreadable` for a text that is no such object.
+    Raises :class:`InvalidJson` for a text that is no such object.
     """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    text = _Text(decoder.decode(piece) for piece in pieces)
+    text = _JsonReader(decoder.decode(piece) for piece in pieces)
     text.need("{")
     listed = False
     for _entry in text.entries("}"):
@@ -125,18 +125,18 @@ def parse(pieces: Iterable[bytes], member: str, found: Streamed) -> None:
         else:
             found.members[name] = text.value()
     if text.mark():
-        raise Unreadable("something follows it")
+        raise InvalidJson("something follows it")
     if not listed:
-        raise Unreadable(f"it has no list '{member}'")
+        raise InvalidJson(f"it has no list '{member}'")
 
 
-def read(client: Client, what: str, path: str, member: str, **parts: Any) -> Streamed:
+def read(client: RepoClient, what: str, path: str, member: str, **parts: Any) -> StreamedObject:
     """Send a read and take its answer row by row; see :meth:`Transport.stream`.
 
     An answer that breaks off is asked for once more, as far as the task wants reads tried again.
     """
     again = client.transport.connection.settings["retries"] > 0
-    found = Streamed()
+    found = StreamedObject()
     try:
         return _read(client, what, path, member, found, **parts)
     except ToolchainError as error:
@@ -145,18 +145,18 @@ def read(client: Client, what: str, path: str, member: str, **parts: Any) -> Str
         if not (again and broken and found.headers):
             raise
     client.transport.accounting.add(retries=1)
-    return _read(client, what, path, member, Streamed(), **parts)
+    return _read(client, what, path, member, StreamedObject(), **parts)
 
 
 def _read(
-    client: Client, what: str, path: str, member: str, found: Streamed, **parts: Any
-) -> Streamed:
+    client: RepoClient, what: str, path: str, member: str, found: StreamedObject, **parts: Any
+) -> StreamedObject:
     head: list[bytes] = []
     with client.transport.stream(what, path, **parts) as response:
         found.headers = response.headers
         try:
             parse(_noted(response, head), member, found)
-        except Unreadable as error:
+        except InvalidJson as error:
             method = parts.get("method", "GET")
             request = Request(what, method, client.transport.url(path), reads=True)
             answer = Answer(

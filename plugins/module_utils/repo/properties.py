@@ -18,7 +18,7 @@ from urllib.parse import quote
 from ..core.errors import ToolchainError, invalid, words
 from ..core.http.messages import Answer
 from . import aql
-from .client import Client, item_path, object_of
+from .client import RepoClient, item_path, object_of
 
 Properties = Mapping[str, list[str]]
 
@@ -118,7 +118,7 @@ def are_set(current: Mapping[str, Any] | None, wanted: Properties) -> bool | Non
     return all(set(map(str, current.get(name, []))) == set(wanted[name]) for name in wanted)
 
 
-def read(client: Client, repo: str, path: str) -> dict[str, list[str]] | None:
+def read(client: RepoClient, repo: str, path: str) -> dict[str, list[str]] | None:
     """The properties of an item that is there; C(None) where the server does not tell, which is
     asked once.
 
@@ -149,7 +149,7 @@ def _of_answer(answer: Answer) -> dict[str, list[str]] | None:
 
 
 def read_below(
-    client: Client, repo: str, folder: str, kind: str = "file"
+    client: RepoClient, repo: str, folder: str, kind: str = "file"
 ) -> dict[str, dict[str, list[str]]] | None:
     """The properties of all files (or of the items of another C(kind)) below a folder, in one
     query; C(None): the server cannot.
@@ -174,7 +174,12 @@ def read_below(
 
 
 def write(
-    client: Client, repo: str, path: str, properties: Properties, *, recursive: bool | None = None
+    client: RepoClient,
+    repo: str,
+    path: str,
+    properties: Properties,
+    *,
+    recursive: bool | None = None,
 ) -> None:
     """Set properties of one item and see that they are there; other properties of the item stay.
 
@@ -199,11 +204,11 @@ def write(
         raise _dropped(what, properties, after or {})
 
 
-def _look(client: Client, repo: str, path: str, wanted: Properties) -> bool | None:
+def _look(client: RepoClient, repo: str, path: str, wanted: Properties) -> bool | None:
     return are_set(read(client, repo, path), wanted)
 
 
-def _reach(client: Client, recursive: bool | None) -> dict[str, int]:
+def _reach(client: RepoClient, recursive: bool | None) -> dict[str, int]:
     """How far a change goes. The written interface knows C(1) alone."""
     if recursive:
         return {"recursive": 1}
@@ -211,7 +216,9 @@ def _reach(client: Client, recursive: bool | None) -> dict[str, int]:
     return {"recursive": 0} if told else {}
 
 
-def remove(client: Client, repo: str, path: str, names: Sequence[str], *, recursive: bool) -> None:
+def remove(
+    client: RepoClient, repo: str, path: str, names: Sequence[str], *, recursive: bool
+) -> None:
     """Remove properties of one item and see that they are gone. Raises C(rejected) where they are
     not.
 

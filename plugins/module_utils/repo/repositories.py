@@ -11,13 +11,13 @@ from typing import Any
 from ..core import address
 from ..core.errors import ToolchainError, words
 from ..core.http.messages import Answer, unreadable
-from .client import Client, object_of, objects
+from .client import RepoClient, object_of, objects
 
 #: What a server answers that does not know a read.
 _CANNOT_TELL = frozenset({400, 404, 405})
 
 
-def deployment_target(client: Client, key: str, *, certain: bool = False) -> str:
+def deployment_target(client: RepoClient, key: str, *, certain: bool = False) -> str:
     """The local repository behind C(key): itself, or the C(defaultDeploymentRepo) of a virtual one.
 
     Raises C(not_found) where no such repository is shown, C(rejected) where nothing can be
@@ -60,7 +60,7 @@ def _target(answer: Answer, key: str, found: Mapping[str, Any]) -> str:
     return str(target)
 
 
-def _target_by_list(client: Client, key: str, refused: Answer, certain: bool) -> str:
+def _target_by_list(client: RepoClient, key: str, refused: Answer, certain: bool) -> str:
     """Look the key up in the list.
 
     Server fact [repo-9]: the single read needs a licence, and is 400 for unknown keys and without a
@@ -81,7 +81,7 @@ def _target_by_list(client: Client, key: str, refused: Answer, certain: bool) ->
     raise unknown(key, refused)
 
 
-def listed(client: Client) -> tuple[Answer, list[Mapping[str, Any]]]:
+def listed(client: RepoClient) -> tuple[Answer, list[Mapping[str, Any]]]:
     """All repositories that the user may see; C(not_found) where no repository manager answers."""
     answer = client.transport.read(
         "reading the repositories", "api/repositories", expect=(200, 404)
@@ -94,7 +94,7 @@ def listed(client: Client) -> tuple[Answer, list[Mapping[str, Any]]]:
     return answer, objects(found)
 
 
-def require(client: Client, keys: Iterable[str]) -> None:
+def require(client: RepoClient, keys: Iterable[str]) -> None:
     """C(not_found) for keys that no repository has: before nothing found in them is called absent.
 
     A server that does not show its repositories cannot tell, which is warned of.

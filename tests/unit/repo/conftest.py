@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation, Plan
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import Client
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import RepoClient
 from tests.unit.stub import Reply, Seen, Stub, connection_to
 
 Answers = Reply | list[Reply] | Callable[[Seen], Reply]
@@ -58,8 +58,8 @@ class Server:
         connection = connection_to(self.stub.url, settings=settings)
         return Task(params, connection, self.warnings.append, check)
 
-    def client(self) -> Client:
-        return Client(self.task({}))
+    def client(self) -> RepoClient:
+        return RepoClient(self.task({}))
 
     def run(
         self,

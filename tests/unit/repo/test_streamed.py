@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo import json_rows
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import Client
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import RepoClient
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply
 
@@ -28,8 +28,8 @@ def pieces(body: bytes, size: int) -> Iterator[bytes]:
         yield body[start : start + size]
 
 
-def parsed(body: bytes, size: int = 7) -> json_rows.Streamed:
-    found = json_rows.Streamed()
+def parsed(body: bytes, size: int = 7) -> json_rows.StreamedObject:
+    found = json_rows.StreamedObject()
     json_rows.parse(pieces(body, size), "rows", found)
     return found
 
@@ -60,7 +60,7 @@ def test_what_ends_too_early_is_never_taken_for_whole(
 ) -> None:
     body = json.dumps({"rows": rows, "range": {"total": 1}}).encode()
     end = data.draw(st.integers(0, len(body) - 1))
-    with pytest.raises(json_rows.Unreadable):
+    with pytest.raises(json_rows.InvalidJson):
         parsed(body[:end])
 
 
@@ -78,7 +78,7 @@ def test_what_ends_too_early_is_never_taken_for_whole(
     ],
 )
 def test_what_is_no_such_object_is_refused(body: bytes) -> None:
-    with pytest.raises(json_rows.Unreadable):
+    with pytest.raises(json_rows.InvalidJson):
         parsed(body)
 
 
@@ -93,8 +93,8 @@ def test_a_value_without_an_end_is_not_read_for_ever(monkeypatch: pytest.MonkeyP
             read += 1
             yield b"a" * 100
 
-    with pytest.raises(json_rows.Unreadable):
-        json_rows.parse(endless(), "rows", json_rows.Streamed())
+    with pytest.raises(json_rows.InvalidJson):
+        json_rows.parse(endless(), "rows", json_rows.StreamedObject())
     assert read < 20
 
 
@@ -103,11 +103,11 @@ WHOLE = Reply(body={"files": [{"uri": "/a"}, {"uri": "/b"}]})
 CUT = Reply(body=b'{"files": [{"uri": "/a"}, ', headers={"Content-Length": "99"}, truncate=26)
 
 
-def client(server: Server, retries: int) -> Client:
+def client(server: Server, retries: int) -> RepoClient:
     task = server.task({})
     settings = {**task.connection.settings, "retries": retries}
     object.__setattr__(task.connection, "settings", settings)
-    return Client(task)
+    return RepoClient(task)
 
 
 @pytest.mark.parametrize("first", [BROKEN, CUT])

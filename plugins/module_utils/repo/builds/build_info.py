@@ -14,7 +14,7 @@ from ...core.errors import ToolchainError, invalid, words
 from ...core.module.task import Task
 from ...core.plan import Reading
 from .. import repositories
-from ..client import Client, objects_of
+from ..client import RepoClient, objects_of
 from . import records
 
 #: Words of a 404 that only a repository manager has [repo-11].
@@ -23,7 +23,7 @@ _OLDEST = datetime.min.replace(tzinfo=timezone.utc)
 
 
 @dataclass(frozen=True)
-class Run:
+class BuildRun:
     """One build: C(moment) is C(None) where C(started) is no time; a number may have several."""
 
     number: str
@@ -41,7 +41,7 @@ class BuildList:
     does not tell.
     """
 
-    runs: tuple[Run, ...]
+    runs: tuple[BuildRun, ...]
     now: datetime | None
 
     @property
@@ -50,7 +50,7 @@ class BuildList:
         return list(dict.fromkeys(run.number for run in self.runs))
 
 
-def read_list(client: Client, name: str, *, missing: bool = False) -> BuildList:
+def read_list(client: RepoClient, name: str, *, missing: bool = False) -> BuildList:
     """All builds of a name; C(missing): a name without builds is an empty list, not C(not_found).
 
     Server fact [repo-11]: C(uri) is percent-encoded, the order means nothing.
@@ -69,10 +69,10 @@ def read_list(client: Client, name: str, *, missing: bool = False) -> BuildList:
     return BuildList(tuple(ordered), answer.date)
 
 
-def _run(entry: Mapping[str, Any]) -> Run:
+def _run(entry: Mapping[str, Any]) -> BuildRun:
     started = str(entry.get("started") or "")
     number = unquote(str(entry.get("uri") or "").removeprefix("/"))
-    return Run(number, started, records.moment_of(started))
+    return BuildRun(number, started, records.moment_of(started))
 
 
 def iso(moment: datetime | None) -> str | None:
@@ -96,7 +96,7 @@ def build_info(task: Task) -> Reading:
     name, number = build_name(task.params), task.params["build_number"]
     if number is not None and number.strip() == "":
         raise invalid("build_number must not be empty")
-    client = Client(task)
+    client = RepoClient(task)
 
     def values() -> dict[str, Any]:
         listed = read_list(client, name)
@@ -108,7 +108,7 @@ def build_info(task: Task) -> Reading:
     return Reading(values)
 
 
-def _record(client: Client, name: str, number: str, listed: BuildList) -> dict[str, Any]:
+def _record(client: RepoClient, name: str, number: str, listed: BuildList) -> dict[str, Any]:
     try:
         record = records.read_record(client, name, number)
     except ToolchainError as error:

@@ -11,7 +11,7 @@ from ...core.errors import ToolchainError, invalid, shorten
 from ...core.http.messages import Answer
 from ...core.module.task import Task
 from ...core.plan import Plan, without_none
-from ..client import Client, refuse_page, repository_key
+from ..client import RepoClient, refuse_page, repository_key
 from ..error_text import errors_in, messages_of, text_of
 from ..properties import texts_of
 from ..repositories import deployment_target
@@ -55,7 +55,7 @@ class PromoteBuild:
             str(name): texts_of(str(name), value)
             for name, value in without_none(params["properties"] or {}).items()
         }
-        self._client = Client(task)
+        self._client = RepoClient(task)
         self._record: Mapping[str, Any] = {}
         self._target: str | None = params["target_repo"]
 

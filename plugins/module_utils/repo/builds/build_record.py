@@ -10,7 +10,7 @@ from ...core import address
 from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
 from ...core.plan import Change, Plan
-from ..client import Client
+from ..client import RepoClient
 from .build_info import build_name, read_list
 
 
@@ -24,7 +24,7 @@ class RemoveBuilds:
         if not self._wanted or any(number.strip() == "" for number in self._wanted):
             raise invalid("build_numbers must name at least one build, and no empty one")
         self._artifacts: bool = params["delete_artifacts"]
-        self._client, self._warn = Client(task), task.warn
+        self._client, self._warn = RepoClient(task), task.warn
 
     def plan(self) -> Plan:
         present = self._present()

@@ -13,10 +13,10 @@ from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
 from ...core.plan import Change, Plan
-from ..client import Client
+from ..client import RepoClient
 from ..durations import age_of
 from . import records
-from .build_info import BuildList, Run, build_name, read_list
+from .build_info import BuildList, BuildRun, build_name, read_list
 
 #: Seconds before each further look at the list: a server may be set to work asynchronously.
 _LOOKS = (0.5, 1.0, 2.0, 4.0)
@@ -42,10 +42,10 @@ class RetainBuilds:
         self._keep = {str(number) for number in params["keep"] or []}
         self._age = None if params["max_age"] is None else age_of("max_age", params["max_age"])
         self._date = _date(params["minimum_build_date"])
-        self._client = Client(task, connections=_PARALLEL)
+        self._client = RepoClient(task, connections=_PARALLEL)
         self._cut: datetime | None = None
-        self._present: list[Run] = []
-        self._leaving: list[Run] = []
+        self._present: list[BuildRun] = []
+        self._leaving: list[BuildRun] = []
 
     def plan(self) -> Plan:
         listed = read_list(self._client, self._name, missing=True)
@@ -92,7 +92,7 @@ class RetainBuilds:
             self._warn("the server does not tell its time: max_age counts from the clock here")
         return (now or datetime.now(timezone.utc)) - self._age
 
-    def _expired(self, listed: BuildList) -> list[Run]:
+    def _expired(self, listed: BuildList) -> list[BuildRun]:
         """Builds beyond the count or older than the date, without those that are named to stay."""
         unknown = [run for run in listed.runs if run.moment is None]
         if unknown:
@@ -185,7 +185,7 @@ class RetainBuilds:
         self._warn(f"{said}: the server keeps those that were promoted or may not be deleted")
         return result
 
-    def _outcome(self, present: Sequence[Run]) -> dict[str, Any]:
+    def _outcome(self, present: Sequence[BuildRun]) -> dict[str, Any]:
         gone = [run for run in self._present if run not in present]
         return {
             "changed": bool(gone),
@@ -194,10 +194,10 @@ class RetainBuilds:
             "verified": True,
         }
 
-    def _now_present(self) -> list[Run]:
+    def _now_present(self) -> list[BuildRun]:
         return list(read_list(self._client, self._name, missing=True).runs)
 
-    def _wait_until_gone(self) -> list[Run]:
+    def _wait_until_gone(self) -> list[BuildRun]:
         """The builds in the list, as soon as none of those that leave is among them, or after some
         looks.
         """
@@ -209,7 +209,7 @@ class RetainBuilds:
         return present
 
 
-def _numbers(runs: Iterable[Run]) -> list[str]:
+def _numbers(runs: Iterable[BuildRun]) -> list[str]:
     return [run.number for run in runs]
 
 

@@ -16,7 +16,7 @@ from ...core import address
 from ...core.errors import ToolchainError
 from ...core.http.messages import unreadable
 from .. import aql
-from ..client import Client, object_of, objects
+from ..client import RepoClient, object_of, objects
 
 #: Seconds before a record that is not there is looked for once more: a promotion rewrites it.
 _REWRITE = 0.5
@@ -45,7 +45,7 @@ class Promotion:
         }
 
 
-def read_record(client: Client, name: str, number: str) -> Mapping[str, Any]:
+def read_record(client: RepoClient, name: str, number: str) -> Mapping[str, Any]:
     """The C(buildInfo) of a build. Raises C(not_found) where it is missing twice."""
     what, path = f"reading the build '{name}' #{number}", f"api/build/{address.path(name, number)}"
     try:
@@ -102,7 +102,13 @@ def moment_of(value: Any) -> datetime | None:
 
 
 def relocated(
-    client: Client, name: str, number: str, record: Mapping[str, Any], target: str, *, copied: bool
+    client: RepoClient,
+    name: str,
+    number: str,
+    record: Mapping[str, Any],
+    target: str,
+    *,
+    copied: bool,
 ) -> bool | None:
     """Whether the files of a build are in the target (a moved build's nowhere else); C(None):
     cannot tell.

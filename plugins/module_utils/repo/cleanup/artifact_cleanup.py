@@ -15,10 +15,10 @@ from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
 from ...core.plan import Plan
 from .. import aql, repositories
-from ..client import Client, item_path
+from ..client import RepoClient, item_path
 from ..items import listing
-from .rules import Rule, rules_of
-from .selection import Item, Verdict, folders_above, paths_in, verdicts
+from .rules import CleanupRule, rules_of
+from .selection import CleanupItem, CleanupVerdict, folders_above, paths_in, verdicts
 
 #: What says which item a row is about; it is always asked for.
 _PLACE = ("repo", "path", "name")
@@ -27,10 +27,10 @@ _NAMED = 3
 
 
 @dataclass(frozen=True)
-class Outcome:
+class DeletionOutcome:
     """What became of an item: C(deleted), C(gone) (another one was faster) or C(failed)."""
 
-    verdict: Verdict
+    verdict: CleanupVerdict
     action: str
     error: ToolchainError | None = None
 
@@ -45,9 +45,9 @@ class CleanUp:
                 raise invalid(f"{name} is {params[name]}, but must be at least {least}")
         self._rules = rules_of(params["rules"], force=params["force"])
         self._most = int(params["max_deletions"])
-        self._client = Client(task, connections=params["parallel"])
+        self._client = RepoClient(task, connections=params["parallel"])
         self._stopped = threading.Event()
-        self._going: list[Verdict] = []
+        self._going: list[CleanupVerdict] = []
         self._empty: list[str] = []
         self._warn = task.warn
 
@@ -68,11 +68,11 @@ class CleanUp:
             }
             for each in self._going
         }
-        outcomes = [Outcome(verdict, "deleted") for verdict in self._going]
+        outcomes = [DeletionOutcome(verdict, "deleted") for verdict in self._going]
         result = {**_result(outcomes), "kept": [_shown(each) for each in kept]}
         return Plan(before, {}, "delete" if before else "none", result=result)
 
-    def _select(self, rule: Rule) -> list[Verdict]:
+    def _select(self, rule: CleanupRule) -> list[CleanupVerdict]:
         what = f"looking for what rule {rule.number} names in '{rule.repo}'"
         found = aql.ask(self._client, what, rule.query())
         if found.trimmed:
@@ -99,7 +99,7 @@ class CleanUp:
                 " created_before counts",
             ) from None
 
-    def _judge(self, rule: Rule, found: aql.Found) -> list[Verdict]:
+    def _judge(self, rule: CleanupRule, found: aql.QueryResult) -> list[CleanupVerdict]:
         judged = verdicts(rule, found.rows, found.moment)
         if rule.exclude and any(each.goes for each in judged):
             for glob in rule.idle(paths_in(found.rows)):
@@ -124,12 +124,12 @@ class CleanUp:
             raise _failure(failures, len(outcomes), {**plan.result, **result})
         return result
 
-    def _delete(self, verdict: Verdict) -> Outcome:
+    def _delete(self, verdict: CleanupVerdict) -> DeletionOutcome:
         item = verdict.item
         what = f"deleting '{item.repo}/{item.path}'"
         if self._stopped.is_set():
             error = ToolchainError("failed", f"{what}: not tried after what happened to another")
-            return Outcome(verdict, "failed", error)
+            return DeletionOutcome(verdict, "failed", error)
         try:
             self._client.write(
                 what,
@@ -140,14 +140,14 @@ class CleanUp:
             )
         except ToolchainError as error:
             return self._after(verdict, error)
-        return Outcome(verdict, "deleted")
+        return DeletionOutcome(verdict, "deleted")
 
-    def _after(self, verdict: Verdict, error: ToolchainError) -> Outcome:
+    def _after(self, verdict: CleanupVerdict, error: ToolchainError) -> DeletionOutcome:
         """What a failed deletion means, after another look where that tells more."""
         item = verdict.item
         try:
             if error.status == 404 and self._is_gone(item):
-                return Outcome(verdict, "gone")
+                return DeletionOutcome(verdict, "gone")
         except ToolchainError:
             pass  # then what happened first is what counts
         if error.status == 404:
@@ -157,24 +157,24 @@ class CleanUp:
             error.with_words("a part of the folder may be deleted")
         if _will_not_get_better(error):
             self._stopped.set()
-        return Outcome(verdict, "failed", error)
+        return DeletionOutcome(verdict, "failed", error)
 
-    def _is_gone(self, item: Item) -> bool:
+    def _is_gone(self, item: CleanupItem) -> bool:
         """Whether an item is not there, as far as the server tells."""
         return listing.is_gone(self._client, item.repo, item.path) is not False
 
 
-def _together(found: Iterable[Verdict]) -> tuple[list[Verdict], list[Verdict]]:
+def _together(found: Iterable[CleanupVerdict]) -> tuple[list[CleanupVerdict], list[CleanupVerdict]]:
     """What goes and what stays by all rules: an item that one of them deletes goes, once, and what
     is in a folder goes with it. In the order of repository and path.
     """
-    going: dict[tuple[str, str], Verdict] = {}
-    staying: dict[tuple[str, str], Verdict] = {}
+    going: dict[tuple[str, str], CleanupVerdict] = {}
+    staying: dict[tuple[str, str], CleanupVerdict] = {}
     for each in found:
         (going if each.goes else staying).setdefault((each.item.repo, each.item.path), each)
     folders = {key for key, each in going.items() if each.item.folder}
 
-    def alone(verdicts: Mapping[tuple[str, str], Verdict]) -> Iterator[Verdict]:
+    def alone(verdicts: Mapping[tuple[str, str], CleanupVerdict]) -> Iterator[CleanupVerdict]:
         for (repo, path), each in sorted(verdicts.items()):
             if not any((repo, folder) in folders for folder in folders_above(path)):
                 yield each
@@ -182,7 +182,7 @@ def _together(found: Iterable[Verdict]) -> tuple[list[Verdict], list[Verdict]]:
     return list(alone(going)), [each for each in alone(staying) if _key(each) not in going]
 
 
-def _key(verdict: Verdict) -> tuple[str, str]:
+def _key(verdict: CleanupVerdict) -> tuple[str, str]:
     return verdict.item.repo, verdict.item.path
 
 
@@ -192,7 +192,7 @@ def _will_not_get_better(error: ToolchainError) -> bool:
     return unreachable or error.kind in ("auth", "rate_limited")
 
 
-def _result(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def _result(outcomes: Sequence[DeletionOutcome]) -> dict[str, Any]:
     deleted = [each.verdict for each in outcomes if each.action == "deleted"]
     return {
         "changed": bool(deleted),
@@ -210,7 +210,7 @@ def _result(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     }
 
 
-def _shown(verdict: Verdict) -> dict[str, Any]:
+def _shown(verdict: CleanupVerdict) -> dict[str, Any]:
     return {"repo": verdict.item.repo, "path": verdict.item.path, "reason": verdict.reason}
 
 

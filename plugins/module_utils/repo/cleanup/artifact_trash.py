@@ -16,7 +16,7 @@ from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
 from ...core.plan import Operation, Plan, Reading, unchanged
 from .. import repositories
-from ..client import Client, join, objects_of, refuse_glob, repository_key, segments
+from ..client import RepoClient, join, objects_of, refuse_glob, repository_key, segments
 
 _TRASH = "api/storage/auto-trashcan"
 #: How a server says that an item is not in the trash: the status stands for much else, too.
@@ -25,16 +25,16 @@ _NOT_THERE = "could not locate"
 
 def operation(task: Task) -> Operation:
     """What the option C(state) names."""
-    params, client = task.params, Client(task)
+    params, client = task.params, RepoClient(task)
     if params["state"] == "clean":
-        return CleanTrash(client, *_item(params))
+        return TrashCleaning(client, *_item(params))
     for name in ("repo", "path"):
         if params[name]:
             raise invalid(f"{name} goes with state=clean")
     if params["state"] == "builds_clean":
-        return CleanTrash(client, client.dialect.builds_trash, "", of_builds=True)
+        return TrashCleaning(client, client.dialect.builds_trash, "", of_builds=True)
     if params["state"] == "empty":
-        return EmptyTrash(client, task.warn)
+        return TrashEmptying(client, task.warn)
     return Reading(lambda: {"children": children(client)})
 
 
@@ -48,7 +48,7 @@ def _item(params: Mapping[str, Any]) -> tuple[str, str]:
     return repo, path
 
 
-def children(client: Client) -> list[str]:
+def children(client: RepoClient) -> list[str]:
     """The keys of the repositories that have something in the trash."""
     found = _listed(client)
     if found is None:
@@ -57,7 +57,7 @@ def children(client: Client) -> list[str]:
     return found or []
 
 
-def _listed(client: Client) -> list[str] | None:
+def _listed(client: RepoClient) -> list[str] | None:
     """The keys in the trash; C(None) for a 404: an empty one, or no repository manager."""
     answer = client.transport.read("listing the trash", _TRASH, expect=(200, 404))
     if answer.status == 404:
@@ -67,10 +67,10 @@ def _listed(client: Client) -> list[str] | None:
     return sorted(found - {""})
 
 
-class EmptyTrash:
+class TrashEmptying:
     """Nothing shall be in the trash."""
 
-    def __init__(self, client: Client, warn: Callable[[str], None]) -> None:
+    def __init__(self, client: RepoClient, warn: Callable[[str], None]) -> None:
         self._client, self._warn = client, warn
 
     def plan(self) -> Plan:
@@ -95,10 +95,12 @@ class EmptyTrash:
         return None if left and left != found else not left
 
 
-class CleanTrash:
+class TrashCleaning:
     """An item, or all items of a repository, shall not be in the trash."""
 
-    def __init__(self, client: Client, repo: str, path: str, *, of_builds: bool = False) -> None:
+    def __init__(
+        self, client: RepoClient, repo: str, path: str, *, of_builds: bool = False
+    ) -> None:
         self._client, self._repo, self._path = client, repo, path
         self._of_builds = of_builds
 

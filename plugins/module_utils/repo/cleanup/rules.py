@@ -39,7 +39,7 @@ def matches(glob: str | None, text: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Rule:
+class CleanupRule:
     """One rule; C(None) is no restriction.
 
     :param number: its place in the list, for messages
@@ -132,14 +132,14 @@ def _wanted(glob: str) -> Any:
     return {"$match": glob} if _WILD.search(glob) else glob
 
 
-def rules_of(option: Iterable[Mapping[str, Any]], *, force: bool) -> list[Rule]:
+def rules_of(option: Iterable[Mapping[str, Any]], *, force: bool) -> list[CleanupRule]:
     """The rules of the option C(rules); C(invalid) for what cannot be meant, or, without
     C(force), for what would empty a repository.
     """
     return [_rule(number, each, force) for number, each in enumerate(option, 1)]
 
 
-def _rule(number: int, option: Mapping[str, Any], force: bool) -> Rule:
+def _rule(number: int, option: Mapping[str, Any], force: bool) -> CleanupRule:
     def wrong(what: str) -> ToolchainError:
         return invalid(f"rule {number}: {what}")
 
@@ -155,7 +155,7 @@ def _rule(number: int, option: Mapping[str, Any], force: bool) -> Rule:
     if image and option["type"] not in (None, "folder"):
         raise wrong(f"type {option['type']} does not go with keep_last_by=image")
     age = option["created_before"]
-    rule = Rule(
+    rule = CleanupRule(
         number=number,
         repo=repository_key(f"rule {number}: repo", option["repo"]),
         kind="image" if image else option["type"] or "file",
@@ -196,7 +196,7 @@ def _properties(place: str, option: Mapping[str, Any] | None) -> Properties | No
     return found or None
 
 
-def _is_restricted(rule: Rule) -> bool:
+def _is_restricted(rule: CleanupRule) -> bool:
     """Whether a rule leaves something: what is in the root, folders included, is everything."""
     globs = [each for each in (rule.path, rule.name) if each is not None and each.strip("*?/")]
     depth = rule.depth

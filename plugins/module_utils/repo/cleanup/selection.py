@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import aql
 from ..builds.records import moment_of
-from .rules import MANIFESTS, ROOT, Rule, matches
+from .rules import MANIFESTS, ROOT, CleanupRule, matches
 
 _NO_TIME = datetime.min.replace(tzinfo=timezone.utc)
 #: Folders in which the server keeps the manifests that an index names: they are no tags.
@@ -22,7 +22,7 @@ _PARTS_OF_IMAGES = ("sha256:", "sha256__")
 
 
 @dataclass
-class Item:
+class CleanupItem:
     """A file or a folder. C(created) is as the server writes it, C(moment) what ages count from."""
 
     repo: str
@@ -34,7 +34,7 @@ class Item:
     modified: datetime | None
     properties: dict[str, list[str]] = field(default_factory=dict)
     #: The files in a folder, as deep as it goes.
-    files: list[Item] = field(default_factory=list)
+    files: list[CleanupItem] = field(default_factory=list)
 
     @property
     def parent(self) -> str:
@@ -50,15 +50,17 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class CleanupVerdict:
     """Whether an item goes, and why."""
 
-    item: Item
+    item: CleanupItem
     goes: bool
     reason: str
 
 
-def verdicts(rule: Rule, rows: Iterable[Mapping[str, Any]], now: datetime | None) -> list[Verdict]:
+def verdicts(
+    rule: CleanupRule, rows: Iterable[Mapping[str, Any]], now: datetime | None
+) -> list[CleanupVerdict]:
     """What a rule says of everything that it selects but for its ages; too young items are left
     out.
 
@@ -76,7 +78,9 @@ def verdicts(rule: Rule, rows: Iterable[Mapping[str, Any]], now: datetime | None
         why = _why_kept(rule, item, now, excluded.get(item.path))
         if why is None and item.path in newest:
             why = f"among the newest {rule.keep_last} of {_shown(item.parent)}"
-        found.append(Verdict(item, why is None, f"rule {rule.number}: {why or _why(rule, item)}"))
+        found.append(
+            CleanupVerdict(item, why is None, f"rule {rule.number}: {why or _why(rule, item)}")
+        )
     return _keep_what_holds_kept(found)
 
 
@@ -86,9 +90,9 @@ def paths_in(rows: Iterable[Mapping[str, Any]]) -> set[str]:
     return files | {folder for path in files for folder in folders_above(path)}
 
 
-def _items(rule: Rule, rows: Iterable[Mapping[str, Any]]) -> list[Item]:
+def _items(rule: CleanupRule, rows: Iterable[Mapping[str, Any]]) -> list[CleanupItem]:
     """The items of the rows, folders with their files; the root of a repository is none."""
-    known: dict[str, Item] = {}
+    known: dict[str, CleanupItem] = {}
     for row in rows:
         item = _item(row)
         if item is None or item.repo != rule.repo:
@@ -109,12 +113,12 @@ def _items(rule: Rule, rows: Iterable[Mapping[str, Any]]) -> list[Item]:
     return list(found.values())
 
 
-def _item(row: Mapping[str, Any]) -> Item | None:
+def _item(row: Mapping[str, Any]) -> CleanupItem | None:
     name, folder = str(row.get("name") or ""), str(row.get("path") or "")
     if name in ("", ROOT):
         return None
     is_folder, size = row.get("type") == "folder", str(row.get("size") or "")
-    return Item(
+    return CleanupItem(
         repo=str(row.get("repo")),
         path=name if folder in ("", ROOT) else f"{folder}/{name}",
         folder=is_folder,
@@ -127,12 +131,12 @@ def _item(row: Mapping[str, Any]) -> Item | None:
     )
 
 
-def _images(files: Sequence[Item]) -> dict[str, Item]:
+def _images(files: Sequence[CleanupItem]) -> dict[str, CleanupItem]:
     """The tags of images by their paths: folders with a manifest, which is what tells their age.
 
     A tag that is pushed anew gets another manifest, so that the last change counts.
     """
-    found: dict[str, Item] = {}
+    found: dict[str, CleanupItem] = {}
     for file in files:
         tag = file.parent
         if file.name not in MANIFESTS or "/" not in tag:
@@ -154,7 +158,7 @@ def folders_above(path: str) -> Iterator[str]:
         yield path
 
 
-def _is_meant(rule: Rule, item: Item) -> bool:
+def _is_meant(rule: CleanupRule, item: CleanupItem) -> bool:
     kinds = {"file": not item.folder, "folder": item.folder, "image": item.folder, "any": True}
     return (
         kinds[rule.kind]
@@ -165,7 +169,7 @@ def _is_meant(rule: Rule, item: Item) -> bool:
     )
 
 
-def _is_young(rule: Rule, item: Item, now: datetime | None) -> bool:
+def _is_young(rule: CleanupRule, item: CleanupItem, now: datetime | None) -> bool:
     if rule.age is None or now is None:
         return False
     if item.moment is None:
@@ -174,7 +178,9 @@ def _is_young(rule: Rule, item: Item, now: datetime | None) -> bool:
     return item.moment > now - rule.age
 
 
-def _why_kept(rule: Rule, item: Item, now: datetime | None, glob: str | None) -> str | None:
+def _why_kept(
+    rule: CleanupRule, item: CleanupItem, now: datetime | None, glob: str | None
+) -> str | None:
     if glob is not None:
         return f"excluded by '{glob}'"
     for file in item.files:
@@ -187,17 +193,17 @@ def _why_kept(rule: Rule, item: Item, now: datetime | None, glob: str | None) ->
     return None
 
 
-def _newest(rule: Rule, items: Sequence[Item]) -> set[str]:
+def _newest(rule: CleanupRule, items: Sequence[CleanupItem]) -> set[str]:
     """Paths of the newest items of each folder (of each image, where they are its tags)."""
     if rule.keep_last is None:
         return set()
-    groups: dict[str, list[Item]] = {}
+    groups: dict[str, list[CleanupItem]] = {}
     for item in sorted(items, key=lambda each: (each.moment or _NO_TIME, each.path), reverse=True):
         groups.setdefault(item.parent, []).append(item)
     return {item.path for group in groups.values() for item in group[: rule.keep_last]}
 
 
-def _why(rule: Rule, item: Item) -> str:
+def _why(rule: CleanupRule, item: CleanupItem) -> str:
     reasons = [] if rule.age is None else [f"older than {rule.age_text}"]
     if rule.keep_last is not None:
         reasons.append(f"not among the newest {rule.keep_last} of {_shown(item.parent)}")
@@ -208,7 +214,7 @@ def _shown(folder: str) -> str:
     return f"'{folder}'" if folder else "the root"
 
 
-def _keep_what_holds_kept(found: Sequence[Verdict]) -> list[Verdict]:
+def _keep_what_holds_kept(found: Sequence[CleanupVerdict]) -> list[CleanupVerdict]:
     """A folder with something in it that stays stays, too."""
     holding = {
         folder: each.item.path
@@ -217,7 +223,7 @@ def _keep_what_holds_kept(found: Sequence[Verdict]) -> list[Verdict]:
         for folder in folders_above(each.item.path)
     }
     return [
-        Verdict(each.item, False, f"{each.reason}; but holds '{kept}', which is kept")
+        CleanupVerdict(each.item, False, f"{each.reason}; but holds '{kept}', which is kept")
         if each.goes and (kept := holding.get(each.item.path)) is not None
         else each
         for each in found

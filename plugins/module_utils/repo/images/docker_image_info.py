@@ -10,7 +10,7 @@ from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
 from ...core.plan import Operation, Reading
-from ..client import Client, join, repository_key, segments
+from ..client import RepoClient, join, repository_key, segments
 from . import registry
 
 
@@ -38,11 +38,11 @@ def images(task: Task) -> list[dict[str, Any]]:
     return _images(task)()
 
 
-def _client(task: Task) -> Client:
+def _client(task: Task) -> RepoClient:
     repository_key("repo", task.params["repo"])
     if task.params["page_size"] < 1:
         raise invalid("page_size: a page has at least one name")
-    return Client(task)
+    return RepoClient(task)
 
 
 def _tags(task: Task) -> Callable[[], list[str]]:
@@ -56,7 +56,7 @@ def _tags(task: Task) -> Callable[[], list[str]]:
     return read
 
 
-def _tags_of(client: Client, task: Task, image: str) -> list[str]:
+def _tags_of(client: RepoClient, task: Task, image: str) -> list[str]:
     repo = task.params["repo"]
     found = registry.tags(client, repo, image, page=task.params["page_size"])
     if found is None:

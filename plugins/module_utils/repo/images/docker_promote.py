@@ -11,20 +11,20 @@ from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
 from ...core.plan import Action, Plan, without_none
-from ..client import Client, join, repository_key, segments
+from ..client import RepoClient, join, repository_key, segments
 from . import registry
-from .tag_states import Image, State, states_of
+from .tag_states import ImageName, TagState, states_of
 
 _WHAT_IS_MISSING = "the tag, the image or one of the repositories is missing, or is not a local one"
 _WAYS = ("tag", "tags", "all_tags")
 
 
 @dataclass(frozen=True)
-class Order:
+class PromotionRequest:
     """One request to the server: a tag, or (C(None)) the image with all its tags."""
 
     tag: str | None
-    states: Sequence[State]
+    states: Sequence[TagState]
 
 
 class PromoteImage:
@@ -44,9 +44,9 @@ class PromoteImage:
             tag == target_tag for tag, target_tag in (self._names or {"": ""}).items()
         ):
             raise invalid(f"'{self._source}' would be promoted to where it is")
-        self._client = Client(task)
-        self._states: list[State] = []
-        self._orders: list[Order] = []
+        self._client = RepoClient(task)
+        self._states: list[TagState] = []
+        self._orders: list[PromotionRequest] = []
 
     def plan(self) -> Plan:
         self._states = self._read(self._names)
@@ -55,9 +55,9 @@ class PromoteImage:
         if self._names is None:
             # the server is asked for the image, and takes all of its tags
             pending = self._states if pending else []
-            self._orders = [Order(None, pending)] if pending else []
+            self._orders = [PromotionRequest(None, pending)] if pending else []
         else:
-            self._orders = [Order(state.tag, [state]) for state in pending]
+            self._orders = [PromotionRequest(state.tag, [state]) for state in pending]
         if not pending:
             return Plan({}, {}, result=self._result({}))
         for state in pending:
@@ -70,7 +70,7 @@ class PromoteImage:
         result = self._result({one.tag: one.promoted for one in pending})
         return Plan(before, after, action, result=result)
 
-    def _read(self, names: Mapping[str, str] | None) -> list[State]:
+    def _read(self, names: Mapping[str, str] | None) -> list[TagState]:
         """What both sides hold of the tags; without names, of all tags of the source, or where it
         has none, of those that a move can have left in the target.
         """
@@ -81,13 +81,13 @@ class PromoteImage:
         source = self._some_tags(self._source, list(names))
         return states_of(names, source, self._some_tags(self._target, list(names.values())))
 
-    def _all_tags(self, image: Image) -> dict[str, str]:
+    def _all_tags(self, image: ImageName) -> dict[str, str]:
         return registry.manifests(self._client, image.repo, image.name)
 
-    def _some_tags(self, image: Image, tags: Sequence[str]) -> dict[str, str]:
+    def _some_tags(self, image: ImageName, tags: Sequence[str]) -> dict[str, str]:
         return registry.manifests_of(self._client, image.repo, image.name, tags)
 
-    def _is_pending(self, state: State) -> bool:
+    def _is_pending(self, state: TagState) -> bool:
         if state.source is None:
             return False
         return self._params["force"] or not state.is_done(copy=self._copy)
@@ -117,13 +117,13 @@ class PromoteImage:
             result={"tags": [self._shown(one, {}, tags) for one in self._states]},
         )
 
-    def _warn_of_overwriting(self, state: State) -> None:
+    def _warn_of_overwriting(self, state: TagState) -> None:
         if state.overwritten is not None:
             held = "" if state.is_named_only else f", which holds {state.overwritten}"
             name = f"{self._target}:{state.target_tag}"
             self._task.warn(f"the promotion overwrites '{name}'{held}")
 
-    def _result(self, promoted: Mapping[str, State], message: str = "") -> dict[str, Any]:
+    def _result(self, promoted: Mapping[str, TagState], message: str = "") -> dict[str, Any]:
         tags = [self._shown(state, promoted, {}) for state in self._states]
         one = tags[0] if self._params["tag"] is not None else {}
         return {
@@ -134,7 +134,7 @@ class PromoteImage:
         }
 
     def _shown(
-        self, state: State, promoted: Mapping[str, State], failed: Mapping[str, Any]
+        self, state: TagState, promoted: Mapping[str, TagState], failed: Mapping[str, Any]
     ) -> dict[str, Any]:
         if state.tag in failed:
             return state.shown("failed")
@@ -143,11 +143,11 @@ class PromoteImage:
         return state.shown("unchanged")
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        done: dict[str, State] = {}
+        done: dict[str, TagState] = {}
         words: dict[str, None] = {}
         failed: dict[str, ToolchainError] = {}
 
-        def work(order: Order) -> None:
+        def work(order: PromotionRequest) -> None:
             try:
                 message, after = self._promote(order)
             except ToolchainError as error:
@@ -162,7 +162,7 @@ class PromoteImage:
         return self._result(done, "; ".join(words))
 
     def _failure(
-        self, failed: Mapping[str, ToolchainError], done: Mapping[str, State]
+        self, failed: Mapping[str, ToolchainError], done: Mapping[str, TagState]
     ) -> ToolchainError:
         """The first error, naming the other tags that failed; their own errors are in C(tags)."""
         tags = [self._shown(state, done, failed) for state in self._states]
@@ -178,7 +178,7 @@ class PromoteImage:
         error.result.setdefault("tags", tags)
         return error
 
-    def _promote(self, order: Order) -> tuple[str, list[State]]:
+    def _promote(self, order: PromotionRequest) -> tuple[str, list[TagState]]:
         """Send one request and look at what it did; the server's words, and the tags after it."""
         body = self._body(order)
         try:
@@ -193,7 +193,7 @@ class PromoteImage:
         self._check(after, left, message)
         return message, after
 
-    def _body(self, order: Order) -> dict[str, object]:
+    def _body(self, order: PromotionRequest) -> dict[str, object]:
         """The request [W2.1]. Server fact [repo-25]: what is left out must not be sent
         empty.
         """
@@ -207,14 +207,14 @@ class PromoteImage:
         }
         return without_none(body)
 
-    def _read_after(self, order: Order) -> tuple[list[State], list[str]]:
+    def _read_after(self, order: PromotionRequest) -> tuple[list[TagState], list[str]]:
         """The tags of an order with the target as it is now, and those that a move has left."""
         names = {state.tag: state.target_tag for state in order.states}
         target = self._some_tags(self._target, list(names.values()))
         after = [replace(state, target=target.get(state.target_tag)) for state in order.states]
         return after, [] if self._copy else list(self._some_tags(self._source, list(names)))
 
-    def _is_done(self, order: Order) -> bool | None:
+    def _is_done(self, order: PromotionRequest) -> bool | None:
         """Whether a promotion has been done, as far as a look at both sides shows it.
 
         A copy over a tag that holds the same already, or of which only the name can be read,
@@ -234,7 +234,7 @@ class PromoteImage:
             return None
         return told[0]
 
-    def _check(self, after: Sequence[State], left: Sequence[str], message: str) -> None:
+    def _check(self, after: Sequence[TagState], left: Sequence[str], message: str) -> None:
         """Compare what the promotion did with what it was to do."""
         missing = [f"{self._target}:{one.target_tag}" for one in after if not one.is_same]
         if missing:
@@ -273,13 +273,13 @@ def _names(params: Mapping[str, Any]) -> dict[str, str] | None:
     return {tag: target_tag or tag} if tags is None else {one: one for one in tags}
 
 
-def _image(params: Mapping[str, Any], repo: str, option: str, default: str) -> Image:
+def _image(params: Mapping[str, Any], repo: str, option: str, default: str) -> ImageName:
     name = params[default] if params[option] is None else params[option]
     if not segments(name):
         raise invalid(f"{option} must not be empty")
-    return Image(repository_key(repo, params[repo]), join(name))
+    return ImageName(repository_key(repo, params[repo]), join(name))
 
 
-def _shown(image: Image, tags: Mapping[str, str | None]) -> dict[str, str]:
+def _shown(image: ImageName, tags: Mapping[str, str | None]) -> dict[str, str]:
     """Tags that are there, for a diff: full reference to digest."""
     return {f"{image}:{tag}": digest for tag, digest in without_none(tags).items()}

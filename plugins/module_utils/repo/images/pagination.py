@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 from ...core.address import is_fit
 from ...core.errors import ToolchainError
 from ...core.http.messages import Answer, unreadable
-from ..client import Client, object_of
+from ..client import RepoClient, object_of
 
 #: Names asked for in one request.
 PAGE = 1000
@@ -40,7 +40,7 @@ class NameList:
     kind. A registry may ignore the size of a page, give names unsorted, and C(null) for none.
     """
 
-    client: Client
+    client: RepoClient
     what: str
     path: str
     key: str

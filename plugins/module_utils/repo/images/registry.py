@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ...core import address
 from ...core.concurrency import bounded
 from ...core.http.writes import Look
-from ..client import Client, segments
+from ..client import RepoClient, segments
 from ..error_text import text_of
 from .pagination import PAGE, NameList
 
@@ -25,18 +25,18 @@ _MANIFESTS = ", ".join(
 )
 
 
-def _base(client: Client, repo: str) -> str:
+def _base(client: RepoClient, repo: str) -> str:
     return f"{client.dialect.containers}/{address.path(repo)}/v2"
 
 
-def images(client: Client, repo: str, *, page: int = PAGE) -> list[str] | None:
+def images(client: RepoClient, repo: str, *, page: int = PAGE) -> list[str] | None:
     """The names of all images, C(None) where there is no such repository [W4.1]."""
     what = f"listing the images of '{repo}'"
     return NameList(client, what, f"{_base(client, repo)}/_catalog", "repositories", page).read()
 
 
 def tags(
-    client: Client, repo: str, image: str, *, page: int = PAGE, until: str | None = None
+    client: RepoClient, repo: str, image: str, *, page: int = PAGE, until: str | None = None
 ) -> list[str] | None:
     """All tags of an image, with C(until) only as far as that one; C(None) where there is no such
     image [W4.1].
@@ -46,7 +46,7 @@ def tags(
     return NameList(client, what, path, "tags", page, until).read()
 
 
-def manifest(client: Client, repo: str, image: str, tag: str) -> str | None:
+def manifest(client: RepoClient, repo: str, image: str, tag: str) -> str | None:
     """The digest of a tag's manifest (an index counts as one), C(PRESENT) where only its name
     can be read, C(None) where there is no such tag.
 
@@ -68,7 +68,7 @@ def manifest(client: Client, repo: str, image: str, tag: str) -> str | None:
     return PRESENT if tag in (tags(client, repo, image, until=tag) or []) else None
 
 
-def manifests(client: Client, repo: str, image: str) -> dict[str, str]:
+def manifests(client: RepoClient, repo: str, image: str) -> dict[str, str]:
     """All tags of an image with what :func:`manifest` tells of each; empty where there is no
     such image.
     """
@@ -82,7 +82,7 @@ def manifests(client: Client, repo: str, image: str) -> dict[str, str]:
     return dict(zip(names, bounded(client.connections, ask, names), strict=True))
 
 
-def manifests_of(client: Client, repo: str, image: str, names: Sequence[str]) -> dict[str, str]:
+def manifests_of(client: RepoClient, repo: str, image: str, names: Sequence[str]) -> dict[str, str]:
     """Those of the tags that are there, with what :func:`manifest` tells of each. Where only names
     can be read, all of them come from one list.
     """
@@ -97,7 +97,7 @@ def manifests_of(client: Client, repo: str, image: str, names: Sequence[str]) ->
     return {name: digest for name, digest in found if digest is not None}
 
 
-def promote(client: Client, repo: str, body: dict[str, object], look: Look) -> str:
+def promote(client: RepoClient, repo: str, body: dict[str, object], look: Look) -> str:
     """Send a promotion; the server's words ([W4.1]: plain text)."""
     image, target = body["dockerRepository"], body["targetRepo"]
     name = f"{repo}/{image}" + (f":{body['tag']}" if "tag" in body else "")

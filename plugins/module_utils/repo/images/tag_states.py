@@ -11,7 +11,7 @@ from .registry import PRESENT
 
 
 @dataclass(frozen=True)
-class Image:
+class ImageName:
     """An image in a repository."""
 
     repo: str
@@ -22,7 +22,7 @@ class Image:
 
 
 @dataclass(frozen=True)
-class State:
+class TagState:
     """A tag, its name in the target, and the digests on both sides.
 
     A digest is C(PRESENT) where only the tag's name can be read, C(None) where there is no such
@@ -61,7 +61,7 @@ class State:
         return self.target
 
     @property
-    def promoted(self) -> State:
+    def promoted(self) -> TagState:
         """The same tag after its promotion."""
         return replace(self, target=self.source)
 
@@ -82,9 +82,9 @@ def _told(digest: str | None) -> str | None:
 
 def states_of(
     names: Mapping[str, str], source: Mapping[str, str], target: Mapping[str, str]
-) -> list[State]:
+) -> list[TagState]:
     """States from the tags of both sides; C(names): tag to its name in the target."""
     return [
-        State(tag, target_tag, source.get(tag), target.get(target_tag))
+        TagState(tag, target_tag, source.get(tag), target.get(target_tag))
         for tag, target_tag in names.items()
     ]

@@ -14,12 +14,12 @@ from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
 from ...core.plan import Operation, Plan
 from .. import properties
-from ..client import Client, join, repository_key, segments
+from ..client import RepoClient, join, repository_key, segments
 from . import sources
 from .archives import entries_of
-from .existing import Found, survey
+from .existing import FileState, read_states
 from .removal import RemoveItem
-from .sources import LocalFile, Source, Wanted
+from .sources import FileSource, LocalFile, WantedFile
 from .uploads import Uploader
 
 _SECONDS_BETWEEN_LINES = 2.0
@@ -41,14 +41,14 @@ def operation(task: Task) -> Operation:
 
 
 @dataclass(frozen=True)
-class Step:
+class FileAction:
     """What is to be done about one file."""
 
-    found: Found
+    found: FileState
     action: str
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> WantedFile:
         return self.found.wanted
 
 
@@ -57,22 +57,22 @@ class DeployFiles:
 
     def __init__(self, task: Task) -> None:
         self._task = task
-        self._client = Client(task, connections=task.params["parallel"])
+        self._client = RepoClient(task, connections=task.params["parallel"])
         self._by_checksum = _by_checksum(self._client, task.params["checksum_deploy"])
         self._sources = self._find_sources()
         self._repo: str = task.params["repo"]
-        self._steps: list[Step] = []
+        self._steps: list[FileAction] = []
 
-    def _find_sources(self) -> list[Source]:
+    def _find_sources(self) -> list[FileSource]:
         return sources.sources_of(self._task.params)
 
-    def _read_sources(self) -> list[Wanted]:
+    def _read_sources(self) -> list[WantedFile]:
         return sources.read_all(self._sources, self._client.connections)
 
     def plan(self) -> Plan:
         wanted = self._read_sources()
-        self._repo, found = survey(self._client, self._repo, wanted)
-        self._steps = self._decide([Step(one, _action(one)) for one in found])
+        self._repo, found = read_states(self._client, self._repo, wanted)
+        self._steps = self._decide([FileAction(one, _action(one)) for one in found])
         artifacts = [self._artifact(step, step.action) for step in self._steps]
         result = {"artifacts": artifacts, "uploaded_bytes": self._bytes_to_send()}
         differing = [step for step in self._steps if step.action != "unchanged"]
@@ -84,7 +84,7 @@ class DeployFiles:
         after = {self._name(step): _after(step) for step in differing}
         return Plan(before, after, "update" if before else "create", result=result)
 
-    def _decide(self, steps: list[Step]) -> list[Step]:
+    def _decide(self, steps: list[FileAction]) -> list[FileAction]:
         return steps
 
     def _bytes_to_send(self) -> int:
@@ -95,7 +95,7 @@ class DeployFiles:
         progress = _Progress(self._task, len(self._steps))
         uploader = Uploader(self._client, self._repo, self._by_checksum)
 
-        def work(step: Step) -> None:
+        def work(step: FileAction) -> None:
             done[step.wanted.path] = self._carry_out(uploader, step)
             progress.show(done)
 
@@ -116,7 +116,7 @@ class DeployFiles:
         """Write what is written in one request for all files; the bytes that were sent."""
         return 0
 
-    def _carry_out(self, uploader: Uploader, step: Step) -> tuple[str, int]:
+    def _carry_out(self, uploader: Uploader, step: FileAction) -> tuple[str, int]:
         """What was done about one file, and the bytes that were sent for it."""
         action, size = step.action, 0
         if action == "uploaded":
@@ -132,7 +132,7 @@ class DeployFiles:
             if step.wanted.path in done
         ]
 
-    def _artifact(self, step: Step, action: str) -> dict[str, Any]:
+    def _artifact(self, step: FileAction, action: str) -> dict[str, Any]:
         digests = step.wanted.digests
         return {
             "repo": self._repo,
@@ -142,7 +142,7 @@ class DeployFiles:
             "action": action,
         }
 
-    def _name(self, step: Step) -> str:
+    def _name(self, step: FileAction) -> str:
         return f"{self._repo}/{step.wanted.path}"
 
 
@@ -156,7 +156,7 @@ class DeployArchive(DeployFiles):
         self._folder = join(task.params["path"])
         self._archive = LocalFile(task.params["src"])
 
-    def _find_sources(self) -> list[Source]:
+    def _find_sources(self) -> list[FileSource]:
         src = self._task.params["src"]
         if src is None:
             raise invalid("explode needs src, the archive to expand")
@@ -164,17 +164,17 @@ class DeployArchive(DeployFiles):
             raise invalid(f"src: '{src}' is not a file, and explode needs one archive")
         return []
 
-    def _read_sources(self) -> list[Wanted]:
+    def _read_sources(self) -> list[WantedFile]:
         wanted = properties.properties_of(self._task.params["properties"])
         return [
-            Wanted(join(self._folder, name), self._archive, digests, wanted)
+            WantedFile(join(self._folder, name), self._archive, digests, wanted)
             for name, digests in entries_of(self._archive.path).items()
         ]
 
-    def _decide(self, steps: list[Step]) -> list[Step]:
+    def _decide(self, steps: list[FileAction]) -> list[FileAction]:
         if not any(step.action == "uploaded" for step in steps):
             return steps
-        return [Step(step.found, "exploded") for step in steps]
+        return [FileAction(step.found, "exploded") for step in steps]
 
     @property
     def _is_sent(self) -> bool:
@@ -189,7 +189,7 @@ class DeployArchive(DeployFiles):
         return uploader.explode(self._archive, self._folder, [step.wanted for step in self._steps])
 
 
-def _by_checksum(client: Client, option: bool | None) -> bool | None:
+def _by_checksum(client: RepoClient, option: bool | None) -> bool | None:
     if client.dialect.checksum_headers:
         return option
     if option is True:
@@ -199,13 +199,13 @@ def _by_checksum(client: Client, option: bool | None) -> bool | None:
     return False
 
 
-def _action(found: Found) -> str:
+def _action(found: FileState) -> str:
     if not found.has_content:
         return "uploaded"
     return "unchanged" if found.has_properties else "properties"
 
 
-def _before(step: Step) -> dict[str, Any]:
+def _before(step: FileAction) -> dict[str, Any]:
     stored = step.found.stored
     shown = {} if stored is None else stored.as_dict()
     if step.found.properties is not None:
@@ -216,7 +216,7 @@ def _before(step: Step) -> dict[str, Any]:
     return shown
 
 
-def _after(step: Step) -> dict[str, Any]:
+def _after(step: FileAction) -> dict[str, Any]:
     wanted = step.wanted
     shown: dict[str, Any] = {"size": wanted.digests.size, "sha256": wanted.digests.sha256}
     if wanted.properties:

@@ -10,7 +10,7 @@ from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
 from ...core.plan import Action, Plan
 from .. import properties
-from ..client import Client, join, refuse_glob, repository_key, segments
+from ..client import RepoClient, join, refuse_glob, repository_key, segments
 from . import listing
 
 #: Items by their paths, with their properties.
@@ -38,7 +38,7 @@ class ItemProperties:
             properties.check_name(name)
         if not self._absent:
             self._wanted = properties.properties_of(params["properties"])
-        self._client = Client(task)
+        self._client = RepoClient(task)
         if self._absent and not self._client.dialect.full_properties:
             raise invalid(
                 "state=absent: servers of this dialect can set properties, but not remove them"

@@ -14,7 +14,7 @@ from ...core.http.messages import unreadable
 from ...core.module.task import Task
 from ...core.plan import Reading
 from .. import aql, json_rows
-from ..client import Client, item_path, join, repository_key, segments
+from ..client import RepoClient, item_path, join, repository_key, segments
 
 #: Characters of a query that a message shows.
 _SHOWN = 100
@@ -52,7 +52,7 @@ class Query:
     """A question of a task. Its methods check what is asked, and give what asks."""
 
     def __init__(self, task: Task) -> None:
-        self._warn, self._client = task.warn, Client(task)
+        self._warn, self._client = task.warn, RepoClient(task)
         #: Whether the server gave all that it found.
         self.complete = True
 

@@ -11,26 +11,26 @@ from dataclasses import dataclass
 
 from ...core.concurrency import bounded, first_alone
 from .. import properties
-from ..client import Client
+from ..client import RepoClient
 from ..repositories import deployment_target
 from . import listing
-from .listing import Stored
-from .sources import Wanted
+from .listing import StoredItem
+from .sources import WantedFile
 
 #: From so many files on the listing of a whole repository is cheaper than a request per file.
 _WORTH_A_WHOLE_LISTING = 20
 
 
 @dataclass(frozen=True)
-class Found:
+class FileState:
     """A wanted file and what the server has at its place.
 
     :param stored: C(None) where nothing is there
     :param properties: C(None) where they were not asked for, or the server does not tell
     """
 
-    wanted: Wanted
-    stored: Stored | None
+    wanted: WantedFile
+    stored: StoredItem | None
     properties: properties.Properties | None = None
 
     @property
@@ -45,7 +45,9 @@ class Found:
         return not wanted or properties.are_set(self.properties, wanted) is True
 
 
-def survey(client: Client, key: str, wanted: Sequence[Wanted]) -> tuple[str, list[Found]]:
+def read_states(
+    client: RepoClient, key: str, wanted: Sequence[WantedFile]
+) -> tuple[str, list[FileState]]:
     """The repository that C(key) stands for, and what it has of the wanted files.
 
     A single file that is there already costs one request: which repository a virtual key stands
@@ -63,26 +65,28 @@ def survey(client: Client, key: str, wanted: Sequence[Wanted]) -> tuple[str, lis
     return repo, _many(client, repo, wanted)
 
 
-def _one(client: Client, repo: str, wanted: Wanted) -> Found:
-    return _with_properties(client, repo, Found(wanted, listing.head(client, repo, wanted.path)))
+def _one(client: RepoClient, repo: str, wanted: WantedFile) -> FileState:
+    return _with_properties(
+        client, repo, FileState(wanted, listing.head(client, repo, wanted.path))
+    )
 
 
-def _with_properties(client: Client, repo: str, found: Found) -> Found:
+def _with_properties(client: RepoClient, repo: str, found: FileState) -> FileState:
     if not found.wanted.properties or not found.has_content:
         return found
-    return Found(found.wanted, found.stored, properties.read(client, repo, found.wanted.path))
+    return FileState(found.wanted, found.stored, properties.read(client, repo, found.wanted.path))
 
 
-def _many(client: Client, repo: str, wanted: Sequence[Wanted]) -> list[Found]:
+def _many(client: RepoClient, repo: str, wanted: Sequence[WantedFile]) -> list[FileState]:
     folder = common_folder([one.path for one in wanted])
     deep = any("/" in one.path[len(folder) :].strip("/") for one in wanted)
     listed = None
     if folder or not deep or len(wanted) >= _WORTH_A_WHOLE_LISTING:
         listed = listing.listing(client, repo, folder, deep=deep)
     if listed is None:
-        found = [Found(one, Stored()) for one in wanted]
+        found = [FileState(one, StoredItem()) for one in wanted]
     else:
-        found = [Found(one, listed.get(one.path)) for one in wanted]
+        found = [FileState(one, listed.get(one.path)) for one in wanted]
     found = _looked_at(client, repo, found, listed=listed is not None)
     return _with_all_properties(client, repo, folder, found)
 
@@ -92,7 +96,9 @@ def common_folder(paths: Sequence[str]) -> str:
     return os.path.commonpath([os.path.dirname(path) for path in paths])
 
 
-def _looked_at(client: Client, repo: str, found: Sequence[Found], *, listed: bool) -> list[Found]:
+def _looked_at(
+    client: RepoClient, repo: str, found: Sequence[FileState], *, listed: bool
+) -> list[FileState]:
     """Ask for what is there by name only, as long as the server tells checksums. Where an item that
     is listed is not found, it does not.
     """
@@ -102,14 +108,14 @@ def _looked_at(client: Client, repo: str, found: Sequence[Found], *, listed: boo
         if one.stored is not None and one.stored.holds(one.wanted.digests) is None
     ]
 
-    def look(one: Found) -> Found:
+    def look(one: FileState) -> FileState:
         if not client.tells_checksums:
             return one
         stored = listing.head(client, repo, one.wanted.path)
         if stored is None and listed:
             client.tells_checksums = False
             return one
-        return Found(one.wanted, stored)
+        return FileState(one.wanted, stored)
 
     looked_at = first_alone(client.connections, look, unclear)
     clear = {one.wanted.path: one for one in looked_at}
@@ -117,15 +123,15 @@ def _looked_at(client: Client, repo: str, found: Sequence[Found], *, listed: boo
 
 
 def _with_all_properties(
-    client: Client, repo: str, folder: str, found: Sequence[Found]
-) -> list[Found]:
+    client: RepoClient, repo: str, folder: str, found: Sequence[FileState]
+) -> list[FileState]:
     asked = {one.wanted.path for one in found if one.wanted.properties and one.has_content}
     if not asked:
         return list(found)
     below = properties.read_below(client, repo, folder) if len(asked) > 1 else None
     if below is not None:
         return [
-            Found(one.wanted, one.stored, below.get(one.wanted.path, {}))
+            FileState(one.wanted, one.stored, below.get(one.wanted.path, {}))
             if one.wanted.path in asked
             else one
             for one in found

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.http.messages import Answer, json_or_none
-from ..client import Client, item_path, listed_objects, object_of
+from ..client import RepoClient, item_path, listed_objects, object_of
 from ..digests import Digests
 
 _LISTING = "a folder listing"
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredItem:
     """What the server tells of an item that is there; C(None): it does not tell."""
 
     size: int | None = None
@@ -40,10 +40,10 @@ class Stored:
 
 
 #: In place of an item of which cannot be told whether it is there; to be compared by identity.
-UNTOLD = Stored()
+UNTOLD = StoredItem()
 
 
-def head(client: Client, repo: str, path: str) -> Stored | None:
+def head(client: RepoClient, repo: str, path: str) -> StoredItem | None:
     """What HEAD tells of an item, C(None) where it is not there.
 
     Server fact [repo-20]: C(X-Checksum-*). The written interface does not list this read: a server
@@ -60,7 +60,7 @@ def head(client: Client, repo: str, path: str) -> Stored | None:
     if answer.status == 404:
         return None
     headers = answer.headers if answer.status == 200 else {}
-    found = Stored(
+    found = StoredItem(
         _number(headers.get("Content-Length")),
         _digest(headers.get("X-Checksum-Sha256")),
         _digest(headers.get("X-Checksum-Sha1")),
@@ -69,7 +69,7 @@ def head(client: Client, repo: str, path: str) -> Stored | None:
     return found
 
 
-def find(client: Client, repo: str, path: str) -> Stored | None:
+def find(client: RepoClient, repo: str, path: str) -> StoredItem | None:
     """A file or a folder, as the listing of its folder has it: a read that both dialects know;
     C(None) where it is not there, :data:`UNTOLD` where the server does not tell.
     """
@@ -78,21 +78,21 @@ def find(client: Client, repo: str, path: str) -> Stored | None:
         found = head(client, repo, path)
         return UNTOLD if found == UNTOLD else found
     if path == "":
-        return Stored(folder=True) if listed else None
+        return StoredItem(folder=True) if listed else None
     # the written interface: the first segment of an entry is its name, it may have more
     below = any(one.startswith(f"{path}/") for one in listed)
-    return listed.get(path) or (Stored(folder=True) if below else None)
+    return listed.get(path) or (StoredItem(folder=True) if below else None)
 
 
-def is_gone(client: Client, repo: str, path: str) -> bool | None:
+def is_gone(client: RepoClient, repo: str, path: str) -> bool | None:
     """Whether an item is not there; C(None): cannot tell."""
     found = find(client, repo, path)
     return None if found is UNTOLD else found is None
 
 
 def listing(
-    client: Client, repo: str, folder: str, *, deep: bool = False, folders: bool = False
-) -> dict[str, Stored] | None:
+    client: RepoClient, repo: str, folder: str, *, deep: bool = False, folders: bool = False
+) -> dict[str, StoredItem] | None:
     """The items below a folder by their path in the repository; empty where there is no such
     folder.
 
@@ -123,7 +123,7 @@ def listing(
 
 
 def _listing(
-    client: Client, repo: str, folder: str, query: Mapping[str, Any], *, slash: bool = False
+    client: RepoClient, repo: str, folder: str, query: Mapping[str, Any], *, slash: bool = False
 ) -> Answer:
     return client.transport.read(
         f"listing '{repo}/{folder}'",
@@ -133,9 +133,9 @@ def _listing(
     )
 
 
-def _of_entry(entry: Mapping[str, Any]) -> Stored:
+def _of_entry(entry: Mapping[str, Any]) -> StoredItem:
     folder = str(entry.get("folder", "")).lower() == "true"
-    return Stored(
+    return StoredItem(
         None if folder else _number(entry.get("size")),
         _digest(entry.get("sha2")),
         _digest(entry.get("sha1")),
@@ -143,7 +143,7 @@ def _of_entry(entry: Mapping[str, Any]) -> Stored:
     )
 
 
-def of_checksums(answer: Answer) -> Stored | None:
+def of_checksums(answer: Answer) -> StoredItem | None:
     """What the answer to a deployment tells; C(None) where it tells no checksums ([repo-19]:
     JSON with them).
     """
@@ -151,7 +151,7 @@ def of_checksums(answer: Answer) -> Stored | None:
     if not isinstance(decoded, Mapping) or not isinstance(decoded.get("checksums"), Mapping):
         return None
     sums = decoded["checksums"]
-    found = Stored(
+    found = StoredItem(
         _number(decoded.get("size")), _digest(sums.get("sha256")), _digest(sums.get("sha1"))
     )
     return None if found.sha256 is None and found.sha1 is None else found

@@ -9,10 +9,10 @@ from typing import Any
 from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
 from ...core.plan import Plan, plan
-from ..client import Client, item_path, join, refuse_glob
+from ..client import RepoClient, item_path, join, refuse_glob
 from ..repositories import deployment_target
 from . import listing
-from .listing import Stored
+from .listing import StoredItem
 
 _ONLY_PRESENT = ("src", "content", "artifacts", "properties", "checksum_deploy")
 
@@ -33,7 +33,7 @@ class RemoveItem:
         if named:
             raise invalid(f"state=absent does not go with {', '.join(named)}")
         self._warn = task.warn
-        self._client = Client(task)
+        self._client = RepoClient(task)
 
     def plan(self) -> Plan:
         stored = self._find_behind(self._find(self._repo))
@@ -41,7 +41,7 @@ class RemoveItem:
         current = None if stored is None else {name: stored.as_dict()}
         return plan(current, None).returning(artifacts=[self._artifact(stored)], uploaded_bytes=0)
 
-    def _artifact(self, stored: Stored | None) -> dict[str, Any]:
+    def _artifact(self, stored: StoredItem | None) -> dict[str, Any]:
         return {
             "repo": self._repo,
             "path": self._path,
@@ -50,10 +50,10 @@ class RemoveItem:
             "action": "absent" if stored is None else "deleted",
         }
 
-    def _find(self, repo: str) -> Stored | None:
+    def _find(self, repo: str) -> StoredItem | None:
         return listing.find(self._client, repo, self._path)
 
-    def _find_behind(self, seen: Stored | None) -> Stored | None:
+    def _find_behind(self, seen: StoredItem | None) -> StoredItem | None:
         """The item in the repository that a virtual one stands for: only there it can be
         deleted.
         """

@@ -10,7 +10,7 @@ from typing import Any
 from ...core import address
 from ...core.module.task import Task
 from ...core.plan import Reading
-from ..client import Client, object_of, objects, repository_key
+from ..client import RepoClient, object_of, objects, repository_key
 from ..repositories import kind_of, listed, unknown
 from ..sizes import quantity
 
@@ -21,7 +21,7 @@ _REPOSITORIES = "repositoriesSummaryList"
 
 def operation(task: Task) -> Reading:
     """The operation of the module: C(repositories), and C(storage) where it is asked for."""
-    client, key, storage = Client(task), task.params["repo"], task.params["storage"]
+    client, key, storage = RepoClient(task), task.params["repo"], task.params["storage"]
     if key is not None:
         repository_key("repo", key)
 
@@ -32,11 +32,11 @@ def operation(task: Task) -> Reading:
     return Reading(read)
 
 
-def _all(client: Client) -> list[dict[str, Any]]:
+def _all(client: RepoClient) -> list[dict[str, Any]]:
     return [_shown(entry) for entry in listed(client)[1]]
 
 
-def _one(client: Client, key: str) -> dict[str, Any]:
+def _one(client: RepoClient, key: str) -> dict[str, Any]:
     """One repository; where the server does not show it alone, as it is in the list.
 
     Server fact [repo-9]: 400 or 404 for an unknown key, 400 without a licence.
@@ -65,7 +65,7 @@ def _shown(entry: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _storage(client: Client) -> dict[str, Any]:
+def _storage(client: RepoClient) -> dict[str, Any]:
     answer = client.transport.read("reading the storage summary", "api/storageinfo")
     return summary(object_of(answer, "a storage summary"))
 

@@ -36,7 +36,7 @@ class LocalFile:
 
 
 @dataclass(frozen=True)
-class Text:
+class TextContent:
     text: str
 
     def open(self) -> IO[bytes]:
@@ -44,7 +44,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedFile:
     """A file as it shall be in the repository: its path there, its digests, its properties."""
 
     path: str
@@ -54,7 +54,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Source:
+class FileSource:
     """A file to deploy that has not been read yet."""
 
     path: str
@@ -62,13 +62,13 @@ class Source:
     properties: Properties = field(default_factory=dict)
 
 
-def sources_of(params: Mapping[str, Any]) -> list[Source]:
+def sources_of(params: Mapping[str, Any]) -> list[FileSource]:
     """All files that C(src), C(content) or C(artifacts) name. Raises C(invalid), as for two with
     one target.
     """
     properties, path = properties_of(params["properties"]), params["path"]
     if params["content"] is not None:
-        found = [Source(_file_path(path), Text(_text(params["content"])))]
+        found = [FileSource(_file_path(path), TextContent(_text(params["content"])))]
     elif params["artifacts"] is not None:
         found = [source for one in params["artifacts"] for source in _of_artifact(path, one)]
     else:
@@ -79,7 +79,7 @@ def sources_of(params: Mapping[str, Any]) -> list[Source]:
     return [replace(source, properties={**properties, **source.properties}) for source in found]
 
 
-def _of_artifact(path: str, artifact: Mapping[str, Any]) -> Iterator[Source]:
+def _of_artifact(path: str, artifact: Mapping[str, Any]) -> Iterator[FileSource]:
     below = artifact["path"]
     target = f"{path.rstrip('/')}/{below}" if path.strip("/") else below
     properties = properties_of(artifact["properties"])
@@ -98,8 +98,8 @@ def _file_path(path: str) -> str:
     return join(*segments(path))
 
 
-def _refuse_twins(sources: Iterable[Source]) -> None:
-    seen: dict[str, Source] = {}
+def _refuse_twins(sources: Iterable[FileSource]) -> None:
+    seen: dict[str, FileSource] = {}
     for source in sources:
         if source.path in seen:
             one, two = _name(seen[source.path]), _name(source)
@@ -107,11 +107,11 @@ def _refuse_twins(sources: Iterable[Source]) -> None:
         seen[source.path] = source
 
 
-def _name(source: Source) -> str:
+def _name(source: FileSource) -> str:
     return source.content.path if isinstance(source.content, LocalFile) else "content"
 
 
-def files_of(src: str, path: str) -> Iterator[Source]:
+def files_of(src: str, path: str) -> Iterator[FileSource]:
     """The files of one C(src), which is a file, a folder (C(dir/): what is in it) or a glob."""
     folder = join(*segments(path))
     if os.path.lexists(src):
@@ -139,24 +139,24 @@ def _mode(path: str) -> int:
         raise invalid(f"src: '{path}' cannot be read: {error.strerror}") from None
 
 
-def _file(src: str, mode: int, path: str) -> Source:
+def _file(src: str, mode: int, path: str) -> FileSource:
     if not S_ISREG(mode):
         raise invalid(f"src: '{src}' is neither a file nor a folder")
     try:
         path.encode()
     except UnicodeEncodeError:
         raise invalid(f"src: the name of {src!r} is not UTF-8") from None
-    return Source(path, LocalFile(src))
+    return FileSource(path, LocalFile(src))
 
 
-def _below(folder: str, path: str) -> list[Source]:
+def _below(folder: str, path: str) -> list[FileSource]:
     found = sorted(_walk(folder, path, (os.path.realpath(folder),)), key=lambda one: one.path)
     if not found:
         raise invalid(f"src: the folder '{folder}' holds no files")
     return found
 
 
-def _walk(folder: str, path: str, above: tuple[str, ...]) -> Iterator[Source]:
+def _walk(folder: str, path: str, above: tuple[str, ...]) -> Iterator[FileSource]:
     """Files below a folder; links are followed, but not back to a folder that leads here."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
@@ -174,7 +174,7 @@ def _walk(folder: str, path: str, above: tuple[str, ...]) -> Iterator[Source]:
         yield from _walk(entry.path, target, (*above, real))
 
 
-def read_all(sources: Sequence[Source], parallel: int) -> list[Wanted]:
+def read_all(sources: Sequence[FileSource], parallel: int) -> list[WantedFile]:
     """Read every source once for its digests. Raises C(invalid) for one that cannot be read.
 
     More readers than processors would only wait for each other.
@@ -182,10 +182,10 @@ def read_all(sources: Sequence[Source], parallel: int) -> list[Wanted]:
     return spread(min(parallel, os.cpu_count() or 1), _read, sources)
 
 
-def _read(source: Source) -> Wanted:
+def _read(source: FileSource) -> WantedFile:
     try:
         with source.content.open() as stream:
             digests = digests_of(stream)
     except OSError as error:
         raise invalid(f"src: '{_name(source)}' cannot be read: {error.strerror}") from None
-    return Wanted(source.path, source.content, digests, source.properties)
+    return WantedFile(source.path, source.content, digests, source.properties)

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from ...core.errors import ToolchainError, shorten
 from ...core.http.messages import Answer
-from ..client import Client, item_path
+from ..client import RepoClient, item_path
 from ..digests import Digests
 from . import listing
 from .existing import common_folder
-from .listing import UNTOLD, Stored
-from .sources import LocalFile, Wanted
+from .listing import UNTOLD, StoredItem
+from .sources import LocalFile, WantedFile
 
 _MAY_OVERWRITE = "the server has another content there: overwriting needs the permission to delete"
 
@@ -32,12 +32,12 @@ class Uploader:
     :param by_checksum: a content that the server knows is not sent; C(None): so where asking pays
     """
 
-    client: Client
+    client: RepoClient
     repo: str
     by_checksum: bool | None
     _unknown: int = 0
 
-    def deploy(self, wanted: Wanted, before: Stored | None) -> tuple[str, int]:
+    def deploy(self, wanted: WantedFile, before: StoredItem | None) -> tuple[str, int]:
         """Put one file in place; the action that it took and the bytes that were sent.
 
         Server fact [repo-19]: with the checksums in the header the server refuses a body that was
@@ -54,7 +54,7 @@ class Uploader:
             raise
         return "uploaded", wanted.digests.size
 
-    def _asks_for(self, wanted: Wanted) -> bool:
+    def _asks_for(self, wanted: WantedFile) -> bool:
         """Whether to put a file in place without sending it, where the server has its content."""
         if self.by_checksum is not None:
             return self.by_checksum
@@ -66,7 +66,7 @@ class Uploader:
         # then at twice as many each time: at most as many are sent in vain as were before
         return times == 0 or (rest == 0 and times & (times - 1) == 0)
 
-    def _put(self, wanted: Wanted, *, send_bytes: bool) -> bool:
+    def _put(self, wanted: WantedFile, *, send_bytes: bool) -> bool:
         """Whether it is in place; without bytes it is not where the server does not know the
         content (404), or where that was asked for in vain.
         """
@@ -100,7 +100,7 @@ class Uploader:
             return {}
         return {"X-Checksum-Sha1": digests.sha1, "X-Checksum-Sha256": digests.sha256}
 
-    def _arrived(self, wanted: Wanted) -> bool | None:
+    def _arrived(self, wanted: WantedFile) -> bool | None:
         """Whether a file is there whose deployment was not answered; C(None): cannot tell."""
         found = listing.head(self.client, self.repo, wanted.path)
         if found in (None, UNTOLD) and not self.client.dialect.checksum_headers:
@@ -108,7 +108,7 @@ class Uploader:
             found = listing.find(self.client, self.repo, wanted.path)
         return False if found is None else found.holds(wanted.digests)
 
-    def _check(self, wanted: Wanted, answer: Answer) -> None:
+    def _check(self, wanted: WantedFile, answer: Answer) -> None:
         """Compare what the server stored with what was sent, where the server tells."""
         found = listing.of_checksums(answer)
         if found is None and self.client.tells_checksums:
@@ -121,7 +121,7 @@ class Uploader:
                 shorten(answer.text),
             )
 
-    def _look_up(self, wanted: Wanted, answer: Answer) -> Stored | None:
+    def _look_up(self, wanted: WantedFile, answer: Answer) -> StoredItem | None:
         """What HEAD tells of a file that was just deployed. A server that does not know HEAD says
         that the file is not there: then the listing tells.
         """
@@ -144,7 +144,7 @@ class Uploader:
             return False
         return bool(listed) or listing.listing(self.client, self.repo, "") is not None
 
-    def explode(self, archive: LocalFile, folder: str, entries: Sequence[Wanted]) -> int:
+    def explode(self, archive: LocalFile, folder: str, entries: Sequence[WantedFile]) -> int:
         """Have an archive expanded below a folder, all or nothing; the bytes that were sent.
 
         Raises C(failed) where entries are not there afterwards. [C1.5, repo-21]: at a path with a
@@ -169,21 +169,21 @@ class Uploader:
             raise _not_expanded(what, missing, len(entries), said)
         return size
 
-    def _missing(self, entries: Sequence[Wanted]) -> list[str]:
+    def _missing(self, entries: Sequence[WantedFile]) -> list[str]:
         found = self._verdicts(entries)
         return [entry.path for entry in entries if found[entry.path] is False]
 
-    def _are_there(self, entries: Sequence[Wanted]) -> bool | None:
+    def _are_there(self, entries: Sequence[WantedFile]) -> bool | None:
         """Whether all entries are there as the archive has them; C(None): cannot tell."""
         found = self._verdicts(entries).values()
         if False in found:
             return False
         return None if None in found else True
 
-    def _verdicts(self, entries: Sequence[Wanted]) -> dict[str, bool | None]:
+    def _verdicts(self, entries: Sequence[WantedFile]) -> dict[str, bool | None]:
         """Whether each entry is there as the archive has it; C(None): cannot tell."""
         folder = common_folder([entry.path for entry in entries])
-        found: Mapping[str, Stored | None] | None = listing.listing(
+        found: Mapping[str, StoredItem | None] | None = listing.listing(
             self.client, self.repo, folder, deep=True
         )
         if found is None:
@@ -192,7 +192,7 @@ class Uploader:
         return {entry.path: _is_there(found.get(entry.path), entry) for entry in entries}
 
 
-def _is_there(stored: Stored | None, entry: Wanted) -> bool | None:
+def _is_there(stored: StoredItem | None, entry: WantedFile) -> bool | None:
     return False if stored is None else stored.holds(entry.digests)
 
 
