@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import durations
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo import times
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import (
     build_retention,
     records,
@@ -344,7 +344,7 @@ def test_a_build_without_a_time_cannot_be_judged(server: Server) -> None:
 
 @pytest.mark.parametrize(("text", "hours"), [("4w", 672), ("30d", 720), ("12h", 12), ("60 m", 1)])
 def test_ages(text: str, hours: int) -> None:
-    assert durations.age_of("max_age", text).total_seconds() == 3600 * hours
+    assert times.age_of("max_age", text).total_seconds() == 3600 * hours
 
 
 # --- deleting

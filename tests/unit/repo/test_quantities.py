@@ -25,24 +25,16 @@ GIB = 1024**3
     ("text", "expected"),
     [
         ("12,345", Quantity(count=12345)),
-        ("12.345", Quantity(count=12345)),
-        ("1 234 567", Quantity(count=1234567)),
-        ("1'234", Quantity(count=1234)),
         ("0", Quantity(count=0)),
         ("1,024 bytes", Quantity(size=1024)),
-        ("1.024 bytes", Quantity(size=1024)),
         ("1 byte", Quantity(size=1)),
         ("1.23 TB", Quantity(size=round(1.23 * 1024**4))),
-        ("3,48 GB", Quantity(size=round(3.48 * GIB))),
         ("1.5KiB", Quantity(size=1536)),
         ("1,234.56 TB", Quantity(size=round(1234.56 * 1024**4))),
-        ("1.234,56 TB", Quantity(size=round(1234.56 * 1024**4))),
         ("1,023 MB", Quantity(size=1023 * 1024**2)),
         ("45.6%", Quantity(percent=45.6)),
-        ("45,6 %", Quantity(percent=45.6)),
         ("100%", Quantity(percent=100)),
         ("412.35 GB (87.6%)", Quantity(size=round(412.35 * GIB), percent=87.6)),
-        ("32,22 GB (15,77 %)", Quantity(size=round(32.22 * GIB), percent=15.77)),
     ],
 )
 def test_numbers_in_texts(text: str, expected: Quantity) -> None:
@@ -54,18 +46,16 @@ def test_what_is_no_number_is_none(text: str) -> None:
     assert quantity(text) is None
 
 
-@given(st.integers(0, 10**15), st.sampled_from([",", ".", " ", "'", "\u202f"]))
-def test_a_count_in_any_grouping(number: int, mark: str) -> None:
-    assert quantity(f"{number:,}".replace(",", mark)) == Quantity(count=number)
+@given(st.integers(0, 10**15))
+def test_a_count_with_separators(number: int) -> None:
+    assert quantity(f"{number:,}") == Quantity(count=number)
 
 
-@given(st.integers(0, 10**8), st.booleans(), st.sampled_from(["KB", "MB", "GB", "TB"]))
-def test_a_size_in_either_convention(hundredths: int, english: bool, unit: str) -> None:
-    text = f"{hundredths / 100:,.2f}"
-    if not english:
-        text = text.replace(",", " ").replace(".", ",").replace(" ", ".")
+@given(st.integers(0, 10**8), st.sampled_from(["KB", "MB", "GB", "TB"]))
+def test_a_size_with_a_unit(hundredths: int, unit: str) -> None:
     power = ("KB", "MB", "GB", "TB").index(unit) + 1
-    assert quantity(f"{text} {unit}") == Quantity(size=round(float(hundredths / 100) * 1024**power))
+    found = quantity(f"{hundredths / 100:,.2f} {unit}")
+    assert found == Quantity(size=round(float(hundredths / 100) * 1024**power))
 
 
 def test_a_summary_in_numbers() -> None:

@@ -15,6 +15,7 @@ from ...core.module.task import Task
 from ...core.plan import Reading
 from .. import repositories
 from ..client import RepoClient, objects_of
+from ..times import iso, moment_of
 from . import records
 
 #: Words of a 404 that only a repository manager has [repo-11].
@@ -72,15 +73,7 @@ def read_list(client: RepoClient, name: str, *, missing: bool = False) -> BuildL
 def _run(entry: Mapping[str, Any]) -> BuildRun:
     started = str(entry.get("started") or "")
     number = unquote(str(entry.get("uri") or "").removeprefix("/"))
-    return BuildRun(number, started, records.moment_of(started))
-
-
-def iso(moment: datetime | None) -> str | None:
-    """C(2026-01-02T03:04:05.678Z)."""
-    if moment is None:
-        return None
-    utc = moment.astimezone(timezone.utc)
-    return f"{utc:%Y-%m-%dT%H:%M:%S}.{utc.microsecond // 1000:03d}Z"
+    return BuildRun(number, started, moment_of(started))
 
 
 def build_name(params: Mapping[str, Any]) -> str:

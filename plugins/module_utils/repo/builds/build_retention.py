@@ -14,7 +14,7 @@ from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
 from ...core.plan import Change, Plan
 from ..client import RepoClient
-from ..durations import age_of
+from ..times import age_of, moment_of
 from . import records
 from .build_info import BuildList, BuildRun, build_name, read_list
 
@@ -217,7 +217,7 @@ def _date(text: str | None) -> datetime | None:
     """ISO-8601, in UTC where it names no zone, or epoch milliseconds."""
     if text is None:
         return None
-    moment = records.moment_of(text) or records.moment_of(f"{text}T00:00:00")
+    moment = moment_of(text) or moment_of(f"{text}T00:00:00")
     if moment is None:
         raise invalid(
             f"minimum_build_date: '{text}' is neither a date, as 2026-01-31 or "

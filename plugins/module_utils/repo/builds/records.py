@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Build records and the promotions that they remember ([W2.1, repo-11]:
-C(statuses)).
-"""
+"""Build records and the promotions that they list in C(statuses) [W2.1, repo-11]."""
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,13 +14,10 @@ from ...core.errors import ToolchainError
 from ...core.http.messages import unreadable
 from .. import aql
 from ..client import RepoClient, object_of, objects
+from ..times import moment_of
 
 #: Seconds before a record that is not there is looked for once more: a promotion rewrites it.
 _REWRITE = 0.5
-_TIME = re.compile(
-    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d+))? ?(?:Z|([+-]\d\d):?(\d\d)?)?",
-    re.IGNORECASE,
-)
 _OLDEST = datetime.min.replace(tzinfo=timezone.utc)
 
 
@@ -83,22 +77,6 @@ def _promotion(entry: Mapping[str, Any]) -> Promotion:
 
 def _text(value: Any) -> str | None:
     return None if value is None else str(value)
-
-
-def moment_of(value: Any) -> datetime | None:
-    """A time as the server writes it (C(2024-01-02T03:04:05.678+0000); UTC without a zone) or as
-    epoch milliseconds; C(None) where it is neither.
-    """
-    text = str(value).strip()
-    found = _TIME.fullmatch(text)
-    try:
-        if found is None:
-            return datetime.fromtimestamp(int(text) / 1000, timezone.utc)
-        day, clock, fraction, hours, minutes = found.groups()
-        zone = f"{hours or '+00'}:{minutes or '00'}"
-        return datetime.fromisoformat(f"{day}T{clock}.{(fraction or '')[:6]:0<6}{zone}")
-    except (ValueError, OverflowError, OSError):
-        return None
 
 
 def relocated(

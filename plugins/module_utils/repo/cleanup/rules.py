@@ -17,8 +17,8 @@ from typing import Any
 from ...core.errors import ToolchainError, invalid
 from .. import aql
 from ..client import repository_key
-from ..durations import age_of
 from ..properties import Properties, texts_of
+from ..times import age_of
 
 #: How the query language calls the root of a repository.
 ROOT = "."

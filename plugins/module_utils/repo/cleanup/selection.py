@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from .. import aql
-from ..builds.records import moment_of
+from ..times import moment_of
 from .rules import MANIFESTS, ROOT, CleanupRule, matches
 
 _NO_TIME = datetime.min.replace(tzinfo=timezone.utc)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Times as the server writes them, and ages as users write them: C(4w), C(30d), C(12h)."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from ..core.errors import invalid
+
+_AGE = re.compile(r"([1-9]\d{0,5})\s*([wdhm])")
+_UNITS = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes"}
+_TIME = re.compile(
+    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d+))? ?(?:Z|([+-]\d\d):?(\d\d)?)?",
+    re.IGNORECASE,
+)
+
+
+def age_of(option: str, text: str) -> timedelta:
+    """The age that an option such as C(max_age) names; C(invalid) where it names none."""
+    found = _AGE.fullmatch(text.strip())
+    if found is None:
+        raise invalid(
+            f"{option}: '{text}' is no age: write a number with w (weeks), d (days), h (hours) "
+            "or m (minutes), as 90d"
+        )
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+
+
+def moment_of(value: Any) -> datetime | None:
+    """A time as the server writes it (C(2024-01-02T03:04:05.678+0000); UTC without a zone) or as
+    epoch milliseconds; C(None) where it is neither.
+    """
+    text = str(value).strip()
+    found = _TIME.fullmatch(text)
+    try:
+        if found is None:
+            return datetime.fromtimestamp(int(text) / 1000, timezone.utc)
+        day, clock, fraction, hours, minutes = found.groups()
+        zone = f"{hours or '+00'}:{minutes or '00'}"
+        return datetime.fromisoformat(f"{day}T{clock}.{(fraction or '')[:6]:0<6}{zone}")
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def iso(moment: datetime | None) -> str | None:
+    """C(2026-01-02T03:04:05.678Z)."""
+    if moment is None:
+        return None
+    utc = moment.astimezone(timezone.utc)
+    return f"{utc:%Y-%m-%dT%H:%M:%S}.{utc.microsecond // 1000:03d}Z"
