@@ -70,19 +70,12 @@ error:
   type: dict
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import build_info
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "build_name": {"type": "str", "required": True},
-    "build_number": {"type": "str"},
-}
-
 
 def main() -> None:
-    runner.run("repo", OPTIONS, build_info.build_info)
+    runner.run("repo", build_info.BuildInfoOptions, build_info.BuildInfoOperation)
 
 
 if __name__ == "__main__":

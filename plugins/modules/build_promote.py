@@ -156,37 +156,12 @@ error:
   type: dict
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import build_promote
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "build_name": {"type": "str", "required": True},
-    "build_number": {"type": "str", "required": True},
-    "status": {"type": "str"},
-    "comment": {"type": "str", "empty": True},
-    "ci_user": {"type": "str"},
-    "source_repo": {"type": "str"},
-    "target_repo": {"type": "str"},
-    "copy": {"type": "bool", "default": True},
-    "artifacts": {"type": "bool", "default": True},
-    "dependencies": {"type": "bool", "default": False},
-    "scopes": {"type": "list", "elements": "str"},
-    "properties": {"type": "dict", "values": "text"},
-    "fail_fast": {"type": "bool", "default": True},
-    "force": {"type": "bool", "default": False},
-    "gate": {"type": "bool", "default": False},
-}
-
 
 def main() -> None:
-    runner.run(
-        "repo",
-        OPTIONS,
-        build_promote.PromoteBuild,
-        required_one_of=[("status", "target_repo")],
-    )
+    runner.run("repo", build_promote.BuildPromoteOptions, build_promote.BuildPromoteOperation)
 
 
 if __name__ == "__main__":

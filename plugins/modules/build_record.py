@@ -78,21 +78,12 @@ error:
   type: dict
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import build_record
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "build_name": {"type": "str", "required": True},
-    "build_numbers": {"type": "list", "elements": "str", "required": True},
-    "delete_artifacts": {"type": "bool", "default": False},
-    "state": {"type": "str", "choices": ["absent"], "default": "absent"},
-}
-
 
 def main() -> None:
-    runner.run("repo", OPTIONS, build_record.RemoveBuilds)
+    runner.run("repo", build_record.BuildRecordOptions, build_record.BuildRecordOperation)
 
 
 if __name__ == "__main__":

@@ -108,29 +108,13 @@ error:
   type: dict
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import build_retention
-
-OPTIONS: dict[str, dict[str, Any]] = {
-    "build_name": {"type": "str", "required": True},
-    "count": {"type": "int"},
-    "max_age": {"type": "str"},
-    "minimum_build_date": {"type": "str"},
-    "keep": {"type": "list", "elements": "str"},
-    "delete_artifacts": {"type": "bool", "default": False},
-    "wait": {"type": "bool", "default": True},
-}
 
 
 def main() -> None:
     runner.run(
-        "repo",
-        OPTIONS,
-        build_retention.RetainBuilds,
-        required_one_of=[("count", "max_age", "minimum_build_date")],
-        mutually_exclusive=[("max_age", "minimum_build_date")],
+        "repo", build_retention.BuildRetentionOptions, build_retention.BuildRetentionOperation
     )
 
 

@@ -17,6 +17,9 @@ import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typed_options import (
+    argument_spec,
+)
 from tests.unit.arguments import given_to_a_module
 
 FOLDER = Path(__file__).parents[2] / "plugins" / "modules"
@@ -192,8 +195,11 @@ def options_of(name: str) -> Spec:
     module = importlib.import_module(
         f"ansible_collections.delivery.toolchain.plugins.modules.{name}"
     )
-    own: Spec = module.OPTIONS
-    return own
+    if hasattr(module, "OPTIONS"):
+        own: Spec = module.OPTIONS
+        return own
+    camel = "".join(part.capitalize() for part in name.split("_"))
+    return argument_spec(getattr(getattr(module, name), f"{camel}Options"))
 
 
 def judged(spec: Spec, spot: Spot, value: Any, right: Any, printed: Any) -> str | None:

@@ -6,17 +6,25 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar, get_type_hints
 from urllib.parse import unquote
 
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.input_check import (
+    checked,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typed_options import (
+    argument_spec,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation, Plan
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import RepoClient
+from tests.helpers.options import build
 from tests.unit.stub import Reply, Seen, Stub, connection_to
 
+Made = TypeVar("Made", bound=Operation)
 Answers = Reply | list[Reply] | Callable[[Seen], Reply]
 
 
@@ -52,24 +60,31 @@ class Server:
         """The decoded JSON bodies of all requests of this name."""
         return [json.loads(seen.body) for seen in self.stub.seen if self.name(seen) == name]
 
-    def task(self, params: Mapping[str, Any], *, check: bool = False) -> Task:
+    def task(self, params: Mapping[str, Any] | None = None, *, check: bool = False) -> Task:
         settings = {"dialect": self.dialect, "vendor": "Acme", "retries": self.retries}
         settings["retry_max_wait"] = 0
         connection = connection_to(self.stub.url, settings=settings)
-        return Task(params, connection, self.warnings.append, check)
+        return Task(params or {}, connection, self.warnings.append, check)
 
     def client(self) -> RepoClient:
-        return RepoClient(self.task({}))
+        return RepoClient(self.task())
+
+    def operation(
+        self, operation: Callable[..., Made], given: Mapping[str, Any], *, check: bool = False
+    ) -> Made:
+        """The operation of a module for what a user gives."""
+        if not isinstance(operation, type) or "options" not in get_type_hints(operation.__init__):
+            return operation(self.task(given, check=check))
+        options: type = get_type_hints(operation.__init__)["options"]
+        return operation(
+            self.task(check=check), build(options, **checked(argument_spec(options), given))
+        )
 
     def run(
-        self,
-        operation: Callable[[Task], Operation],
-        params: Mapping[str, Any],
-        *,
-        check: bool = False,
+        self, operation: Callable[..., Operation], given: Mapping[str, Any], *, check: bool = False
     ) -> tuple[Plan, dict[str, Any]]:
         """What a module would do with these options: its plan and its return values."""
-        made = operation(self.task(params, check=check))
+        made = self.operation(operation, given, check=check)
         plan = made.plan()
         values = dict(plan.result)
         if plan.changed and not check:
@@ -77,10 +92,10 @@ class Server:
         return plan, values
 
     def fails(
-        self, operation: Callable[[Task], Operation], params: Mapping[str, Any]
+        self, operation: Callable[..., Operation], given: Mapping[str, Any]
     ) -> ToolchainError:
         with pytest.raises(ToolchainError) as caught:
-            self.run(operation, params)
+            self.run(operation, given)
         return caught.value
 
 

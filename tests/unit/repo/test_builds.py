@@ -10,8 +10,10 @@ import pytest
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import records
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds.build_promote import (
-    PromoteBuild,
+    BuildPromoteOperation,
+    BuildPromoteOptions,
 )
+from tests.helpers.options import build
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply
 
@@ -28,10 +30,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def options(**given: Any) -> dict[str, Any]:
-    names = ("status", "comment", "ci_user", "source_repo", "target_repo", "scopes", "properties")
-    defaults = {"build_name": "app", "build_number": "7", "copy": True, "artifacts": True}
-    switches = {"dependencies": False, "fail_fast": True, "force": False, "gate": False}
-    return {**dict.fromkeys(names), **defaults, **switches, **given}
+    return {"build_name": "app", "build_number": "7", **given}
 
 
 def status(name: str, repository: str | None = "rel", second: int = 1) -> dict[str, Any]:
@@ -54,7 +53,7 @@ def said(*messages: tuple[str, str], code: int = 200) -> Reply:
 
 def test_the_newest_promotion_counts_not_the_last_in_the_list(server: Server) -> None:
     server.on[RECORD] = record(status("released", second=9), status("staged", "old", second=2))
-    plan, values = server.run(PromoteBuild, options(status="released", target_repo="rel"))
+    plan, values = server.run(BuildPromoteOperation, options(status="released", target_repo="rel"))
     assert not plan.changed
     assert values["promotion"]["timestamp"] == "2026-01-01T00:00:09.000+0000"
     assert server.asked == [RECORD]
@@ -64,7 +63,7 @@ def test_the_newest_promotion_counts_not_the_last_in_the_list(server: Server) ->
 def test_a_virtual_target_counts_in_both_spellings(server: Server, recorded: str) -> None:
     server.on[RECORD] = record(status("released", recorded))
     server.on["GET /api/repositories/v"] = VIRTUAL
-    plan, _ignored = server.run(PromoteBuild, options(status="released", target_repo="v"))
+    plan, _ignored = server.run(BuildPromoteOperation, options(status="released", target_repo="v"))
     assert not plan.changed
 
 
@@ -75,7 +74,7 @@ def test_half_a_promotion_is_compared_by_what_it_names(
     server: Server, given: dict[str, Any]
 ) -> None:
     server.on[RECORD] = record(status("released"))
-    plan, _ignored = server.run(PromoteBuild, options(**given))
+    plan, _ignored = server.run(BuildPromoteOperation, options(**given))
     assert not plan.changed
 
 
@@ -97,7 +96,7 @@ def test_what_differs_is_promoted(
     wanted = status(given["status"], given.get("target_repo"), second=50)
     server.on[RECORD] = [record(*current), record(*current, wanted)]
     server.on[PROMOTE] = said(("INFO", "done"))
-    plan, values = server.run(PromoteBuild, options(**given))
+    plan, values = server.run(BuildPromoteOperation, options(**given))
     assert plan.changed
     assert values["messages"] == [{"level": "INFO", "message": "done"}]
     assert values["promotion"]["timestamp"] == "2026-01-01T00:00:50.000+0000"
@@ -142,21 +141,23 @@ def test_a_promotion_without_a_status_is_seen_by_the_place_of_the_files(server: 
     server.on["GET /api/repositories/rel"] = LOCAL
     server.on[RECORD] = record(modules=artifacts)
     server.on["POST /api/search/aql"] = [Reply(body={"results": found}) for found in (rows, there)]
-    plan, _ignored = server.run(PromoteBuild, options(target_repo="rel"), check=True)
+    plan, _ignored = server.run(BuildPromoteOperation, options(target_repo="rel"), check=True)
     assert plan.changed
-    plan, values = server.run(PromoteBuild, options(target_repo="rel"), check=True)
+    plan, values = server.run(BuildPromoteOperation, options(target_repo="rel"), check=True)
     assert not plan.changed
     assert values["promotion"]["repository"] == "rel"
-    plan, _ignored = server.run(PromoteBuild, options(target_repo="rel", copy=False), check=True)
+    plan, _ignored = server.run(
+        BuildPromoteOperation, options(target_repo="rel", copy=False), check=True
+    )
     assert plan.changed
 
 
 def test_a_record_that_is_being_rewritten_is_read_once_more(server: Server) -> None:
     server.on[RECORD] = [Reply(404), record(status("released"))]
-    plan, _ignored = server.run(PromoteBuild, options(status="released"))
+    plan, _ignored = server.run(BuildPromoteOperation, options(status="released"))
     assert not plan.changed
     server.on[RECORD] = Reply(404, {"errors": [{"message": "No build was found"}]})
-    error = server.fails(PromoteBuild, options(status="released"))
+    error = server.fails(BuildPromoteOperation, options(status="released"))
     assert error.kind == "not_found"
     assert "No build was found" in error.message
 
@@ -164,7 +165,7 @@ def test_a_record_that_is_being_rewritten_is_read_once_more(server: Server) -> N
 def test_names_are_encoded(server: Server) -> None:
     server.on["GET /api/build/team/app/1.0+5"] = Reply(400, "")
     error = server.fails(
-        PromoteBuild, options(build_name="team/app", build_number="1.0+5", status="x")
+        BuildPromoteOperation, options(build_name="team/app", build_number="1.0+5", status="x")
     )
     assert server.stub.seen[0].target == "/base/api/build/team%2Fapp/1.0%2B5"
     assert "encoded slash" in error.message
@@ -186,7 +187,7 @@ def test_the_body(server: Server) -> None:
         copy=False,
         dependencies=True,
     )
-    server.run(PromoteBuild, given)
+    server.run(BuildPromoteOperation, given)
     assert server.bodies(PROMOTE) == [
         {
             "status": "released",
@@ -206,12 +207,12 @@ def test_the_written_interface_is_sent_its_own_fields_only(server: Server) -> No
     server.dialect = "generic"
     server.on[RECORD] = record()
     server.on[PROMOTE] = Reply(200)
-    plan, values = server.run(PromoteBuild, options(status="released"))
+    plan, values = server.run(BuildPromoteOperation, options(status="released"))
     assert plan.changed
     assert values["messages"] == []
     assert values["promotion"]["status"] == "released"
     known = {"status": "released", "copy": True, "artifacts": True, "dependencies": False}
-    server.run(PromoteBuild, options(status="released", fail_fast=False, comment="c"))
+    server.run(BuildPromoteOperation, options(status="released", fail_fast=False, comment="c"))
     assert server.bodies(PROMOTE) == [known, {**known, "failFast": False, "comment": "c"}]
 
 
@@ -222,7 +223,7 @@ def test_the_written_interface_is_sent_its_own_fields_only(server: Server) -> No
 def test_an_error_among_the_messages_is_a_failure(server: Server, code: int) -> None:
     server.on[RECORD] = record()
     server.on[PROMOTE] = said(("WARNING", "slow"), ("ERROR", "no room for a.jar"), code=code)
-    error = server.fails(PromoteBuild, options(status="released"))
+    error = server.fails(BuildPromoteOperation, options(status="released"))
     assert (error.kind, error.status) == ("rejected", code)
     assert "no room for a.jar" in error.message
     assert [one["level"] for one in error.result["messages"]] == ["WARNING", "ERROR"]
@@ -232,7 +233,7 @@ def test_errors_in_a_good_answer_are_a_failure(server: Server) -> None:
     server.on[RECORD] = record()
     for body in ({"errors": [{"status": 400, "message": "no room"}]}, {"messages": [ERROR]}):
         server.on[PROMOTE] = Reply(200, body)
-        error = server.fails(PromoteBuild, options(status="released"))
+        error = server.fails(BuildPromoteOperation, options(status="released"))
         assert (error.kind, error.status) == ("rejected", 200)
         assert error.message.endswith(("no room", "an error without a message"))
         assert error.result["messages"][0]["level"] == "ERROR"
@@ -245,7 +246,7 @@ def test_errors_in_a_good_answer_are_a_failure(server: Server) -> None:
 def test_a_good_answer_in_another_shape(server: Server, body: str, messages: list[str]) -> None:
     server.on[RECORD] = [record(), record(status("released", None))]
     server.on[PROMOTE] = Reply(200, body)
-    _ignored, values = server.run(PromoteBuild, options(status="released"))
+    _ignored, values = server.run(BuildPromoteOperation, options(status="released"))
     assert [one["message"] for one in values["messages"]] == messages
 
 
@@ -253,7 +254,7 @@ def test_an_answer_that_ends_too_early_may_have_held_an_error(server: Server) ->
     server.dialect = "generic"
     server.on[RECORD] = record()
     server.on[PROMOTE] = Reply(200, '{"messages": [{"level": "ERR')
-    assert server.fails(PromoteBuild, options(status="released")).kind == "protocol"
+    assert server.fails(BuildPromoteOperation, options(status="released")).kind == "protocol"
 
 
 @pytest.mark.parametrize("hidden", [Reply(404), Reply(body="[]")])
@@ -261,7 +262,7 @@ def test_a_target_that_is_not_shown_is_left_to_the_server(server: Server, hidden
     server.on["GET /api/repositories"] = hidden
     server.on[RECORD] = [record(), record(status("released"))]
     server.on[PROMOTE] = said()
-    plan, values = server.run(PromoteBuild, options(status="released", target_repo="rel"))
+    plan, values = server.run(BuildPromoteOperation, options(status="released", target_repo="rel"))
     assert plan.changed
     assert values["promotion"]["repository"] == "rel"
     assert server.warnings[0].startswith("what the repository 'rel' is cannot be read")
@@ -270,7 +271,7 @@ def test_a_target_that_is_not_shown_is_left_to_the_server(server: Server, hidden
 def test_a_refusal_in_another_shape(server: Server) -> None:
     server.on[RECORD] = record()
     server.on[PROMOTE] = Reply(400, {"errors": [{"message": "aborting promotion."}]})
-    error = server.fails(PromoteBuild, options(status="released"))
+    error = server.fails(BuildPromoteOperation, options(status="released"))
     assert error.kind == "rejected"
     assert "aborting promotion." in error.message
 
@@ -279,8 +280,8 @@ def test_a_refusal_in_another_shape(server: Server) -> None:
 def test_a_refused_promotion_changed_nothing(server: Server, code: int, changed: bool) -> None:
     server.on[RECORD] = record()
     server.on[PROMOTE] = said(("ERROR", "no room for a.jar"), code=code)
-    task = server.task(options(status="released"))
-    operation = PromoteBuild(task)
+    task = server.task()
+    operation = BuildPromoteOperation(task, build(BuildPromoteOptions, **options(status="x")))
     with pytest.raises(ToolchainError) as caught:
         operation.apply(operation.plan())
     assert task.failure(caught.value)["changed"] is changed
@@ -289,14 +290,14 @@ def test_a_refused_promotion_changed_nothing(server: Server, code: int, changed:
 def test_a_warning_reaches_the_user(server: Server) -> None:
     server.on[RECORD] = [record(), record(status("released", None))]
     server.on[PROMOTE] = said(("WARNING", "b.jar was skipped"))
-    server.run(PromoteBuild, options(status="released"))
+    server.run(BuildPromoteOperation, options(status="released"))
     assert server.warnings == ["promoting the build 'app' #7: b.jar was skipped"]
 
 
 def test_a_promotion_that_left_no_trace_is_a_failure(server: Server) -> None:
     server.on[RECORD] = record(status("staged"))
     server.on[PROMOTE] = said()
-    error = server.fails(PromoteBuild, options(status="released"))
+    error = server.fails(BuildPromoteOperation, options(status="released"))
     assert error.kind == "failed"
     assert "'staged'" in error.message
 
@@ -304,7 +305,7 @@ def test_a_promotion_that_left_no_trace_is_a_failure(server: Server) -> None:
 def test_a_promotion_that_is_not_in_the_record_is_a_failure(server: Server) -> None:
     server.on[RECORD] = record()
     server.on[PROMOTE] = said()
-    error = server.fails(PromoteBuild, options(status="released"))
+    error = server.fails(BuildPromoteOperation, options(status="released"))
     assert error.kind == "failed"
     assert error.message.endswith("the newest promotion in the record is missing")
 
@@ -314,8 +315,8 @@ def test_a_promotion_that_is_not_in_the_record_is_a_failure(server: Server) -> N
 def test_a_page_is_no_answer_and_no_change(server: Server, gate: bool, page: str) -> None:
     server.on[RECORD] = record()
     server.on[PROMOTE] = Reply(200, page)
-    task = server.task(options(status="released", gate=gate))
-    operation = PromoteBuild(task)
+    task, given = server.task(), options(status="released", gate=gate)
+    operation = BuildPromoteOperation(task, build(BuildPromoteOptions, **given))
     with pytest.raises(ToolchainError) as caught:
         operation.apply(operation.plan())
     assert caught.value.kind == "protocol"
@@ -326,14 +327,14 @@ def test_a_page_is_no_answer_and_no_change(server: Server, gate: bool, page: str
 def test_a_record_in_another_shape_shows_no_promotion(server: Server, odd: Any) -> None:
     server.on[RECORD] = Reply(body={"buildInfo": {"statuses": odd, "modules": odd}})
     server.on["POST /api/search/aql"] = Reply(body={"results": []})
-    plan, _values = server.run(PromoteBuild, options(target_repo="rel"), check=True)
+    plan, _values = server.run(BuildPromoteOperation, options(target_repo="rel"), check=True)
     assert plan.changed
 
 
 def test_a_lost_answer_is_looked_up_and_nothing_is_sent_twice(server: Server) -> None:
     server.on[RECORD] = [record(), record(status("released", None))]
     server.on[PROMOTE] = Reply(cut=True)
-    plan, values = server.run(PromoteBuild, options(status="released"))
+    plan, values = server.run(BuildPromoteOperation, options(status="released"))
     assert plan.changed
     assert values["promotion"]["user"] == "u"
     assert server.asked.count(PROMOTE) == 1
@@ -342,7 +343,7 @@ def test_a_lost_answer_is_looked_up_and_nothing_is_sent_twice(server: Server) ->
 def test_a_lost_answer_without_a_trace_is_a_failure(server: Server) -> None:
     server.on[RECORD] = record(status("released"))
     server.on[PROMOTE] = Reply(cut=True)
-    error = server.fails(PromoteBuild, options(status="released", force=True))
+    error = server.fails(BuildPromoteOperation, options(status="released", force=True))
     assert error.unanswered
     assert server.asked.count(PROMOTE) == 1
 
@@ -354,7 +355,8 @@ def test_a_lost_answer_without_a_trace_is_a_failure(server: Server) -> None:
 def test_a_rehearsal_goes_before_and_stops_what_would_fail(server: Server, check: bool) -> None:
     server.on[RECORD] = record()
     server.on[PROMOTE] = said(("ERROR", "no permission"))
-    operation = PromoteBuild(server.task(options(status="released", gate=True), check=check))
+    given = options(status="released", gate=True)
+    operation = server.operation(BuildPromoteOperation, given, check=check)
     with pytest.raises(ToolchainError, match=r"rehearsing.*no permission"):
         operation.plan()
     [body] = server.bodies(PROMOTE)
@@ -364,7 +366,7 @@ def test_a_rehearsal_goes_before_and_stops_what_would_fail(server: Server, check
 def test_a_rehearsal_that_went_well(server: Server) -> None:
     server.on[RECORD] = [record(), record(status("released", None))]
     server.on[PROMOTE] = said(("INFO", "fine"))
-    server.run(PromoteBuild, options(status="released", gate=True))
+    server.run(BuildPromoteOperation, options(status="released", gate=True))
     assert [body.get("dryRun") for body in server.bodies(PROMOTE)] == [True, None]
 
 
@@ -381,5 +383,5 @@ def test_a_rehearsal_that_went_well(server: Server) -> None:
 def test_contradictions_are_refused_before_any_request(
     server: Server, given: dict[str, Any]
 ) -> None:
-    assert server.fails(PromoteBuild, options(**given)).kind == "invalid"
+    assert server.fails(BuildPromoteOperation, options(**given)).kind == "invalid"
     assert server.asked == []

@@ -10,9 +10,9 @@ from typing import Any
 from urllib.parse import unquote
 
 from ...core import address
-from ...core.errors import ToolchainError, invalid, words
+from ...core.errors import ToolchainError, words
 from ...core.module.task import Task
-from ...core.plan import Reading
+from ...core.plan import Plan, unchanged
 from .. import repositories
 from ..client import RepoClient, objects_of
 from ..times import iso, moment_of
@@ -21,6 +21,14 @@ from . import records
 #: Words of a 404 that only a repository manager has [repo-11].
 _NO_BUILDS = "no build was found"
 _OLDEST = datetime.min.replace(tzinfo=timezone.utc)
+
+
+@dataclass(frozen=True)
+class BuildInfoOptions:
+    """The options of C(build_info)."""
+
+    build_name: str
+    build_number: str | None = None
 
 
 @dataclass(frozen=True)
@@ -76,29 +84,22 @@ def _run(entry: Mapping[str, Any]) -> BuildRun:
     return BuildRun(number, started, moment_of(started))
 
 
-def build_name(params: Mapping[str, Any]) -> str:
-    """The option C(build_name); C(invalid) where it is empty."""
-    name: str = params["build_name"]
-    if name.strip() == "":
-        raise invalid("build_name must not be empty")
-    return name
+class BuildInfoOperation:
+    """Reads the builds of a name, and the record of one of them."""
 
+    def __init__(self, task: Task, options: BuildInfoOptions) -> None:
+        self._options, self._client = options, RepoClient(task)
 
-def build_info(task: Task) -> Reading:
-    """The builds of a name, and the record of one of them."""
-    name, number = build_name(task.params), task.params["build_number"]
-    if number is not None and number.strip() == "":
-        raise invalid("build_number must not be empty")
-    client = RepoClient(task)
-
-    def values() -> dict[str, Any]:
-        listed = read_list(client, name)
+    def plan(self) -> Plan:
+        name, number = self._options.build_name, self._options.build_number
+        listed = read_list(self._client, name)
         found: dict[str, Any] = {"builds": [run.as_dict() for run in listed.runs]}
         if number is not None:
-            found["build"] = _record(client, name, number, listed)
-        return found
+            found["build"] = _record(self._client, name, number, listed)
+        return unchanged(found)
 
-    return Reading(values)
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        raise AssertionError("a reading has nothing to apply")
 
 
 def _record(client: RepoClient, name: str, number: str, listed: BuildList) -> dict[str, Any]:

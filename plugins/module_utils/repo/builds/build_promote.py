@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
 from ...core import address
-from ...core.errors import ToolchainError, invalid, shorten
+from ...core.errors import ToolchainError, shorten
 from ...core.http.messages import Answer
 from ...core.module.task import Task
+from ...core.module.typed_options import Option
 from ...core.plan import Plan, without_none
 from ..client import RepoClient, refuse_page, repository_key
 from ..error_text import errors_in, messages_of, text_of
@@ -18,59 +20,67 @@ from ..repositories import deployment_target
 from . import records
 from .records import Promotion
 
-#: Field of the request [W2.1] to option.
-_FIELDS = {
-    "status": "status",
-    "comment": "comment",
-    "ciUser": "ci_user",
-    "sourceRepo": "source_repo",
-    "targetRepo": "target_repo",
-    "copy": "copy",
-    "artifacts": "artifacts",
-    "dependencies": "dependencies",
-    "scopes": "scopes",
-    "failFast": "fail_fast",
-}
+
+@dataclass(frozen=True)
+class BuildPromoteOptions:
+    """The options of C(build_promote)."""
+
+    constraints: ClassVar[dict[str, Any]] = {"required_one_of": [("status", "target_repo")]}
+
+    build_name: str
+    build_number: str
+    status: str | None = None
+    comment: Annotated[str | None, Option(empty=True)] = None
+    ci_user: str | None = None
+    source_repo: str | None = None
+    target_repo: str | None = None
+    copy: bool = True
+    artifacts: bool = True
+    dependencies: bool = False
+    scopes: list[str] | None = None
+    properties: Annotated[dict[str, Any] | None, Option(values="text")] = None
+    fail_fast: bool = True
+    force: bool = False
+    gate: bool = False
 
 
-class PromoteBuild:
-    """A build whose newest promotion shall have a status and a target.
+class BuildPromoteOperation:
+    """Promotes a build, unless its newest promotion has the wanted status and target.
 
     Server fact [repo-15]: every promotion adds an entry to the record, whether or not it is the
     same as the one before.
     """
 
-    def __init__(self, task: Task) -> None:
-        params = task.params
-        self._task, self._params = task, params
-        self._name, self._number = params["build_name"], params["build_number"]
+    def __init__(self, task: Task, options: BuildPromoteOptions) -> None:
+        self._task, self._options = task, options
+        self._name, self._number = options.build_name, options.build_number
         self._label = f"the build '{self._name}' #{self._number}"
-        for option in ("build_name", "build_number", "status"):
-            if params[option] is not None and params[option].strip() == "":
-                raise invalid(f"{option} must not be empty")
-        for option in ("source_repo", "target_repo"):
-            if params[option] is not None:
-                repository_key(option, params[option])
+        for name, key in (
+            ("source_repo", options.source_repo),
+            ("target_repo", options.target_repo),
+        ):
+            if key is not None:
+                repository_key(name, key)
         self._properties = {
             str(name): texts_of(str(name), value)
-            for name, value in without_none(params["properties"] or {}).items()
+            for name, value in without_none(options.properties or {}).items()
         }
         self._client = RepoClient(task)
         self._record: Mapping[str, Any] = {}
-        self._target: str | None = params["target_repo"]
+        self._target = options.target_repo
 
     def plan(self) -> Plan:
         self._read()
         newest = self._newest()
         if self._target is not None and not (newest and newest.repository == self._target):
             self._target = self._behind(self._target)
-        if not self._params["force"] and self._is_done():
+        if not self._options.force and self._is_done():
             promotion = (newest or Promotion(None, self._target)).as_dict()
             return Plan({}, {}, result={"messages": [], "promotion": promotion})
-        if self._params["gate"]:
+        if self._options.gate:
             self._judge(self._rehearse())
         before = {} if newest is None else self._shown(newest)
-        wanted = Promotion(self._params["status"], self._target)
+        wanted = Promotion(self._options.status, self._target)
         result = {"messages": [], "promotion": wanted.as_dict()}
         after = {**before, **without_none(self._shown(wanted))}
         return Plan(before, after, "update" if before else "create", result=result)
@@ -101,18 +111,18 @@ class PromoteBuild:
         """Whether the record, or for a promotion without a status the place of the files, shows
         what is wanted.
         """
-        newest, status = self._newest(), self._params["status"]
+        newest, status = self._newest(), self._options.status
         if newest is not None and status in (None, newest.status):
             # server fact [repo-15]: a virtual target is recorded as its deployment repository
             if self._target is None:
                 return True
-            if newest.repository in (self._target, self._params["target_repo"]):
+            if newest.repository in (self._target, self._options.target_repo):
                 return True
         return status is None and self._is_relocated()
 
     def _is_relocated(self) -> bool:
-        params = self._params
-        if self._target is None or not params["artifacts"] or params["dependencies"]:
+        options = self._options
+        if self._target is None or not options.artifacts or options.dependencies:
             return False
         found = records.relocated(
             self._client,
@@ -120,12 +130,25 @@ class PromoteBuild:
             self._number,
             self._record,
             self._target,
-            copied=params["copy"],
+            copied=options.copy,
         )
         return found is True
 
     def _body(self) -> dict[str, Any]:
-        given = {field: self._params[option] for field, option in _FIELDS.items()}
+        """The request, without what is not given [W2.1]."""
+        options = self._options
+        given = {
+            "status": options.status,
+            "comment": options.comment,
+            "ciUser": options.ci_user,
+            "sourceRepo": options.source_repo,
+            "targetRepo": options.target_repo,
+            "copy": options.copy,
+            "artifacts": options.artifacts,
+            "dependencies": options.dependencies,
+            "scopes": options.scopes,
+            "failFast": options.fail_fast,
+        }
         if given["failFast"] and not self._client.dialect.fail_fast_told:
             del given["failFast"]
         body = without_none(given)
@@ -168,7 +191,7 @@ class PromoteBuild:
         """
         self._read()
         added = len(records.promotions(self._record)) > known
-        if added or self._params["status"] is None:
+        if added or self._options.status is None:
             done = self._is_done()
             return None if added and not done else done
         return False if known or self._client.dialect.record_shows_promotions else None
@@ -197,7 +220,7 @@ class PromoteBuild:
     def _check(self, answer: Answer, messages: list[dict[str, str]]) -> None:
         """See that a record that shows promotions shows this one."""
         newest = self._newest()
-        if self._params["status"] is None or self._is_done():
+        if self._options.status is None or self._is_done():
             return
         if newest is not None:
             shown = f"has the status '{newest.status}' and the repository '{newest.repository}'"
@@ -215,7 +238,7 @@ class PromoteBuild:
     def _recorded(self, plan: Plan) -> dict[str, Any]:
         """The promotion as the record has it, else as it was asked for."""
         newest, planned = self._newest(), dict(plan.result["promotion"])
-        if newest is None or self._params["status"] is None:
+        if newest is None or self._options.status is None:
             return planned
         return newest.as_dict()
 

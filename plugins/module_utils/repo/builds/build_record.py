@@ -4,26 +4,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from ...core import address
 from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
 from ...core.plan import Change, Plan
 from ..client import RepoClient
-from .build_info import build_name, read_list
+from .build_info import read_list
 
 
-class RemoveBuilds:
-    """Builds of a name that shall not be there. All runs of a number go."""
+@dataclass(frozen=True)
+class BuildRecordOptions:
+    """The options of C(build_record)."""
 
-    def __init__(self, task: Task) -> None:
-        params = task.params
-        self._name = build_name(params)
-        self._wanted = list(dict.fromkeys(params["build_numbers"]))
-        if not self._wanted or any(number.strip() == "" for number in self._wanted):
-            raise invalid("build_numbers must name at least one build, and no empty one")
-        self._artifacts: bool = params["delete_artifacts"]
+    build_name: str
+    build_numbers: list[str]
+    delete_artifacts: bool = False
+    state: Literal["absent"] = "absent"
+
+
+class BuildRecordOperation:
+    """Deletes builds of a name, with all runs of each number."""
+
+    def __init__(self, task: Task, options: BuildRecordOptions) -> None:
+        self._name, self._options = options.build_name, options
+        self._wanted = list(dict.fromkeys(options.build_numbers))
+        if not self._wanted:
+            raise invalid("build_numbers must name at least one build")
         self._client, self._warn = RepoClient(task), task.warn
 
     def plan(self) -> Plan:
@@ -120,7 +129,10 @@ class RemoveBuilds:
         return None if 0 < len(left) < len(numbers) else not left
 
     def _by_query(self, numbers: Sequence[str]) -> None:
-        query = {"buildNumbers": ",".join(numbers), "artifacts": 1 if self._artifacts else None}
+        query = {
+            "buildNumbers": ",".join(numbers),
+            "artifacts": 1 if self._options.delete_artifacts else None,
+        }
         path = f"api/build/{address.path(self._name)}"
         self._write(numbers, "DELETE", path, query=query)
 
@@ -129,7 +141,7 @@ class RemoveBuilds:
         body = {
             "buildName": self._name,
             "buildNumbers": list(numbers),
-            "deleteArtifacts": self._artifacts,
+            "deleteArtifacts": self._options.delete_artifacts,
             "deleteAll": False,
         }
         self._write(numbers, "POST", "api/build/delete", json=body)

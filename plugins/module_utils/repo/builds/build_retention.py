@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, ClassVar
 
 from ...core import address
 from ...core.concurrency import bounded
@@ -16,32 +17,48 @@ from ...core.plan import Change, Plan
 from ..client import RepoClient
 from ..times import age_of, moment_of
 from . import records
-from .build_info import BuildList, BuildRun, build_name, read_list
+from .build_info import BuildList, BuildRun, read_list
 
 #: Seconds before each further look at the list: a server may be set to work asynchronously.
 _LOOKS = (0.5, 1.0, 2.0, 4.0)
 _PARALLEL = 4
 
 
-class RetainBuilds:
-    """The newest builds of a name that shall stay.
+@dataclass(frozen=True)
+class BuildRetentionOptions:
+    """The options of C(build_retention)."""
+
+    constraints: ClassVar[dict[str, Any]] = {
+        "required_one_of": [("count", "max_age", "minimum_build_date")],
+        "mutually_exclusive": [("max_age", "minimum_build_date")],
+    }
+
+    build_name: str
+    count: int | None = None
+    max_age: str | None = None
+    minimum_build_date: str | None = None
+    keep: list[str] | None = None
+    delete_artifacts: bool = False
+    wait: bool = True
+
+
+class BuildRetentionOperation:
+    """Discards the builds of a name that are neither new enough nor named to stay.
 
     Server fact [repo-13]: the server keeps the newest C(count), those that are not older than the
     date, those that are named, and every promoted one; it answers 204 whatever became of the rest.
     """
 
-    def __init__(self, task: Task) -> None:
-        params = task.params
-        self._params, self._warn = params, task.warn
-        self._name = build_name(params)
-        self._count: int | None = params["count"]
+    def __init__(self, task: Task, options: BuildRetentionOptions) -> None:
+        self._options, self._warn = options, task.warn
+        self._name, self._count = options.build_name, options.count
         if self._count is not None and self._count < 1:
             raise invalid(
                 f"count must be 1 or more, not {self._count}: without it builds are kept by age"
             )
-        self._keep = {str(number) for number in params["keep"] or []}
-        self._age = None if params["max_age"] is None else age_of("max_age", params["max_age"])
-        self._date = _date(params["minimum_build_date"])
+        self._keep = set(options.keep or ())
+        self._age = None if options.max_age is None else age_of("max_age", options.max_age)
+        self._date = _date(options.minimum_build_date)
         self._client = RepoClient(task, connections=_PARALLEL)
         self._cut: datetime | None = None
         self._present: list[BuildRun] = []
@@ -69,7 +86,7 @@ class RetainBuilds:
             {"builds": kept},
             "delete",
             (Change("builds", before, kept),),
-            {**result, "verified": bool(self._params["wait"])},
+            {**result, "verified": self._options.wait},
         )
 
     def _require_kept(self, numbers: Sequence[str]) -> None:
@@ -129,7 +146,7 @@ class RetainBuilds:
     def _body(self) -> dict[str, Any]:
         """Written interface [W2.1]; what is not given is left out: the server takes it as no
         limit."""
-        body: dict[str, Any] = {"deleteBuildArtifacts": self._params["delete_artifacts"]}
+        body: dict[str, Any] = {"deleteBuildArtifacts": self._options.delete_artifacts}
         if self._count is not None:
             body["count"] = self._count
         if self._cut is not None:
@@ -142,7 +159,7 @@ class RetainBuilds:
                 f"discarding builds of '{self._name}'",
                 "POST",
                 f"api/build/retention/{address.path(self._name)}",
-                query={"async": not self._params["wait"]},
+                query={"async": not self._options.wait},
                 json=self._body(),
                 look=self._have_gone,
             )
@@ -150,7 +167,7 @@ class RetainBuilds:
             if error.kind == "rejected" or error.unanswered:
                 self._note_what_went(error)
             raise
-        return self._what_went() if self._params["wait"] else {}
+        return self._what_went() if self._options.wait else {}
 
     def _have_gone(self) -> bool:
         """Whether a build that leaves is gone: the server has begun, and goes on."""
