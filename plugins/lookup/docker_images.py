@@ -45,8 +45,10 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images import (
-    docker_image_info,
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import typed_options
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images.docker_image_info import (
+    DockerImageInfoOperation,
+    DockerImageInfoOptions,
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
 
@@ -56,9 +58,15 @@ class LookupModule(LookupBase):
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
         lookups.set_options(self, "repo", variables, kwargs)
-        options = {"page_size": self.get_option("page_size")}
-        found: list[dict[str, Any]] = []
-        for term in lookups.texts(self, terms):
-            params = {**options, "repo": term}
-            found += lookups.ask("repo", self.get_option, params, docker_image_info.images)
-        return found
+        return [image for term in lookups.texts(self, terms) for image in self._images(term)]
+
+    def _images(self, repo: str) -> list[dict[str, Any]]:
+        given = {**self.get_options(), "repo": repo}
+        options = typed_options.read(DockerImageInfoOptions, given)
+        images: list[dict[str, Any]] = lookups.ask(
+            "repo",
+            self.get_option,
+            {"repo": repo},
+            lambda task: DockerImageInfoOperation(task, options).images(),
+        )
+        return images

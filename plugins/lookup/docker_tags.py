@@ -48,8 +48,10 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images import (
-    docker_image_info,
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import typed_options
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images.docker_image_info import (
+    DockerImageInfoOperation,
+    DockerImageInfoOptions,
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
 
@@ -59,9 +61,15 @@ class LookupModule(LookupBase):
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[str]:
         lookups.set_options(self, "repo", variables, kwargs)
-        options = {name: self.get_option(name) for name in ("repo", "page_size")}
-        found: list[str] = []
-        for term in lookups.texts(self, terms):
-            params = {**options, "image": term}
-            found += lookups.ask("repo", self.get_option, params, docker_image_info.tags)
-        return found
+        return [tag for term in lookups.texts(self, terms) for tag in self._tags(term)]
+
+    def _tags(self, image: str) -> list[str]:
+        given = {**self.get_options(), "image": image}
+        options = typed_options.read(DockerImageInfoOptions, given)
+        tags: list[str] = lookups.ask(
+            "repo",
+            self.get_option,
+            {"image": image},
+            lambda task: DockerImageInfoOperation(task, options).tags(image),
+        )
+        return tags

@@ -85,22 +85,16 @@ error:
   type: dict
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images import (
     docker_image_info,
 )
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "repo": {"type": "str", "required": True},
-    "image": {"type": "str"},
-    "page_size": {"type": "int", "default": 1000},
-}
-
 
 def main() -> None:
-    runner.run("repo", OPTIONS, docker_image_info.operation)
+    runner.run(
+        "repo", docker_image_info.DockerImageInfoOptions, docker_image_info.DockerImageInfoOperation
+    )
 
 
 if __name__ == "__main__":

@@ -151,27 +151,12 @@ error:
   type: dict
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images import docker_promote
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "repo": {"type": "str", "required": True},
-    "target_repo": {"type": "str", "required": True},
-    "image": {"type": "str", "required": True},
-    "target_image": {"type": "str"},
-    "tag": {"type": "str"},
-    "tags": {"type": "list", "elements": "str"},
-    "target_tag": {"type": "str"},
-    "copy": {"type": "bool", "default": True},
-    "all_tags": {"type": "bool", "default": False},
-    "force": {"type": "bool", "default": False},
-}
-
 
 def main() -> None:
-    runner.run("repo", OPTIONS, docker_promote.PromoteImage)
+    runner.run("repo", docker_promote.DockerPromoteOptions, docker_promote.DockerPromoteOperation)
 
 
 if __name__ == "__main__":

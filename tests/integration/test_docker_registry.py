@@ -23,10 +23,11 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.tas
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import RepoClient
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images import (
-    docker_image_info,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images import (
     registry as containers,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images.docker_image_info import (
+    DockerImageInfoOperation,
+    DockerImageInfoOptions,
 )
 from sandbox.client import Sandbox
 from tests.helpers.registry import Registry, digest_of, running
@@ -86,15 +87,14 @@ class Both:
     sandbox: Sandbox
     tags: dict[str, dict[str, bytes]]
 
-    def client(self, which: str, **params: Any) -> Task:
+    def task(self, which: str) -> Task:
         url = {"registry": self.registry.url, "sandbox": self.sandbox.urls["repo"]}[which]
         settings = {**SETTINGS, "dialect": "jfrog", "vendor": "Vendor"}
         user, password = LOGIN
         connection = Connection(
             service="repo", url=url, username=user, password=Secret(password), settings=settings
         )
-        given = {"repo": REPO, "image": None, "page_size": 1000, **params}
-        return Task(given, connection, pytest.fail, read_only=True)
+        return Task({}, connection, pytest.fail, read_only=True)
 
     def ask(self, method: str, path: str) -> dict[str, requests.Response]:
         """The raw answers of both."""
@@ -170,7 +170,7 @@ def test_the_catalog_is_paged_alike(both: Both) -> None:
 @pytest.mark.parametrize("which", ["registry", "sandbox"])
 @pytest.mark.parametrize("page", [1, 2, 3, 4, 1000])
 def test_the_client_reads_all_images(both: Both, which: str, page: int) -> None:
-    found = containers.images(RepoClient(both.client(which)), REPO, page=page)
+    found = containers.images(RepoClient(both.task(which)), REPO, page=page)
     assert found == sorted(both.tags)
 
 
@@ -195,7 +195,7 @@ def test_tags_are_the_same_in_another_order(both: Both) -> None:
 @pytest.mark.parametrize("page", [1, 2, 5, 1000])
 def test_the_client_reads_all_tags(both: Both, which: str, page: int) -> None:
     """The registry ignores the size of a page and gives them in no order; the sandbox pages."""
-    found = containers.tags(RepoClient(both.client(which)), REPO, "team/app", page=page)
+    found = containers.tags(RepoClient(both.task(which)), REPO, "team/app", page=page)
     assert found is not None
     assert sorted(found) == sorted(both.tags["team/app"])
 
@@ -206,7 +206,7 @@ def test_an_image_that_is_not_there(both: Both) -> None:
     codes = [answer.json()["errors"][0]["code"] for answer in answers.values()]
     assert codes == ["NAME_UNKNOWN", "NAME_UNKNOWN"]
     for which in ("registry", "sandbox"):
-        assert containers.tags(RepoClient(both.client(which)), REPO, "team/nothing") is None
+        assert containers.tags(RepoClient(both.task(which)), REPO, "team/nothing") is None
 
 
 @pytest.mark.parametrize("name", ["team/app", "agent"])
@@ -218,7 +218,7 @@ def test_manifests_have_the_same_digests(both: Both, name: str, tag: str) -> Non
     for which, answer in answers.items():
         assert answer.headers["Docker-Content-Digest"] == digest_of(pushed), which
         assert answer.headers["Content-Type"] == json.loads(pushed)["mediaType"], which
-        found = containers.manifest(RepoClient(both.client(which)), REPO, name, tag)
+        found = containers.manifest(RepoClient(both.task(which)), REPO, name, tag)
         assert found == digest_of(pushed), which
 
 
@@ -227,7 +227,7 @@ def test_a_tag_that_is_not_there(both: Both) -> None:
     assert {answer.status_code for answer in answers.values()} == {404}
     for which in ("registry", "sandbox"):
         assert (
-            containers.manifest(RepoClient(both.client(which)), REPO, "team/app", "nothing") is None
+            containers.manifest(RepoClient(both.task(which)), REPO, "team/app", "nothing") is None
         )
 
 
@@ -237,7 +237,9 @@ def test_an_image_whose_tags_are_deleted_stays_without_tags(both: Both) -> None:
         both.registry("DELETE", f"tool/manifests/{digest_of(content)}")
     raw = both.ask("GET", "tool/tags/list")["registry"]
     assert raw.json() == {"name": "tool", "tags": None}
-    assert docker_image_info.tags(both.client("registry", image="tool")) == []
-    found = docker_image_info.images(both.client("registry", page_size=2))
+    options = DockerImageInfoOptions(repo=REPO, page_size=2)
+    info = DockerImageInfoOperation(both.task("registry"), options)
+    assert info.tags("tool") == []
+    found = info.images()
     assert {"name": "tool", "tags": []} in found
     assert [one["name"] for one in found] == sorted(both.tags)

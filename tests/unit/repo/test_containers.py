@@ -15,7 +15,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images imp
     registry,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images.docker_promote import (
-    PromoteImage,
+    DockerPromoteOperation,
 )
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply, Seen
@@ -255,7 +255,7 @@ def tags(*names: str) -> Reply:
 
 def test_the_same_digest_is_unchanged(server: Server) -> None:
     server.on[head("src", "1")] = server.on[head("dst", "1")] = digest(ONE)
-    plan, values = server.run(PromoteImage, options(tag="1"))
+    plan, values = server.run(DockerPromoteOperation, options(tag="1"))
     assert not plan.changed
     assert values == {
         "source_digest": ONE,
@@ -272,7 +272,7 @@ def test_another_digest_is_overwritten_and_named(server: Server) -> None:
     server.on[head("src", "1")] = digest(ONE)
     server.on[head("dst", "1")] = [digest(TWO), digest(ONE)]
     server.on[PROMOTE] = Reply(200, "Promotion ended successfully\n")
-    plan, values = server.run(PromoteImage, options(tag="1"))
+    plan, values = server.run(DockerPromoteOperation, options(tag="1"))
     assert plan.before == {"dst/team/app:1": TWO}
     assert plan.after == {"dst/team/app:1": ONE}
     assert server.warnings == [f"the promotion overwrites 'dst/team/app:1', which holds {TWO}"]
@@ -291,7 +291,9 @@ def test_other_names_in_the_target(server: Server) -> None:
     server.on[head("src", "1")] = digest(ONE)
     server.on[head("dst", "2", "new")] = [Reply(404), digest(ONE)]
     server.on[PROMOTE] = Reply(200)
-    plan, _ignored = server.run(PromoteImage, options(tag="1", target_tag="2", target_image="new"))
+    plan, _ignored = server.run(
+        DockerPromoteOperation, options(tag="1", target_tag="2", target_image="new")
+    )
     assert plan.action == "create"
     [body] = server.bodies(PROMOTE)
     assert body["targetTag"] == "2"
@@ -304,10 +306,10 @@ def test_tags_only(server: Server) -> None:
     server.on[listing.format("src")] = tags("1", "2")
     server.on[listing.format("dst")] = [tags("1"), tags("1"), tags("1", "2")]
     server.on["POST /api/container/src/v2/promote"] = Reply(200, "ok")
-    plan, values = server.run(PromoteImage, options(tag="1"))
+    plan, values = server.run(DockerPromoteOperation, options(tag="1"))
     assert not plan.changed
     assert values["source_digest"] is None
-    plan, values = server.run(PromoteImage, options(tag="2"))
+    plan, values = server.run(DockerPromoteOperation, options(tag="2"))
     assert plan.changed
     assert values == {
         "source_digest": None,
@@ -320,7 +322,7 @@ def test_tags_only(server: Server) -> None:
 def test_a_copy_on_a_server_with_tags_only_needs_no_source(server: Server) -> None:
     server.dialect = "generic"
     server.on["GET /api/container/dst/v2/team/app/tags/list?n=1000"] = tags("1")
-    plan, _ignored = server.run(PromoteImage, options(tag="1"))
+    plan, _ignored = server.run(DockerPromoteOperation, options(tag="1"))
     assert not plan.changed
 
 
@@ -328,11 +330,11 @@ def test_a_move(server: Server) -> None:
     server.on[head("src", "1")] = [digest(ONE), Reply(404)]
     server.on[head("dst", "1")] = digest(ONE)
     server.on[PROMOTE] = Reply(200)
-    plan, _ignored = server.run(PromoteImage, options(tag="1", copy=False))
+    plan, _ignored = server.run(DockerPromoteOperation, options(tag="1", copy=False))
     assert plan.changed
     assert plan.before == {"src/team/app:1": ONE, "dst/team/app:1": ONE}
     assert plan.after == {"dst/team/app:1": ONE}
-    plan, values = server.run(PromoteImage, options(tag="1", copy=False, force=True))
+    plan, values = server.run(DockerPromoteOperation, options(tag="1", copy=False, force=True))
     assert not plan.changed
     assert values == {
         "source_digest": None,
@@ -346,7 +348,7 @@ def test_a_move_that_leaves_the_source_is_a_failure(server: Server) -> None:
     server.on[head("src", "1")] = digest(ONE)
     server.on[head("dst", "1")] = [Reply(404), digest(ONE)]
     server.on[PROMOTE] = Reply(200, "Promotion ended successfully")
-    error = server.fails(PromoteImage, options(tag="1", copy=False))
+    error = server.fails(DockerPromoteOperation, options(tag="1", copy=False))
     assert error.kind == "failed"
     assert "src/team/app:1 is still there" in error.message
     assert "Promotion ended successfully" in error.message
@@ -363,7 +365,7 @@ def test_a_move_of_all_tags_that_leaves_one_is_a_failure(server: Server) -> None
     # a server without links is asked whether more pages follow
     for repo, last in (("src", "2"), ("dst", "2")):
         server.on[listing.format(repo) + f"&last={last}"] = tags()
-    error = server.fails(PromoteImage, options(all_tags=True, copy=False))
+    error = server.fails(DockerPromoteOperation, options(all_tags=True, copy=False))
     assert "src/team/app:2 is still there" in error.message
     assert "src/team/app:1" not in error.message
 
@@ -374,23 +376,23 @@ def test_a_move_whose_answer_got_lost_is_looked_up(server: Server, left: bool) -
     server.on[head("dst", "1")] = [Reply(404), digest(ONE)]
     server.on[PROMOTE] = Reply(cut=True)
     if left:
-        assert server.fails(PromoteImage, options(tag="1", copy=False)).unanswered
+        assert server.fails(DockerPromoteOperation, options(tag="1", copy=False)).unanswered
     else:
-        _plan, values = server.run(PromoteImage, options(tag="1", copy=False))
+        _plan, values = server.run(DockerPromoteOperation, options(tag="1", copy=False))
         assert values["tags"] == [shown("1", "promoted")]
     assert server.asked.count(PROMOTE) == 1
 
 
 @pytest.mark.parametrize("copy", [True, False])
 def test_nothing_to_promote(server: Server, copy: bool) -> None:
-    error = server.fails(PromoteImage, options(tag="1", copy=copy))
+    error = server.fails(DockerPromoteOperation, options(tag="1", copy=copy))
     assert error.kind == "not_found"
     assert "not there either" in error.message
 
 
 def test_a_source_that_is_gone_cannot_be_compared(server: Server) -> None:
     server.on[head("dst", "1")] = digest(ONE)
-    error = server.fails(PromoteImage, options(tag="1"))
+    error = server.fails(DockerPromoteOperation, options(tag="1"))
     assert error.kind == "not_found"
     assert "cannot be compared" in error.message
 
@@ -403,19 +405,19 @@ def test_all_tags_are_compared_one_by_one(server: Server) -> None:
     server.on[head("dst", "2")] = [digest(ONE), digest(TWO)]
     server.on[head("dst", "old")] = digest(ONE)
     server.on[PROMOTE] = Reply(200)
-    plan, _ignored = server.run(PromoteImage, options(all_tags=True))
+    plan, _ignored = server.run(DockerPromoteOperation, options(all_tags=True))
     assert plan.before == {"dst/team/app:1": ONE, "dst/team/app:2": ONE}
     assert plan.after == {"dst/team/app:1": ONE, "dst/team/app:2": TWO}
     assert len(server.warnings) == 1
     assert "tag" not in server.bodies(PROMOTE)[0]
-    plan, _ignored = server.run(PromoteImage, options(all_tags=True))
+    plan, _ignored = server.run(DockerPromoteOperation, options(all_tags=True))
     assert not plan.changed
 
 
 def test_an_image_without_tags_cannot_be_promoted(server: Server) -> None:
     server.on["GET /api/docker/src/v2/team/app/tags/list?n=1000"] = Reply(body={"tags": None})
     for copy in (True, False):
-        error = server.fails(PromoteImage, options(all_tags=True, copy=copy))
+        error = server.fails(DockerPromoteOperation, options(all_tags=True, copy=copy))
         assert error.kind == "not_found"
         assert "has no tags" in error.message
 
@@ -428,12 +430,12 @@ def test_a_list_of_tags(server: Server) -> None:
         server.on[head("dst", tag)] = [there, digest(source)]
     server.on[PROMOTE] = Reply(200, "Promotion ended successfully")
     wanted = options(tags=["1", "2", "3", "2"])
-    plan, predicted = server.run(PromoteImage, wanted, check=True)
+    plan, predicted = server.run(DockerPromoteOperation, wanted, check=True)
     assert PROMOTE not in server.asked
     server.on[head("dst", "2")] = [digest(ONE), digest(TWO)]
     server.on[head("dst", "3")] = [Reply(404), digest(ONE)]
     server.warnings.clear()
-    plan, values = server.run(PromoteImage, wanted)
+    plan, values = server.run(DockerPromoteOperation, wanted)
     assert plan.before == {"dst/team/app:2": ONE}
     assert plan.after == {"dst/team/app:2": TWO, "dst/team/app:3": ONE}
     assert server.warnings == [f"the promotion overwrites 'dst/team/app:2', which holds {ONE}"]
@@ -446,7 +448,7 @@ def test_a_list_of_tags(server: Server) -> None:
     assert values["message"] == "Promotion ended successfully"
     assert (values["source_digest"], values["target_digest"]) == (None, None)
     assert sorted(body["tag"] for body in server.bodies(PROMOTE)) == ["2", "3"]
-    plan, _values = server.run(PromoteImage, wanted)
+    plan, _values = server.run(DockerPromoteOperation, wanted)
     assert not plan.changed
 
 
@@ -460,7 +462,7 @@ def test_a_tag_that_fails_does_not_hide_the_others(server: Server) -> None:
         return Reply(403, "no right to do so") if refused else Reply(200, "ok")
 
     server.on[PROMOTE] = promote
-    error = server.fails(PromoteImage, options(tags=["1", "2", "3"]))
+    error = server.fails(DockerPromoteOperation, options(tags=["1", "2", "3"]))
     assert error.kind == "permission"
     assert error.message.endswith("2 of 3 tags were not promoted: 1, 3")
     entries = error.result["tags"]
@@ -472,7 +474,7 @@ def test_a_tag_that_fails_does_not_hide_the_others(server: Server) -> None:
 def test_tags_that_are_missing_are_all_named_before_anything_is_promoted(server: Server) -> None:
     server.on[head("src", "1")] = digest(ONE)
     server.on[head("dst", "3")] = digest(ONE)
-    error = server.fails(PromoteImage, options(tags=["1", "2", "3"]))
+    error = server.fails(DockerPromoteOperation, options(tags=["1", "2", "3"]))
     assert error.kind == "not_found"
     assert "'src/team/app:2', 'src/team/app:3'" in error.message
     assert [one["action"] for one in error.result["tags"]] == ["unchanged", "failed", "failed"]
@@ -480,7 +482,7 @@ def test_tags_that_are_missing_are_all_named_before_anything_is_promoted(server:
 
 
 def test_an_empty_list_of_tags_promotes_nothing(server: Server) -> None:
-    plan, values = server.run(PromoteImage, options(tags=[]))
+    plan, values = server.run(DockerPromoteOperation, options(tags=[]))
     assert not plan.changed
     assert values["tags"] == []
     assert server.asked == []
@@ -492,7 +494,7 @@ def test_a_list_of_tags_on_a_server_that_shows_names_only(server: Server) -> Non
     server.on[listing.format("src")] = tags("1", "2")
     server.on[listing.format("dst")] = [tags("1"), tags("1", "2")]
     server.on["POST /api/container/src/v2/promote"] = Reply(200, "ok")
-    plan, values = server.run(PromoteImage, options(tags=["1", "2"]))
+    plan, values = server.run(DockerPromoteOperation, options(tags=["1", "2"]))
     assert plan.changed
     assert [one["action"] for one in values["tags"]] == ["unchanged", "promoted"]
 
@@ -501,19 +503,19 @@ def test_a_lost_answer_is_looked_up(server: Server) -> None:
     server.on[head("src", "1")] = digest(ONE)
     server.on[head("dst", "1")] = [Reply(404), digest(ONE)]
     server.on[PROMOTE] = Reply(cut=True)
-    plan, values = server.run(PromoteImage, options(tag="1"))
+    plan, values = server.run(DockerPromoteOperation, options(tag="1"))
     assert plan.changed
     assert values["target_digest"] == ONE
     assert server.asked.count(PROMOTE) == 1
     server.on[head("dst", "1")] = Reply(404)
-    assert server.fails(PromoteImage, options(tag="1")).unanswered
+    assert server.fails(DockerPromoteOperation, options(tag="1")).unanswered
 
 
 def test_a_promotion_without_an_effect_is_a_failure(server: Server) -> None:
     server.on[head("src", "1")] = digest(ONE)
     server.on[head("dst", "1")] = digest(TWO)
     server.on[PROMOTE] = Reply(200, "fine")
-    error = server.fails(PromoteImage, options(tag="1"))
+    error = server.fails(DockerPromoteOperation, options(tag="1"))
     assert error.kind == "failed"
     assert "dst/team/app:1" in error.message
 
@@ -525,7 +527,7 @@ def test_the_words_of_the_server(server: Server, answer: str, message: str) -> N
     server.on[head("src", "1")] = digest(ONE)
     server.on[head("dst", "1")] = [Reply(404), digest(ONE)]
     server.on[PROMOTE] = Reply(200, answer)
-    _ignored, values = server.run(PromoteImage, options(tag="1"))
+    _ignored, values = server.run(DockerPromoteOperation, options(tag="1"))
     assert values["message"] == message
 
 
@@ -541,7 +543,7 @@ def test_the_words_of_the_server(server: Server, answer: str, message: str) -> N
 def test_a_good_status_with_bad_news(server: Server, answer: str, kind: str) -> None:
     server.on[head("src", "1")] = server.on[head("dst", "1")] = digest(ONE)
     server.on[PROMOTE] = Reply(200, answer)
-    assert server.fails(PromoteImage, options(tag="1", force=True)).kind == kind
+    assert server.fails(DockerPromoteOperation, options(tag="1", force=True)).kind == kind
 
 
 @pytest.mark.parametrize("status", [400, 405, 406, 501])
@@ -549,7 +551,7 @@ def test_a_server_that_does_not_tell_digests(server: Server, status: int) -> Non
     server.on[head("src", "1")] = server.on[head("dst", "1")] = Reply(status)
     server.on["GET /api/docker/src/v2/team/app/tags/list?n=1000"] = tags("1")
     server.on["GET /api/docker/dst/v2/team/app/tags/list?n=1000"] = tags("1")
-    plan, values = server.run(PromoteImage, options(tag="1"))
+    plan, values = server.run(DockerPromoteOperation, options(tag="1"))
     assert not plan.changed
     assert values["target_digest"] is None
 
@@ -557,7 +559,7 @@ def test_a_server_that_does_not_tell_digests(server: Server, status: int) -> Non
 def test_an_empty_404_is_explained(server: Server) -> None:
     server.on[head("src", "1")] = digest(ONE)
     server.on[PROMOTE] = Reply(404)
-    error = server.fails(PromoteImage, options(tag="1"))
+    error = server.fails(DockerPromoteOperation, options(tag="1"))
     assert error.kind == "not_found"
     assert "one of the repositories is missing" in error.message
 
@@ -585,5 +587,5 @@ def test_an_empty_404_is_explained(server: Server) -> None:
 def test_contradictions_are_refused_before_any_request(
     server: Server, given: dict[str, Any]
 ) -> None:
-    assert server.fails(PromoteImage, options(**given)).kind == "invalid"
+    assert server.fails(DockerPromoteOperation, options(**given)).kind == "invalid"
     assert server.asked == []

@@ -27,26 +27,42 @@ class PromotionRequest:
     states: Sequence[TagState]
 
 
-class PromoteImage:
-    """Tags of an image that shall be in another repository: as copies, or moved there.
+@dataclass(frozen=True)
+class DockerPromoteOptions:
+    """The options of C(docker_promote)."""
+
+    repo: str
+    target_repo: str
+    image: str
+    target_image: str | None = None
+    tag: str | None = None
+    tags: list[str] | None = None
+    target_tag: str | None = None
+    copy: bool = True
+    all_tags: bool = False
+    force: bool = False
+
+
+class DockerPromoteOperation:
+    """Copies or moves tags of an image to another repository.
 
     Server fact [repo-25]: what the target holds under a tag is overwritten; without a tag all of
     them go.
     """
 
-    def __init__(self, task: Task) -> None:
-        params = task.params
-        self._task, self._params, self._copy = task, params, params["copy"]
-        self._source = _image(params, "repo", "image", "image")
-        self._target = _image(params, "target_repo", "target_image", "image")
-        self._names = _names(params)
+    def __init__(self, task: Task, options: DockerPromoteOptions) -> None:
+        self._task, self._options, self._copy = task, options, options.copy
+        target_image = options.target_image or options.image
+        self._source = _image("repo", options.repo, "image", options.image)
+        self._target = _image("target_repo", options.target_repo, "target_image", target_image)
+        self._names = _names(options)
         if self._source == self._target and all(
             tag == target_tag for tag, target_tag in (self._names or {"": ""}).items()
         ):
             raise invalid(f"'{self._source}' would be promoted to where it is")
         self._client = RepoClient(task)
         self._states: list[TagState] = []
-        self._orders: list[PromotionRequest] = []
+        self._requests: list[PromotionRequest] = []
 
     def plan(self) -> Plan:
         self._states = self._read(self._names)
@@ -55,9 +71,9 @@ class PromoteImage:
         if self._names is None:
             # the server is asked for the image, and takes all of its tags
             pending = self._states if pending else []
-            self._orders = [PromotionRequest(None, pending)] if pending else []
+            self._requests = [PromotionRequest(None, pending)] if pending else []
         else:
-            self._orders = [PromotionRequest(state.tag, [state]) for state in pending]
+            self._requests = [PromotionRequest(state.tag, [state]) for state in pending]
         if not pending:
             return Plan({}, {}, result=self._result({}))
         for state in pending:
@@ -90,7 +106,7 @@ class PromoteImage:
     def _is_pending(self, state: TagState) -> bool:
         if state.source is None:
             return False
-        return self._params["force"] or not state.is_done(copy=self._copy)
+        return self._options.force or not state.is_done(copy=self._copy)
 
     def _refuse_missing(self) -> None:
         """Nothing is promoted where one of the tags is neither here nor done."""
@@ -125,7 +141,7 @@ class PromoteImage:
 
     def _result(self, promoted: Mapping[str, TagState], message: str = "") -> dict[str, Any]:
         tags = [self._shown(state, promoted, {}) for state in self._states]
-        one = tags[0] if self._params["tag"] is not None else {}
+        one = tags[0] if self._options.tag is not None else {}
         return {
             "source_digest": one.get("source_digest"),
             "target_digest": one.get("target_digest"),
@@ -147,16 +163,16 @@ class PromoteImage:
         words: dict[str, None] = {}
         failed: dict[str, ToolchainError] = {}
 
-        def work(order: PromotionRequest) -> None:
+        def work(request: PromotionRequest) -> None:
             try:
-                message, after = self._promote(order)
+                message, after = self._promote(request)
             except ToolchainError as error:
-                failed.update((state.tag, error) for state in order.states)
+                failed.update((state.tag, error) for state in request.states)
             else:
                 words[message] = None
                 done.update((state.tag, state) for state in after)
 
-        spread(self._client.connections, work, self._orders)
+        spread(self._client.connections, work, self._requests)
         if failed:
             raise self._failure(failed, done)
         return self._result(done, "; ".join(words))
@@ -171,65 +187,65 @@ class PromoteImage:
                 shown["error"] = failed[shown["tag"]].message
         names = [shown["tag"] for shown in tags if shown["tag"] in failed]
         error = failed[names[0]]
-        if len(self._orders) > 1:
+        if len(self._requests) > 1:
             error.with_words(
-                f"{len(names)} of {len(self._orders)} tags were not promoted: {', '.join(names)}"
+                f"{len(names)} of {len(self._requests)} tags were not promoted: {', '.join(names)}"
             )
         error.result.setdefault("tags", tags)
         return error
 
-    def _promote(self, order: PromotionRequest) -> tuple[str, list[TagState]]:
+    def _promote(self, request: PromotionRequest) -> tuple[str, list[TagState]]:
         """Send one request and look at what it did; the server's words, and the tags after it."""
-        body = self._body(order)
+        body = self._body(request)
         try:
             message = registry.promote(
-                self._client, self._source.repo, body, lambda: self._is_done(order)
+                self._client, self._source.repo, body, lambda: self._is_done(request)
             )
         except ToolchainError as error:
             if error.status == 404:
                 error.with_words(_WHAT_IS_MISSING)
             raise
-        after, left = self._read_after(order)
+        after, left = self._read_after(request)
         self._check(after, left, message)
         return message, after
 
-    def _body(self, order: PromotionRequest) -> dict[str, object]:
+    def _body(self, request: PromotionRequest) -> dict[str, object]:
         """The request [W2.1]. Server fact [repo-25]: what is left out must not be sent
         empty.
         """
         body = {
             "targetRepo": self._target.repo,
             "dockerRepository": self._source.name,
-            "targetDockerRepository": self._params["target_image"] and self._target.name,
-            "tag": order.tag,
-            "targetTag": self._params["target_tag"],
+            "targetDockerRepository": self._options.target_image and self._target.name,
+            "tag": request.tag,
+            "targetTag": self._options.target_tag,
             "copy": self._copy,
         }
         return without_none(body)
 
-    def _read_after(self, order: PromotionRequest) -> tuple[list[TagState], list[str]]:
-        """The tags of an order with the target as it is now, and those that a move has left."""
-        names = {state.tag: state.target_tag for state in order.states}
+    def _read_after(self, request: PromotionRequest) -> tuple[list[TagState], list[str]]:
+        """The tags of a request with the target as it is now, and those that a move has left."""
+        names = {state.tag: state.target_tag for state in request.states}
         target = self._some_tags(self._target, list(names.values()))
-        after = [replace(state, target=target.get(state.target_tag)) for state in order.states]
+        after = [replace(state, target=target.get(state.target_tag)) for state in request.states]
         return after, [] if self._copy else list(self._some_tags(self._source, list(names)))
 
-    def _is_done(self, order: PromotionRequest) -> bool | None:
+    def _is_done(self, request: PromotionRequest) -> bool | None:
         """Whether a promotion has been done, as far as a look at both sides shows it.
 
         A copy over a tag that holds the same already, or of which only the name can be read,
         leaves nothing to see; some of the tags are neither done nor not done.
         """
-        after, left = self._read_after(order)
-        if not self._copy and len(left) < len(order.states):
+        after, left = self._read_after(request)
+        if not self._copy and len(left) < len(request.states):
             return True if all(state.is_same for state in after) and not left else None
         told = [
             new.is_same
-            for old, new in zip(order.states, after, strict=True)
+            for old, new in zip(request.states, after, strict=True)
             if not (self._copy and old.is_same)
         ]
         if not self._copy:
-            return None if told != [state.is_same for state in order.states] else False
+            return None if told != [state.is_same for state in request.states] else False
         if len(set(told)) != 1:
             return None
         return told[0]
@@ -252,32 +268,28 @@ class PromoteImage:
         )
 
 
-def _names(params: Mapping[str, Any]) -> dict[str, str] | None:
+def _names(options: DockerPromoteOptions) -> dict[str, str] | None:
     """The tags to promote, with their names in the target; C(None) for all that there are.
 
     Raises C(invalid) where not just one of C(tag), C(tags) and C(all_tags) is given.
     """
-    tag, tags, target_tag = params["tag"], params["tags"], params["target_tag"]
-    given = [tag is not None, tags is not None, params["all_tags"]]
+    tag, tags = options.tag, options.tags
+    given = [tag is not None, tags is not None, options.all_tags]
     if not any(given):
         raise invalid("without tag the whole image would be promoted: all_tags allows it")
     if given.count(True) > 1:
         raise invalid(f"only one of {', '.join(_WAYS)} can be given")
-    if target_tag is not None and tag is None:
+    if options.target_tag is not None and tag is None:
         raise invalid("target_tag goes with tag")
-    for name, values in (("tag", [tag]), ("tags", tags or []), ("target_tag", [target_tag])):
-        if any(value is not None and not value.strip() for value in values):
-            raise invalid(f"{name} must not be empty")
-    if params["all_tags"]:
-        return None
-    return {tag: target_tag or tag} if tags is None else {one: one for one in tags}
+    if tag is not None:
+        return {tag: options.target_tag or tag}
+    return None if tags is None else {each: each for each in tags}
 
 
-def _image(params: Mapping[str, Any], repo: str, option: str, default: str) -> ImageName:
-    name = params[default] if params[option] is None else params[option]
-    if not segments(name):
+def _image(repo_option: str, repo: str, option: str, image: str) -> ImageName:
+    if not segments(image):
         raise invalid(f"{option} must not be empty")
-    return ImageName(repository_key(repo, params[repo]), join(name))
+    return ImageName(repository_key(repo_option, repo), join(image))
 
 
 def _shown(image: ImageName, tags: Mapping[str, str | None]) -> dict[str, str]:
