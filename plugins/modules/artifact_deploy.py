@@ -183,39 +183,13 @@ error:
   type: dict
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import artifact_deploy
-
-SOURCES = ("src", "content", "artifacts")
-ARTIFACT: dict[str, dict[str, Any]] = {
-    "src": {"type": "path", "required": True},
-    "path": {"type": "str", "default": ""},
-    "properties": {"type": "dict", "values": "text"},
-}
-OPTIONS: dict[str, dict[str, Any]] = {
-    "repo": {"type": "str", "required": True},
-    "path": {"type": "str", "default": ""},
-    "src": {"type": "path"},
-    "content": {"type": "raw", "values": "json", "empty": True},
-    "artifacts": {"type": "list", "elements": "dict", "options": ARTIFACT},
-    "explode": {"type": "bool", "default": False},
-    "properties": {"type": "dict", "values": "text"},
-    "parallel": {"type": "int", "default": 4},
-    "checksum_deploy": {"type": "bool"},
-    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-    "force": {"type": "bool", "default": False},
-}
 
 
 def main() -> None:
     runner.run(
-        "repo",
-        OPTIONS,
-        artifact_deploy.operation,
-        mutually_exclusive=[SOURCES],
-        required_if=[("state", "present", SOURCES, True)],
+        "repo", artifact_deploy.ArtifactDeployOptions, artifact_deploy.ArtifactDeployOperation
     )
 
 

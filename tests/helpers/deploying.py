@@ -44,20 +44,10 @@ def deploy_all(url: str, sources: list[Path]) -> list[Deployed]:
 
 
 def _deploy(url: str, source: str) -> Deployed:
-    absent = ("content", "artifacts", "properties", "checksum_deploy")
-    params = {
-        **dict.fromkeys(absent),
-        "repo": "repo",
-        "path": "deployed/",
-        "src": source,
-        "explode": False,
-        "parallel": 4,
-        "state": "present",
-        "force": False,
-    }
+    options = artifact_deploy.ArtifactDeployOptions(repo="repo", path="deployed/", src=source)
     connection = Connection(service="repo", url=url, settings=_SETTINGS)
-    task = Task(params, connection, print, read_only=False)
-    operation = artifact_deploy.operation(task)
+    task = Task({}, connection, print, read_only=False)
+    operation = artifact_deploy.ArtifactDeployOperation(task, options)
     plan = operation.plan()
     if plan.changed:
         operation.apply(plan)

@@ -13,7 +13,9 @@ import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.dialect import dialect_of
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import artifact_deploy
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.artifact_deploy import (
+    ArtifactDeployOperation,
+)
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply, Seen
 
@@ -36,9 +38,7 @@ def stored(text: str) -> Reply:
 
 
 def options(**given: Any) -> dict[str, Any]:
-    names = ("src", "content", "artifacts", "properties", "checksum_deploy")
-    defaults = {"repo": "r", "path": "", "explode": False, "parallel": 2, "state": "present"}
-    return {**dict.fromkeys(names), **defaults, "force": False, **given}
+    return {"repo": "r", "parallel": 2, **given}
 
 
 def entry(text: str) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def actions(values: dict[str, Any]) -> list[tuple[str, str]]:
 
 def test_unchanged_is_one_request(server: Server) -> None:
     server.on["HEAD /r/a/b.txt"] = head("x")
-    plan, values = server.run(artifact_deploy.operation, options(path="a/b.txt", content="x"))
+    plan, values = server.run(ArtifactDeployOperation, options(path="a/b.txt", content="x"))
     assert not plan.changed
     assert actions(values) == [("a/b.txt", "unchanged")]
     assert server.asked == ["HEAD /r/a/b.txt"]
@@ -63,7 +63,7 @@ def test_unchanged_is_one_request(server: Server) -> None:
 
 def test_sha1_counts_where_the_server_has_no_sha256(server: Server) -> None:
     server.on["HEAD /r/a"] = Reply(200, "x", {"X-Checksum-Sha1": sums("x")["sha1"]})
-    plan, _ignored = server.run(artifact_deploy.operation, options(path="a", content="x"))
+    plan, _ignored = server.run(ArtifactDeployOperation, options(path="a", content="x"))
     assert not plan.changed
 
 
@@ -71,7 +71,7 @@ def test_a_new_file(server: Server) -> None:
     path = "a/we;ird #1 100% ü.txt"
     server.on["GET /api/repositories/r"] = LOCAL
     server.on[f"PUT /r/{path}"] = [Reply(404), stored("text ü")]
-    plan, values = server.run(artifact_deploy.operation, options(path=path, content="text ü"))
+    plan, values = server.run(ArtifactDeployOperation, options(path=path, content="text ü"))
     assert plan.action == "create"
     assert values == {
         "artifacts": [
@@ -99,7 +99,7 @@ def test_a_new_file(server: Server) -> None:
 def test_known_content_is_not_sent(server: Server) -> None:
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["PUT /r/a"] = stored("x")
-    plan, values = server.run(artifact_deploy.operation, options(path="a", content="x"))
+    plan, values = server.run(ArtifactDeployOperation, options(path="a", content="x"))
     assert actions(values) == [("a", "checksum_deployed")]
     assert values["uploaded_bytes"] == 0
     assert plan.result["uploaded_bytes"] == 1
@@ -109,7 +109,7 @@ def test_check_mode_plans_without_a_write(server: Server) -> None:
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["HEAD /r/a"] = head("old")
     plan, values = server.run(
-        artifact_deploy.operation, options(path="a", content="new!"), check=True
+        ArtifactDeployOperation, options(path="a", content="new!"), check=True
     )
     assert plan.before == {"r/a": {"size": 3, "sha256": sums("old")["sha256"]}}
     assert plan.after == {"r/a": {"size": 4, "sha256": sums("new!")["sha256"]}}
@@ -121,7 +121,7 @@ def test_check_mode_plans_without_a_write(server: Server) -> None:
 def test_a_virtual_repository_stands_for_its_deployment_repository(server: Server) -> None:
     server.on["GET /api/repositories/v"] = VIRTUAL
     server.on["HEAD /r/a"] = head("x")
-    plan, values = server.run(artifact_deploy.operation, options(repo="v", path="a", content="x"))
+    plan, values = server.run(ArtifactDeployOperation, options(repo="v", path="a", content="x"))
     assert not plan.changed
     assert values["artifacts"][0]["repo"] == "r"
     assert server.asked == ["HEAD /v/a", "GET /api/repositories/v", "HEAD /r/a"]
@@ -140,14 +140,14 @@ def test_a_virtual_repository_stands_for_its_deployment_repository(server: Serve
 def test_nothing_can_be_deployed_there(server: Server, reply: Reply, kind: str, said: str) -> None:
     server.on["GET /api/repositories/r"] = reply
     server.on["GET /api/repositories"] = Reply(body="[]")
-    error = server.fails(artifact_deploy.operation, options(path="a", content="x"))
+    error = server.fails(ArtifactDeployOperation, options(path="a", content="x"))
     assert error.kind == kind
     assert said in error.message
     assert not any(name.startswith("PUT") for name in server.asked)
 
 
 def test_another_address_is_no_missing_repository(server: Server) -> None:
-    error = server.fails(artifact_deploy.operation, options(path="a", content="x"))
+    error = server.fails(ArtifactDeployOperation, options(path="a", content="x"))
     assert (error.kind, error.method) == ("not_found", "PUT")
     assert "check url" in server.warnings[0]
 
@@ -159,7 +159,7 @@ def test_a_server_that_does_not_tell_its_repositories_is_written_to(
     for name in ("GET /api/repositories/r", "GET /api/repositories"):
         server.on[name] = Reply(status)
     server.on["PUT /r/a"] = stored("x")
-    plan, values = server.run(artifact_deploy.operation, options(path="a", content="x"))
+    plan, values = server.run(ArtifactDeployOperation, options(path="a", content="x"))
     assert plan.changed
     assert [one["path"] for one in values["artifacts"]] == ["a"]
     assert server.warnings[0].startswith("what the repository 'r' is cannot be read")
@@ -169,14 +169,14 @@ def test_without_a_licence_the_list_of_repositories_tells(server: Server) -> Non
     server.on["GET /api/repositories/r"] = Reply(400, "available only in Artifactory Pro")
     server.on["GET /api/repositories"] = Reply(body='[{"key": "r", "type": "LOCAL"}]')
     server.on["PUT /r/a"] = stored("x")
-    plan, _ignored = server.run(artifact_deploy.operation, options(path="a", content="x"))
+    plan, _ignored = server.run(ArtifactDeployOperation, options(path="a", content="x"))
     assert plan.changed
 
 
 def test_other_content_than_was_sent_is_a_failure(server: Server) -> None:
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["PUT /r/a"] = [Reply(404), stored("y")]
-    error = server.fails(artifact_deploy.operation, options(path="a", content="x"))
+    error = server.fails(ArtifactDeployOperation, options(path="a", content="x"))
     assert error.kind == "failed"
     assert sums("y")["sha256"] in error.message
     assert error.detail is not None
@@ -188,13 +188,13 @@ def test_a_server_that_does_not_know_head_is_asked_for_the_listing(server: Serve
     server.on["GET /api/repositories/r"] = Reply(body={"key": "r", "type": "LOCAL"})
     server.on["PUT /r/d/a"] = Reply(201)
     server.on["GET /api/storage/r/d?list"] = Reply(body={"files": [{"uri": "/a"}]})
-    plan, values = server.run(artifact_deploy.operation, options(path="d/a", content="x"))
+    plan, values = server.run(ArtifactDeployOperation, options(path="d/a", content="x"))
     assert plan.changed
     assert actions(values) == [("d/a", "uploaded")]
     server.on["GET /api/storage/r?list"] = Reply(body={"files": []})
     for listing in (Reply(body={"files": []}), Reply(404), Reply(body={"files": [{"uri": "/b"}]})):
         server.on["GET /api/storage/r/d?list"] = listing
-        error = server.fails(artifact_deploy.operation, options(path="d/a", content="x"))
+        error = server.fails(ArtifactDeployOperation, options(path="d/a", content="x"))
         assert error.kind == "failed"
         assert "not there" in error.message
 
@@ -204,7 +204,7 @@ def test_a_server_that_lists_nothing_at_all_cannot_tell(server: Server, path: st
     server.dialect = "generic"
     server.on["GET /api/repositories/r"] = Reply(body={"key": "r", "type": "LOCAL"})
     server.on[f"PUT /r/{path}"] = Reply(201)
-    plan, values = server.run(artifact_deploy.operation, options(path=path, content="x"))
+    plan, values = server.run(ArtifactDeployOperation, options(path=path, content="x"))
     assert plan.changed
     assert actions(values) == [(path, "uploaded")]
 
@@ -223,7 +223,7 @@ def test_a_good_status_with_bad_news(server: Server, answer: str, kind: str) -> 
     server.on["HEAD /r/a"] = Reply(405)
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["PUT /r/a"] = Reply(200, answer)
-    assert server.fails(artifact_deploy.operation, options(path="a", content="x")).kind == kind
+    assert server.fails(ArtifactDeployOperation, options(path="a", content="x")).kind == kind
 
 
 def test_overwriting_without_the_permission_to_delete(server: Server) -> None:
@@ -231,7 +231,7 @@ def test_overwriting_without_the_permission_to_delete(server: Server) -> None:
     server.on["HEAD /r/a"] = head("old")
     said = {"errors": [{"status": 403, "message": "(user: 'x' needs DELETE permission)"}]}
     server.on["PUT /r/a"] = Reply(403, said)
-    error = server.fails(artifact_deploy.operation, options(path="a", content="x"))
+    error = server.fails(ArtifactDeployOperation, options(path="a", content="x"))
     assert error.kind == "permission"
     assert "needs DELETE permission" in error.message
     assert error.message.endswith("overwriting needs the permission to delete")
@@ -241,12 +241,12 @@ def test_a_lost_answer_is_looked_up_and_nothing_is_sent_twice(server: Server) ->
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["HEAD /r/a"] = [Reply(404), head("x")]
     server.on["PUT /r/a"] = [Reply(404), Reply(cut=True)]
-    _ignored, values = server.run(artifact_deploy.operation, options(path="a", content="x"))
+    _ignored, values = server.run(ArtifactDeployOperation, options(path="a", content="x"))
     assert actions(values) == [("a", "uploaded")]
     assert server.asked.count("PUT /r/a") == 2
     server.on["HEAD /r/a"] = Reply(404)
     server.on["PUT /r/a"] = [Reply(404), Reply(cut=True)]
-    error = server.fails(artifact_deploy.operation, options(path="a", content="x"))
+    error = server.fails(ArtifactDeployOperation, options(path="a", content="x"))
     assert error.kind == "network"
     assert error.unanswered
 
@@ -255,7 +255,7 @@ def test_after_a_lost_answer_to_the_question_the_bytes_are_sent(server: Server) 
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["HEAD /r/a"] = Reply(404)
     server.on["PUT /r/a"] = [Reply(cut=True), stored("x")]
-    _ignored, values = server.run(artifact_deploy.operation, options(path="a", content="x"))
+    _ignored, values = server.run(ArtifactDeployOperation, options(path="a", content="x"))
     assert actions(values) == [("a", "uploaded")]
     assert server.asked == [
         "HEAD /r/a",
@@ -281,7 +281,7 @@ def test_small_files_that_the_server_never_knows_are_sent_unasked(
     server.on["GET /api/storage/r/t?list"] = Reply(404)
     server.on.update({f"PUT /r/t/{number:02}.txt": put for number in range(100)})
     given = options(path="t", src=f"{tmp_path}/", parallel=1, checksum_deploy=option)
-    _plan, values = server.run(artifact_deploy.operation, given)
+    _plan, values = server.run(ArtifactDeployOperation, given)
     assert {action for _path, action in actions(values)} == {"uploaded"}
     asking = [seen for seen in server.stub.seen if "X-Checksum-Deploy" in seen.headers]
     assert len(asking) == asked
@@ -299,7 +299,7 @@ def test_one_known_file_makes_asking_worth_while_again(server: Server, tmp_path:
     server.on["GET /api/repositories/r"] = LOCAL
     server.on.update({f"PUT /r/t/{number:02}.txt": put for number in range(20)})
     given = options(path="t", src=f"{tmp_path}/", parallel=1)
-    _plan, values = server.run(artifact_deploy.operation, given)
+    _plan, values = server.run(ArtifactDeployOperation, given)
     assert [path for path, action in actions(values) if action == "checksum_deployed"] == [
         "t/09.txt"
     ]
@@ -320,7 +320,7 @@ def test_known_files_after_many_unknown_ones_are_found(server: Server, tmp_path:
     server.on["GET /api/repositories/r"] = LOCAL
     server.on.update({f"PUT /r/t/{number:02}.txt": put for number in range(40)})
     given = options(path="t", src=f"{tmp_path}/", parallel=1)
-    _plan, values = server.run(artifact_deploy.operation, given)
+    _plan, values = server.run(ArtifactDeployOperation, given)
     expected = [(f"t/{n:02}.txt", "uploaded" if n < 19 else "checksum_deployed") for n in range(40)]
     assert actions(values) == expected
 
@@ -335,7 +335,7 @@ def test_large_files_are_always_asked_for(server: Server, tmp_path: Path) -> Non
         return Reply(404) if by_checksum else stored(seen.body.decode())
 
     server.on.update({f"PUT /r/t/{number:02}.bin": put for number in range(12)})
-    server.run(artifact_deploy.operation, options(path="t", src=f"{tmp_path}/"))
+    server.run(ArtifactDeployOperation, options(path="t", src=f"{tmp_path}/"))
     asking = [seen for seen in server.stub.seen if "X-Checksum-Deploy" in seen.headers]
     assert len(asking) == 12
 
@@ -343,7 +343,7 @@ def test_large_files_are_always_asked_for(server: Server, tmp_path: Path) -> Non
 def test_an_empty_file_is_sent_with_its_length(server: Server) -> None:
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["PUT /r/a"] = [Reply(404), stored("")]
-    _plan, values = server.run(artifact_deploy.operation, options(path="a", content=""))
+    _plan, values = server.run(ArtifactDeployOperation, options(path="a", content=""))
     assert actions(values) == [("a", "uploaded")]
     sent = server.stub.seen[-1]
     assert sent.headers["Content-Length"] == "0"
@@ -362,11 +362,11 @@ def test_properties_of_an_unchanged_file(server: Server) -> None:
         Reply(body={"properties": {"k": ["2", "1"], "other": ["o"]}}),
     ]
     wanted = options(path="a", content="x", properties={"k": ["1", "2"]})
-    plan, values = server.run(artifact_deploy.operation, wanted)
+    plan, values = server.run(ArtifactDeployOperation, wanted)
     assert actions(values) == [("a", "properties")]
     assert plan.before["r/a"]["properties"] == {"k": ["1"]}
     assert plan.after["r/a"]["properties"] == {"k": ["1", "2"]}
-    plan, values = server.run(artifact_deploy.operation, wanted)
+    plan, values = server.run(ArtifactDeployOperation, wanted)
     assert not plan.changed
     assert server.asked[-2:] == ["HEAD /r/a", "GET /api/storage/r/a?properties"]
 
@@ -377,7 +377,7 @@ def test_where_properties_cannot_be_read_they_are_set(server: Server) -> None:
     server.on["GET /api/repositories/r"] = Reply(body={"key": "r", "type": "LOCAL"})
     server.on["PUT /storage/r/a?properties=k=1"] = Reply(204)
     plan, values = server.run(
-        artifact_deploy.operation, options(path="a", content="x", properties={"k": "1"})
+        ArtifactDeployOperation, options(path="a", content="x", properties={"k": "1"})
     )
     assert plan.changed
     assert actions(values) == [("a", "properties")]
@@ -403,7 +403,7 @@ def test_a_folder_is_planned_with_one_listing(server: Server, dist: Path) -> Non
     files[0].update(size="5", folder="false")
     server.on["GET /api/repositories/r"] = LOCAL
     server.on[LISTING] = Reply(body={"files": files})
-    plan, _ignored = server.run(artifact_deploy.operation, options(path="t/1", src=f"{dist}/"))
+    plan, _ignored = server.run(ArtifactDeployOperation, options(path="t/1", src=f"{dist}/"))
     assert not plan.changed
     assert server.asked == ["GET /api/repositories/r", LISTING]
 
@@ -414,7 +414,7 @@ def test_only_what_differs_is_sent(server: Server, dist: Path) -> None:
     server.on[LISTING] = Reply(body={"files": files})
     server.on["PUT /r/t/1/b.txt"] = [Reply(404), stored("b.txt")]
     server.on["PUT /r/t/1/sub/c.txt"] = stored("sub/c.txt")
-    plan, values = server.run(artifact_deploy.operation, options(path="t/1", src=f"{dist}/"))
+    plan, values = server.run(ArtifactDeployOperation, options(path="t/1", src=f"{dist}/"))
     assert actions(values) == [
         ("t/1/a.txt", "unchanged"),
         ("t/1/b.txt", "uploaded"),
@@ -432,7 +432,7 @@ def test_names_without_digests_are_looked_at_one_by_one(server: Server, dist: Pa
     server.on[LISTING] = Reply(body={"files": [{"uri": f"/{name}"} for name in names]})
     for name in names:
         server.on[f"HEAD /r/t/1/{name}"] = head(name)
-    plan, _ignored = server.run(artifact_deploy.operation, options(path="t/1", src=f"{dist}/"))
+    plan, _ignored = server.run(ArtifactDeployOperation, options(path="t/1", src=f"{dist}/"))
     assert not plan.changed
     assert len(server.asked) == 5
 
@@ -445,7 +445,7 @@ def test_without_checksums_all_is_sent_and_one_look_is_enough(server: Server, di
     for name in names:
         server.on[f"HEAD /r/t/1/{name}"] = Reply(200, name)
         server.on[f"PUT /r/t/1/{name}"] = Reply(201)
-    plan, values = server.run(artifact_deploy.operation, options(path="t/1", src=f"{dist}/"))
+    plan, values = server.run(ArtifactDeployOperation, options(path="t/1", src=f"{dist}/"))
     assert plan.changed
     assert {action for _ignored, action in actions(values)} == {"uploaded"}
     assert len([name for name in server.asked if name.startswith("HEAD")]) == 1
@@ -459,14 +459,14 @@ def test_a_failure_tells_what_was_deployed_before_it(server: Server, dist: Path)
     server.on["PUT /r/t/1/b.txt"] = Reply(413, "quota exceeded")
     server.on["PUT /r/t/1/sub/c.txt"] = stored("sub/c.txt")
     wanted = options(path="t/1", src=f"{dist}/", parallel=1, checksum_deploy=False)
-    error = server.fails(artifact_deploy.operation, wanted)
+    error = server.fails(ArtifactDeployOperation, wanted)
     assert "quota exceeded" in error.message
     assert ("t/1/a.txt", "uploaded") in actions(error.result)
     assert "t/1/b.txt" not in [path for path, _ignored in actions(error.result)]
 
 
 def test_an_empty_list_of_artifacts_is_nothing_to_do(server: Server) -> None:
-    plan, values = server.run(artifact_deploy.operation, options(artifacts=[]))
+    plan, values = server.run(ArtifactDeployOperation, options(artifacts=[]))
     assert not plan.changed
     assert values == {"artifacts": [], "uploaded_bytes": 0}
 
@@ -477,7 +477,7 @@ def test_listed_files_that_head_does_not_find(server: Server, dist: Path) -> Non
     server.on["GET /api/repositories/r"] = LOCAL
     server.on[LISTING] = Reply(body={"files": [{"uri": f"/{name}"} for name in names]})
     wanted = options(path="t/1", src=f"{dist}/")
-    plan, _ignored = server.run(artifact_deploy.operation, wanted, check=True)
+    plan, _ignored = server.run(ArtifactDeployOperation, wanted, check=True)
     assert plan.action == "update"
     assert len([name for name in server.asked if name.startswith("HEAD")]) == 1
 
@@ -510,14 +510,14 @@ def test_an_archive_is_sent_once(server: Server, archive: Path, dialect: str, ta
     server.on[DOCS] = [Reply(404), all_there]
     server.on[target] = Reply(200)
     wanted = options(path="docs", src=str(archive), explode=True)
-    plan, values = server.run(artifact_deploy.operation, wanted)
+    plan, values = server.run(ArtifactDeployOperation, wanted)
     assert plan.action == "create"
     assert actions(values) == [("docs/index.html", "exploded"), ("docs/img/logo.svg", "exploded")]
     assert values["uploaded_bytes"] == archive.stat().st_size
     [sent] = [seen for seen in server.stub.seen if seen.method == "PUT"]
     assert sent.headers["X-Explode-Archive-Atomic"] == "true"
     assert sent.body == archive.read_bytes()
-    plan, values = server.run(artifact_deploy.operation, wanted)
+    plan, values = server.run(ArtifactDeployOperation, wanted)
     assert not plan.changed
     assert {action for _ignored, action in actions(values)} == {"unchanged"}
 
@@ -537,7 +537,7 @@ def test_entries_that_are_not_there_are_a_failure(
     server.on[DOCS] = [Reply(404), after]
     server.on["PUT /r/docs/docs.zip"] = Reply(200, "made a folder")
     error = server.fails(
-        artifact_deploy.operation, options(path="docs", src=str(archive), explode=True)
+        ArtifactDeployOperation, options(path="docs", src=str(archive), explode=True)
     )
     assert error.kind == "failed"
     assert "docs/img/logo.svg" in error.message
@@ -554,11 +554,11 @@ def test_absent(server: Server) -> None:
     server.on[listing] = [listed(("b.txt", "x")), listed()]
     server.on["DELETE /r/a/b.txt"] = Reply(204)
     wanted = options(path="/a/b.txt", state="absent")
-    plan, values = server.run(artifact_deploy.operation, wanted)
+    plan, values = server.run(ArtifactDeployOperation, wanted)
     assert plan.action == "delete"
     assert plan.before == {"r/a/b.txt": {"size": 1, "sha256": sums("x")["sha256"]}}
     assert actions(values) == [("a/b.txt", "deleted")]
-    plan, values = server.run(artifact_deploy.operation, wanted)
+    plan, values = server.run(ArtifactDeployOperation, wanted)
     assert not plan.changed
     assert actions(values) == [("a/b.txt", "absent")]
     assert server.asked.count("DELETE /r/a/b.txt") == 1
@@ -569,7 +569,7 @@ def test_nothing_is_absent_in_an_unknown_repository_or_on_another_server(
     server: Server, answer: Reply
 ) -> None:
     server.on["GET /api/repositories"] = answer
-    error = server.fails(artifact_deploy.operation, options(path="a/b.txt", state="absent"))
+    error = server.fails(ArtifactDeployOperation, options(path="a/b.txt", state="absent"))
     assert error.kind == "not_found"
     assert len(server.asked) == 3
     assert server.warnings == []
@@ -580,7 +580,7 @@ def test_absent_where_a_virtual_repository_lists_nothing(server: Server) -> None
     server.on["GET /api/storage/r/a?list&listFolders=1"] = listed(("b.txt", "x"))
     server.on["DELETE /r/a/b.txt"] = Reply(204)
     plan, values = server.run(
-        artifact_deploy.operation, options(repo="v", path="a/b.txt", state="absent")
+        ArtifactDeployOperation, options(repo="v", path="a/b.txt", state="absent")
     )
     assert plan.changed
     assert values["artifacts"][0]["repo"] == "r"
@@ -590,7 +590,7 @@ def test_a_folder_that_is_only_seen_in_its_files(server: Server) -> None:
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["GET /api/storage/r/a?list&listFolders=1"] = listed(("b/c.txt", "x"))
     server.on["DELETE /r/a/b"] = Reply(204)
-    plan, _ignored = server.run(artifact_deploy.operation, options(path="a/b", state="absent"))
+    plan, _ignored = server.run(ArtifactDeployOperation, options(path="a/b", state="absent"))
     assert plan.before == {"r/a/b": {"type": "folder"}}
 
 
@@ -598,7 +598,7 @@ def test_the_root_may_want_a_slash(server: Server) -> None:
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["GET /api/storage/r/?list&listFolders=1"] = listed(("b.txt", "x"))
     server.on["DELETE /r/b.txt"] = Reply(204)
-    plan, _ignored = server.run(artifact_deploy.operation, options(path="b.txt", state="absent"))
+    plan, _ignored = server.run(ArtifactDeployOperation, options(path="b.txt", state="absent"))
     assert plan.changed
 
 
@@ -607,7 +607,7 @@ def test_an_answer_that_is_no_listing_does_not_prove_absence(server: Server) -> 
     server.on["HEAD /r/a/b.txt"] = head("x")
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["DELETE /r/a/b.txt"] = Reply(204)
-    plan, _ignored = server.run(artifact_deploy.operation, options(path="a/b.txt", state="absent"))
+    plan, _ignored = server.run(ArtifactDeployOperation, options(path="a/b.txt", state="absent"))
     assert plan.changed
 
 
@@ -617,9 +617,9 @@ def test_absent_where_nothing_can_be_looked_up(server: Server) -> None:
     server.on["HEAD /r/a/b.txt"] = Reply(405)
     server.on["DELETE /r/a/b.txt"] = [Reply(204), Reply(404)]
     wanted = options(path="a/b.txt", state="absent")
-    _ignored, values = server.run(artifact_deploy.operation, wanted)
+    _ignored, values = server.run(ArtifactDeployOperation, wanted)
     assert actions(values) == [("a/b.txt", "deleted")]
-    _ignored, values = server.run(artifact_deploy.operation, wanted)
+    _ignored, values = server.run(ArtifactDeployOperation, wanted)
     assert values["changed"] is False
     assert actions(values) == [("a/b.txt", "absent")]
 
@@ -628,7 +628,7 @@ def test_a_deletion_of_what_is_still_listed_is_a_failure(server: Server) -> None
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["GET /api/storage/r/a?list&listFolders=1"] = listed(("b.txt", "x"))
     server.on["DELETE /r/a/b.txt"] = Reply(404)
-    error = server.fails(artifact_deploy.operation, options(path="a/b.txt", state="absent"))
+    error = server.fails(ArtifactDeployOperation, options(path="a/b.txt", state="absent"))
     assert error.kind == "not_found"
 
 
@@ -637,7 +637,7 @@ def test_absent_behind_a_virtual_repository(server: Server) -> None:
     server.on["GET /api/storage/v/a?list&listFolders=1"] = listed(("b.txt", "x"))
     server.on["GET /api/storage/r/a?list&listFolders=1"] = listed()
     plan, _ignored = server.run(
-        artifact_deploy.operation, options(repo="v", path="a/b.txt", state="absent")
+        ArtifactDeployOperation, options(repo="v", path="a/b.txt", state="absent")
     )
     assert not plan.changed
     assert "still shows it" in server.warnings[0]
@@ -645,14 +645,14 @@ def test_absent_behind_a_virtual_repository(server: Server) -> None:
 
 def test_a_whole_repository_needs_force(server: Server) -> None:
     for path in ("", "/", "//"):
-        error = server.fails(artifact_deploy.operation, options(path=path, state="absent"))
+        error = server.fails(ArtifactDeployOperation, options(path=path, state="absent"))
         assert error.kind == "invalid"
         assert "force" in error.message
     assert server.asked == []
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["GET /api/storage/r?list&listFolders=1"] = listed(("b.txt", "x"))
     server.on["DELETE /r/"] = Reply(204)
-    plan, _ignored = server.run(artifact_deploy.operation, options(state="absent", force=True))
+    plan, _ignored = server.run(ArtifactDeployOperation, options(state="absent", force=True))
     assert plan.action == "delete"
 
 
@@ -660,7 +660,7 @@ def test_a_lost_deletion_is_looked_up(server: Server) -> None:
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["GET /api/storage/r?list&listFolders=1"] = [listed(("b.txt", "x")), listed()]
     server.on["DELETE /r/b.txt"] = Reply(cut=True)
-    plan, _ignored = server.run(artifact_deploy.operation, options(path="b.txt", state="absent"))
+    plan, _ignored = server.run(ArtifactDeployOperation, options(path="b.txt", state="absent"))
     assert plan.changed
     assert server.asked.count("DELETE /r/b.txt") == 1
 
@@ -690,14 +690,14 @@ def test_a_lost_deletion_is_looked_up(server: Server) -> None:
 def test_contradictions_are_refused_before_any_request(
     server: Server, given: dict[str, Any]
 ) -> None:
-    assert server.fails(artifact_deploy.operation, options(**given)).kind == "invalid"
+    assert server.fails(ArtifactDeployOperation, options(**given)).kind == "invalid"
     assert server.asked == []
 
 
 def test_a_server_that_may_ignore_the_header_is_never_asked_by_checksum(server: Server) -> None:
     server.dialect = "generic"
     error = server.fails(
-        artifact_deploy.operation, options(path="a", content="x", checksum_deploy=True)
+        ArtifactDeployOperation, options(path="a", content="x", checksum_deploy=True)
     )
     assert error.kind == "invalid"
     assert server.asked == []
@@ -727,6 +727,6 @@ def test_a_large_file_is_read_while_it_is_sent(server: Server, tmp_path: Path) -
 
     server.on["PUT /r/big.bin"] = put
     wanted = options(src=str(tmp_path / "big.bin"), checksum_deploy=False)
-    server.run(artifact_deploy.operation, wanted)
+    server.run(ArtifactDeployOperation, wanted)
     assert seen[0].headers["Content-Length"] == "5000000"
     assert "Transfer-Encoding" not in seen[0].headers

@@ -19,6 +19,11 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.repo.digests im
     digests_of,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import archives, sources
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.artifact_deploy import (
+    ArtifactDeployOptions,
+    sources_of,
+)
+from tests.helpers.options import build
 
 
 @pytest.fixture
@@ -92,9 +97,8 @@ def test_a_name_that_is_not_utf8_is_refused(tree: Path) -> None:
         paths(tree / "latin")
 
 
-def options(**given: Any) -> dict[str, Any]:
-    names = ("src", "content", "artifacts", "properties")
-    return {"path": "", **dict.fromkeys(names), **given}
+def found_for(**given: Any) -> list[sources.FileSource]:
+    return sources_of(build(ArtifactDeployOptions, repo="r", **given))
 
 
 @pytest.mark.parametrize(
@@ -104,22 +108,19 @@ def options(**given: Any) -> dict[str, Any]:
         ("", ""),
         ({"a": ["b", None]}, '{"a": ["b", null]}'),
         ([1], "[1]"),
-        (1.5, "1.5"),
     ],
 )
 def test_content_that_is_no_text_is_json(content: Any, text: str) -> None:
-    (source,) = sources.sources_of({**options(content=content), "path": "a.json"})
+    (source,) = found_for(content=content, path="a.json")
     assert source.content.open().read() == text.encode()
 
 
 def test_artifacts_go_below_the_path_with_their_own_properties(tree: Path) -> None:
     artifacts = [
-        {"src": str(tree / "dist/a.txt"), "path": "x/new.txt", "properties": {"k": 2, "l": "z"}},
-        {"src": str(tree / "other"), "path": "", "properties": None},
+        {"src": str(tree / "dist/a.txt"), "path": "x/new.txt", "properties": {"k": "2", "l": "z"}},
+        {"src": str(tree / "other")},
     ]
-    found = sources.sources_of(
-        options(artifacts=artifacts, path="top", properties={"k": "1", "m": "2"})
-    )
+    found = found_for(artifacts=artifacts, path="top", properties={"k": "1", "m": "2"})
     assert [(one.path, one.properties) for one in found] == [
         ("top/x/new.txt", {"k": ["2"], "l": ["z"], "m": ["2"]}),
         ("top/other/a.txt", {"k": ["1"], "m": ["2"]}),
@@ -127,18 +128,15 @@ def test_artifacts_go_below_the_path_with_their_own_properties(tree: Path) -> No
 
 
 def test_two_sources_for_one_target_are_refused(tree: Path) -> None:
-    artifacts = [
-        {"src": str(tree / name), "path": "", "properties": None}
-        for name in ("dist/a.txt", "other/a.txt")
-    ]
+    artifacts = [{"src": str(tree / name)} for name in ("dist/a.txt", "other/a.txt")]
     with pytest.raises(ToolchainError, match=r"would both be deployed to 'a\.txt'"):
-        sources.sources_of(options(artifacts=artifacts))
+        found_for(artifacts=artifacts)
 
 
 @pytest.mark.parametrize("path", ["", "x/", "x/../y", "x//y", "./x"])
 def test_content_needs_the_path_of_a_file(path: str) -> None:
     with pytest.raises(ToolchainError) as caught:
-        sources.sources_of(options(content="text", path=path))
+        found_for(content="text", path=path)
     assert caught.value.kind == "invalid"
 
 

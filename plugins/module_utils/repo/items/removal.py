@@ -6,34 +6,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError
 from ...core.module.task import Task
 from ...core.plan import Plan, plan
-from ..client import RepoClient, item_path, join, refuse_glob
+from ..client import RepoClient, item_path
 from ..repositories import deployment_target
 from . import listing
 from .listing import StoredItem
 
-_ONLY_PRESENT = ("src", "content", "artifacts", "properties", "checksum_deploy")
 
+class ItemRemoval:
+    """Deletes an item; an empty path is all that a repository has."""
 
-class RemoveItem:
-    """An item, or with C(force) the content of a whole repository, that shall not be there."""
-
-    def __init__(self, task: Task) -> None:
-        params = task.params
-        self._path, self._repo = join(params["path"]), params["repo"]
-        if self._path == "" and not params["force"]:
-            raise invalid(
-                f"path is empty, which means all of the repository '{self._repo}': force allows it"
-            )
-        refuse_glob(self._path)
-        named = [name for name in _ONLY_PRESENT if params[name] is not None]
-        named += ["explode"] if params["explode"] else []
-        if named:
-            raise invalid(f"state=absent does not go with {', '.join(named)}")
-        self._warn = task.warn
-        self._client = RepoClient(task)
+    def __init__(self, task: Task, repo: str, path: str) -> None:
+        self._repo, self._path = repo, path
+        self._warn, self._client = task.warn, RepoClient(task)
 
     def plan(self) -> Plan:
         stored = self._find_behind(self._find(self._repo))

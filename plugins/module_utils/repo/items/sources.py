@@ -9,8 +9,8 @@ import glob
 import io
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from stat import S_IFREG, S_ISDIR, S_ISREG
 from typing import IO, Any, Protocol
 
@@ -18,7 +18,7 @@ from ...core.concurrency import spread
 from ...core.errors import invalid
 from ..client import join, segments
 from ..digests import Digests, digests_of
-from ..properties import Properties, properties_of
+from ..properties import Properties
 
 
 class Content(Protocol):
@@ -62,43 +62,16 @@ class FileSource:
     properties: Properties = field(default_factory=dict)
 
 
-def sources_of(params: Mapping[str, Any]) -> list[FileSource]:
-    """All files that C(src), C(content) or C(artifacts) name. Raises C(invalid), as for two with
-    one target.
-    """
-    properties, path = properties_of(params["properties"]), params["path"]
-    if params["content"] is not None:
-        found = [FileSource(_file_path(path), TextContent(_text(params["content"])))]
-    elif params["artifacts"] is not None:
-        found = [source for one in params["artifacts"] for source in _of_artifact(path, one)]
-    else:
-        found = list(files_of(params["src"], path))
-    _refuse_twins(found)
-    if not properties:
-        return found
-    return [replace(source, properties={**properties, **source.properties}) for source in found]
-
-
-def _of_artifact(path: str, artifact: Mapping[str, Any]) -> Iterator[FileSource]:
-    below = artifact["path"]
-    target = f"{path.rstrip('/')}/{below}" if path.strip("/") else below
-    properties = properties_of(artifact["properties"])
-    for source in files_of(artifact["src"], target):
-        yield replace(source, properties=properties)
-
-
-def _text(content: Any) -> str:
-    """As C(ansible.builtin.copy) has it: a dictionary or a list is JSON."""
-    return json.dumps(content) if isinstance(content, (dict, list)) else str(content)
-
-
-def _file_path(path: str) -> str:
+def text_source(content: Any, path: str) -> FileSource:
+    """The file of C(content). A dictionary or a list becomes JSON."""
     if path == "" or path.endswith("/"):
         raise invalid("content needs a path that ends with the name of the file")
-    return join(*segments(path))
+    text = content if isinstance(content, str) else json.dumps(content)
+    return FileSource(join(*segments(path)), TextContent(text))
 
 
-def _refuse_twins(sources: Iterable[FileSource]) -> None:
+def refuse_same_target(sources: Iterable[FileSource]) -> None:
+    """C(invalid) for two files that would be deployed to one path."""
     seen: dict[str, FileSource] = {}
     for source in sources:
         if source.path in seen:
@@ -150,13 +123,15 @@ def _file(src: str, mode: int, path: str) -> FileSource:
 
 
 def _below(folder: str, path: str) -> list[FileSource]:
-    found = sorted(_walk(folder, path, (os.path.realpath(folder),)), key=lambda one: one.path)
+    found = sorted(
+        _files_below(folder, path, (os.path.realpath(folder),)), key=lambda one: one.path
+    )
     if not found:
         raise invalid(f"src: the folder '{folder}' holds no files")
     return found
 
 
-def _walk(folder: str, path: str, above: tuple[str, ...]) -> Iterator[FileSource]:
+def _files_below(folder: str, path: str, above: tuple[str, ...]) -> Iterator[FileSource]:
     """Files below a folder; links are followed, but not back to a folder that leads here."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
@@ -171,7 +146,7 @@ def _walk(folder: str, path: str, above: tuple[str, ...]) -> Iterator[FileSource
         real = os.path.realpath(entry.path)
         if real in above:
             raise invalid(f"src: '{entry.path}' links back to a folder that it is in")
-        yield from _walk(entry.path, target, (*above, real))
+        yield from _files_below(entry.path, target, (*above, real))
 
 
 def read_all(sources: Sequence[FileSource], parallel: int) -> list[WantedFile]:

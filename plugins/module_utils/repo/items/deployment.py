@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Deploying files, one by one or as an archive that the server expands [C2.1]."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.concurrency import spread
+from ...core.errors import ToolchainError, invalid
+from ...core.module.task import Task
+from ...core.plan import Plan
+from .. import properties
+from ..client import RepoClient, join
+from ..properties import Properties
+from .archives import entries_of
+from .existing import FileState, read_states
+from .sources import FileSource, LocalFile, WantedFile, read_all
+from .uploads import Uploader
+
+_SECONDS_BETWEEN_LINES = 2.0
+
+
+@dataclass(frozen=True)
+class FileAction:
+    """What is to be done about one file."""
+
+    found: FileState
+    action: str
+
+    @property
+    def wanted(self) -> WantedFile:
+        return self.found.wanted
+
+
+class FileDeployment:
+    """Deploys those files whose content or properties differ."""
+
+    def __init__(
+        self,
+        task: Task,
+        repo: str,
+        sources: Sequence[FileSource],
+        *,
+        parallel: int,
+        checksum_deploy: bool | None = None,
+    ) -> None:
+        self._task, self._repo, self._sources = task, repo, sources
+        self._client = RepoClient(task, connections=parallel)
+        self._by_checksum = _by_checksum(self._client, checksum_deploy)
+        self._actions: list[FileAction] = []
+
+    def _wanted_files(self) -> list[WantedFile]:
+        return read_all(self._sources, self._client.connections)
+
+    def plan(self) -> Plan:
+        self._repo, found = read_states(self._client, self._repo, self._wanted_files())
+        self._actions = self._decide([FileAction(one, _action_for(one)) for one in found])
+        artifacts = [self._artifact(file, file.action) for file in self._actions]
+        result = {"artifacts": artifacts, "uploaded_bytes": self._bytes_to_send()}
+        differing = [file for file in self._actions if file.action != "unchanged"]
+        if not differing:
+            return Plan({}, {}, result=result)
+        before = {
+            self._name(file): _before(file) for file in differing if file.found.stored is not None
+        }
+        after = {self._name(file): _after(file) for file in differing}
+        return Plan(before, after, "update" if before else "create", result=result)
+
+    def _decide(self, actions: list[FileAction]) -> list[FileAction]:
+        return actions
+
+    def _bytes_to_send(self) -> int:
+        return sum(file.wanted.digests.size for file in self._actions if file.action == "uploaded")
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        done: dict[str, tuple[str, int]] = {}
+        progress = _Progress(self._task, len(self._actions))
+        uploader = Uploader(self._client, self._repo, self._by_checksum)
+
+        def work(file: FileAction) -> None:
+            done[file.wanted.path] = self._carry_out(uploader, file)
+            progress.show(done)
+
+        try:
+            sent = self._send_together(uploader)
+            # beside several connections one worker more: it prepares while the others wait
+            connections = self._client.connections
+            spread(connections + (connections > 1), work, self._actions)
+        except ToolchainError as error:
+            error.result.setdefault("artifacts", self._artifacts(done))
+            raise
+        return {
+            "artifacts": self._artifacts(done),
+            "uploaded_bytes": sent + sum(size for _action, size in done.values()),
+        }
+
+    def _send_together(self, uploader: Uploader) -> int:
+        """Write what is written in one request for all files; the bytes that were sent."""
+        return 0
+
+    def _carry_out(self, uploader: Uploader, file: FileAction) -> tuple[str, int]:
+        """What was done about one file, and the bytes that were sent for it."""
+        action, size = file.action, 0
+        if action == "uploaded":
+            action, size = uploader.deploy(file.wanted, file.found.stored)
+        if action != "unchanged" and file.wanted.properties:
+            properties.write(self._client, self._repo, file.wanted.path, file.wanted.properties)
+        return action, size
+
+    def _artifacts(self, done: Mapping[str, tuple[str, int]]) -> list[dict[str, Any]]:
+        return [
+            self._artifact(file, done[file.wanted.path][0])
+            for file in self._actions
+            if file.wanted.path in done
+        ]
+
+    def _artifact(self, file: FileAction, action: str) -> dict[str, Any]:
+        digests = file.wanted.digests
+        return {
+            "repo": self._repo,
+            "path": file.wanted.path,
+            "size": digests.size,
+            "sha256": digests.sha256,
+            "action": action,
+        }
+
+    def _name(self, file: FileAction) -> str:
+        return f"{self._repo}/{file.wanted.path}"
+
+
+class ArchiveDeployment(FileDeployment):
+    """Deploys the entries of an archive: sends it whole where one of them differs."""
+
+    def __init__(
+        self, task: Task, repo: str, archive: str, folder: str, wanted: Properties, *, parallel: int
+    ) -> None:
+        if not os.path.isfile(archive):
+            raise invalid(f"src: '{archive}' is not a file, and explode needs one archive")
+        super().__init__(task, repo, (), parallel=parallel)
+        self._archive, self._folder, self._properties = LocalFile(archive), folder, wanted
+
+    def _wanted_files(self) -> list[WantedFile]:
+        return [
+            WantedFile(join(self._folder, name), self._archive, digests, self._properties)
+            for name, digests in entries_of(self._archive.path).items()
+        ]
+
+    def _decide(self, actions: list[FileAction]) -> list[FileAction]:
+        if not any(file.action == "uploaded" for file in actions):
+            return actions
+        return [FileAction(file.found, "exploded") for file in actions]
+
+    @property
+    def _is_sent(self) -> bool:
+        return any(file.action == "exploded" for file in self._actions)
+
+    def _bytes_to_send(self) -> int:
+        return os.path.getsize(self._archive.path) if self._is_sent else 0
+
+    def _send_together(self, uploader: Uploader) -> int:
+        if not self._is_sent:
+            return 0
+        return uploader.explode(
+            self._archive, self._folder, [file.wanted for file in self._actions]
+        )
+
+
+def _by_checksum(client: RepoClient, option: bool | None) -> bool | None:
+    if client.dialect.checksum_headers:
+        return option
+    if option is True:
+        raise invalid(
+            "checksum_deploy: a server of this dialect may ignore it and store an empty file"
+        )
+    return False
+
+
+def _action_for(found: FileState) -> str:
+    if not found.has_content:
+        return "uploaded"
+    return "unchanged" if found.has_properties else "properties"
+
+
+def _before(file: FileAction) -> dict[str, Any]:
+    stored = file.found.stored
+    shown = {} if stored is None else stored.as_dict()
+    if file.found.properties is not None:
+        names = file.wanted.properties
+        shown["properties"] = {
+            name: sorted(values) for name, values in file.found.properties.items() if name in names
+        }
+    return shown
+
+
+def _after(file: FileAction) -> dict[str, Any]:
+    wanted = file.wanted
+    shown: dict[str, Any] = {"size": wanted.digests.size, "sha256": wanted.digests.sha256}
+    if wanted.properties:
+        shown["properties"] = {name: sorted(values) for name, values in wanted.properties.items()}
+    return shown
+
+
+class _Progress:
+    """A line every few seconds: files done and bytes sent."""
+
+    def __init__(self, task: Task, total: int) -> None:
+        self._task, self._total = task, total
+        self._next = time.monotonic() + _SECONDS_BETWEEN_LINES
+
+    def show(self, done: Mapping[str, tuple[str, int]]) -> None:
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + _SECONDS_BETWEEN_LINES
+            finished = [size for _action, size in list(done.values())]
+            share = 100 * len(finished) // max(1, self._total)
+            self._task.progress(
+                f"deploying: {len(finished)} of {self._total} files ({share} %), "
+                f"{sum(finished) / 1e6:.1f} MB sent"
+            )
