@@ -51,7 +51,12 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import artifact_query
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import typed_options
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.artifact_query import (
+    ArtifactQueryOperation,
+    ArtifactQueryOptions,
+    option_of,
+)
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
 
 
@@ -60,7 +65,15 @@ class LookupModule(LookupBase):
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
         lookups.set_options(self, "repo", variables, kwargs)
-        found: list[dict[str, Any]] = []
-        for term in lookups.texts(self, terms):
-            found += lookups.ask("repo", self.get_option, {"term": term}, artifact_query.results)
-        return found
+        return [row for term in lookups.texts(self, terms) for row in self._rows(term)]
+
+    def _rows(self, term: str) -> list[dict[str, Any]]:
+        given = {option_of(term): term}
+        options = typed_options.read(ArtifactQueryOptions, given)
+        rows: list[dict[str, Any]] = lookups.ask(
+            "repo",
+            self.get_option,
+            given,
+            lambda task: ArtifactQueryOperation(task, options).rows(),
+        )
+        return rows

@@ -107,25 +107,18 @@ error:
   type: dict
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import (
     artifact_properties,
 )
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "repo": {"type": "str", "required": True},
-    "path": {"type": "str", "required": True, "empty": True},
-    "properties": {"type": "dict", "required": True, "values": "text"},
-    "recursive": {"type": "bool", "default": False},
-    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-    "force": {"type": "bool", "default": False},
-}
-
 
 def main() -> None:
-    runner.run("repo", OPTIONS, artifact_properties.ItemProperties)
+    runner.run(
+        "repo",
+        artifact_properties.ArtifactPropertiesOptions,
+        artifact_properties.ArtifactPropertiesOperation,
+    )
 
 
 if __name__ == "__main__":

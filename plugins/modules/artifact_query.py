@@ -129,37 +129,12 @@ error:
   type: dict
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import artifact_query
 
-QUESTIONS = ("aql", "aql_file", "pattern", "list")
-LIST: dict[str, dict[str, Any]] = {
-    "repo": {"type": "str", "required": True},
-    "path": {"type": "str", "default": ""},
-    "deep": {"type": "bool", "default": False},
-    "depth": {"type": "int"},
-    "list_folders": {"type": "bool", "default": False},
-    "md_timestamps": {"type": "bool", "default": False},
-    "include_root_path": {"type": "bool", "default": False},
-}
-OPTIONS: dict[str, dict[str, Any]] = {
-    "aql": {"type": "str"},
-    "aql_file": {"type": "path"},
-    "pattern": {"type": "str"},
-    "list": {"type": "dict", "options": LIST},
-}
-
 
 def main() -> None:
-    runner.run(
-        "repo",
-        OPTIONS,
-        artifact_query.operation,
-        mutually_exclusive=[QUESTIONS],
-        required_one_of=[QUESTIONS],
-    )
+    runner.run("repo", artifact_query.ArtifactQueryOptions, artifact_query.ArtifactQueryOperation)
 
 
 if __name__ == "__main__":

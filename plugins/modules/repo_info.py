@@ -105,19 +105,12 @@ error:
   type: dict
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import repo_info
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "repo": {"type": "str"},
-    "storage": {"type": "bool", "default": False},
-}
-
 
 def main() -> None:
-    runner.run("repo", OPTIONS, repo_info.operation)
+    runner.run("repo", repo_info.RepoInfoOptions, repo_info.RepoInfoOperation)
 
 
 if __name__ == "__main__":

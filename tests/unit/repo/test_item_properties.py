@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.artifact_properties import (
-    ItemProperties,
+    ArtifactPropertiesOperation,
 )
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply
@@ -22,8 +22,7 @@ MISSING = Reply(404, {"errors": [{"status": 404, "message": "Unable to find item
 
 
 def params(**given: Any) -> dict[str, Any]:
-    plain = {"repo": "r", "path": "d/p", "properties": {"a": 1}, "recursive": False}
-    return {**plain, "state": "present", "force": False, **given}
+    return {"repo": "r", "path": "d/p", "properties": {"a": 1}, **given}
 
 
 def has(**properties: str) -> Reply:
@@ -46,7 +45,7 @@ def below(**items: dict[str, str]) -> Reply:
 def test_a_property_is_set_and_read_again(server: Server) -> None:
     server.on[READ] = [has(b="2"), has(a="1", b="2")]
     server.on[PUT] = Reply(204)
-    plan, values = server.run(ItemProperties, params(path="/d/p/"))
+    plan, values = server.run(ArtifactPropertiesOperation, params(path="/d/p/"))
     assert server.asked == [READ, PUT, READ]
     after = {"a": ["1"], "b": ["2"]}
     assert values == {"properties": {"before": {"b": ["2"]}, "after": after}}
@@ -56,7 +55,7 @@ def test_a_property_is_set_and_read_again(server: Server) -> None:
 @pytest.mark.parametrize("given", [{"a": 1}, {"a": None}, {}])
 def test_what_is_as_it_should_be_costs_one_request(server: Server, given: dict[str, Any]) -> None:
     server.on[READ] = has(a="1", b="2")
-    plan, values = server.run(ItemProperties, params(properties=given))
+    plan, values = server.run(ArtifactPropertiesOperation, params(properties=given))
     assert not plan.changed
     assert server.asked == [READ]
     assert values["properties"]["before"] == values["properties"]["after"]
@@ -65,7 +64,7 @@ def test_what_is_as_it_should_be_costs_one_request(server: Server, given: dict[s
 def test_a_dropped_property_is_a_failure(server: Server) -> None:
     server.on[READ] = NONE
     server.on[PUT] = Reply(204)
-    error = server.fails(ItemProperties, params())
+    error = server.fails(ArtifactPropertiesOperation, params())
     assert error.kind == "rejected"
     assert "did not keep a" in error.message
 
@@ -77,7 +76,7 @@ def test_failures_are_told_apart(server: Server, dialect: str, status: int, kind
     server.on[READ] = NONE if dialect == "jfrog" else Reply(404)
     words = {"errors": [{"status": status, "message": "words of the server"}]}
     server.on[PUT] = server.on["PUT /storage/r/d/p?properties=a=1"] = Reply(status, words)
-    error = server.fails(ItemProperties, params())
+    error = server.fails(ArtifactPropertiesOperation, params())
     assert (error.kind, error.status) == (kind, status)
     assert "words of the server" in error.message
 
@@ -87,9 +86,9 @@ def test_a_lost_answer_is_looked_up(server: Server, after: Reply) -> None:
     server.on[READ] = [NONE, after]
     server.on[PUT] = Reply(cut=True)
     if after.status == 200:
-        server.run(ItemProperties, params())
+        server.run(ArtifactPropertiesOperation, params())
     else:
-        error = server.fails(ItemProperties, params())
+        error = server.fails(ArtifactPropertiesOperation, params())
         assert error.unanswered
         said = "nothing was changed" if after is NONE else "whether it was done is not known"
         assert error.message.endswith(said)
@@ -100,7 +99,7 @@ def test_a_lost_answer_is_looked_up(server: Server, after: Reply) -> None:
 def test_an_item_that_is_not_there_is_found_before_anything_is_set(server: Server) -> None:
     server.on[READ] = MISSING
     server.on["GET /api/storage/r/d?list&listFolders=1"] = Reply(body={"files": []})
-    error = server.fails(ItemProperties, params())
+    error = server.fails(ArtifactPropertiesOperation, params())
     assert error.kind == "not_found"
     assert not [name for name in server.asked if name.startswith("PUT")]
 
@@ -108,7 +107,7 @@ def test_an_item_that_is_not_there_is_found_before_anything_is_set(server: Serve
 def test_a_server_that_does_not_show_properties_gets_them(server: Server) -> None:
     server.dialect = "generic"
     server.on["PUT /storage/r/d/p?properties=a=1"] = Reply(204)
-    plan, values = server.run(ItemProperties, params())
+    plan, values = server.run(ArtifactPropertiesOperation, params())
     assert plan.changed
     assert values["properties"] == {"before": None, "after": {"a": ["1"]}}
     assert server.asked == [READ, "PUT /storage/r/d/p?properties=a=1"]
@@ -117,7 +116,7 @@ def test_a_server_that_does_not_show_properties_gets_them(server: Server) -> Non
 def test_recursive_where_only_setting_is_written(server: Server) -> None:
     server.dialect = "generic"
     server.on["PUT /storage/r/d/p?properties=a=1&recursive=1"] = Reply(204)
-    plan, _values = server.run(ItemProperties, params(recursive=True))
+    plan, _values = server.run(ArtifactPropertiesOperation, params(recursive=True))
     assert plan.changed
 
 
@@ -127,12 +126,12 @@ RECURSIVE = "PUT /api/storage/r/d/p?properties=a=1&recursive=1"
 def test_recursive_is_unchanged_only_where_all_items_agree(server: Server) -> None:
     server.on[READ] = has(a="1")
     server.on[QUERY] = below(x={"a": "1"}, y={"a": "1", "b": "2"})
-    plan, _values = server.run(ItemProperties, params(recursive=True))
+    plan, _values = server.run(ArtifactPropertiesOperation, params(recursive=True))
     assert not plan.changed
     assert server.asked == [READ, QUERY]
     server.on[QUERY] = [below(x={"a": "1"}, y={"b": "2"}), below(x={"a": "1"}, y={"a": "1"})]
     server.on[RECURSIVE] = Reply(204)
-    plan, _values = server.run(ItemProperties, params(recursive=True))
+    plan, _values = server.run(ArtifactPropertiesOperation, params(recursive=True))
     assert plan.before == {"r/d/p/y": {"b": ["2"]}}
     assert plan.after == {"r/d/p/y": {"b": ["2"], "a": ["1"]}}
     assert server.asked[2:] == [READ, QUERY, RECURSIVE, READ, QUERY]
@@ -142,7 +141,7 @@ def test_an_item_that_was_left_out_is_a_failure(server: Server) -> None:
     server.on[READ] = has(a="1")
     server.on[QUERY] = below(x={})
     server.on[RECURSIVE] = Reply(204)
-    error = server.fails(ItemProperties, params(recursive=True))
+    error = server.fails(ArtifactPropertiesOperation, params(recursive=True))
     assert error.kind == "rejected"
     assert "'d/p/x'" in error.message
 
@@ -154,17 +153,17 @@ def test_named_properties_are_removed(server: Server) -> None:
     server.on[READ] = [has(a="1", c="3"), has(c="3")]
     server.on[DELETE] = Reply(204)
     given = params(state="absent", properties={"a": None, "b": ["any", "value"]})
-    plan, values = server.run(ItemProperties, given)
+    plan, values = server.run(ArtifactPropertiesOperation, given)
     assert plan.after == {"r/d/p": {"c": ["3"]}}
     assert values["properties"]["after"] == {"c": ["3"]}
-    plan, _values = server.run(ItemProperties, given)
+    plan, _values = server.run(ArtifactPropertiesOperation, given)
     assert not plan.changed
 
 
 def test_a_property_that_stays_is_a_failure(server: Server) -> None:
     server.on[READ] = has(a="1")
     server.on["DELETE /api/storage/r/d/p?properties=a&recursive=0"] = Reply(204)
-    error = server.fails(ItemProperties, params(state="absent"))
+    error = server.fails(ArtifactPropertiesOperation, params(state="absent"))
     assert error.kind == "rejected"
     assert "still has a" in error.message
 
@@ -174,9 +173,9 @@ def test_a_lost_answer_to_a_removal_is_looked_up(server: Server, left: dict[str,
     server.on[READ] = [has(a="1", b="2"), has(**left)]
     server.on["DELETE /api/storage/r/d/p?properties=a&recursive=0"] = Reply(cut=True)
     if "a" in left:
-        assert server.fails(ItemProperties, params(state="absent")).unanswered
+        assert server.fails(ArtifactPropertiesOperation, params(state="absent")).unanswered
     else:
-        server.run(ItemProperties, params(state="absent"))
+        server.run(ArtifactPropertiesOperation, params(state="absent"))
     assert len([name for name in server.asked if name.startswith("DELETE")]) == 1
 
 
@@ -196,7 +195,7 @@ def test_what_cannot_be_done_is_refused(
     server: Server, dialect: str, given: dict[str, Any], words: str
 ) -> None:
     server.dialect = dialect
-    error = server.fails(ItemProperties, params(**given))
+    error = server.fails(ArtifactPropertiesOperation, params(**given))
     assert error.kind == "invalid"
     assert words in error.message
     assert server.asked == []
@@ -204,5 +203,5 @@ def test_what_cannot_be_done_is_refused(
 
 def test_the_root_with_force(server: Server) -> None:
     server.on["GET /api/storage/r?properties"] = has(a="1")
-    plan, _values = server.run(ItemProperties, params(path="", force=True))
+    plan, _values = server.run(ArtifactPropertiesOperation, params(path="", force=True))
     assert not plan.changed

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.repo_info import (
-    operation,
+    RepoInfoOperation,
     summary,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.sizes import (
@@ -111,7 +111,7 @@ def test_a_share_that_is_not_told_is_computed() -> None:
 def test_a_virtual_repository_without_a_target(server: Server) -> None:
     one = {"key": "v", "rclass": "virtual", "defaultDeploymentRepo": ""}
     server.on["GET /api/repositories/v"] = Reply(body=one)
-    _plan, values = server.run(operation, {"repo": "v", "storage": False})
+    _plan, values = server.run(RepoInfoOperation, {"repo": "v"})
     assert values["repositories"] == [{**one, "type": "VIRTUAL", "defaultDeploymentRepo": None}]
     assert values["storage"] is None
 
@@ -120,9 +120,9 @@ def test_a_virtual_repository_without_a_target(server: Server) -> None:
 def test_what_is_not_shown_alone_is_looked_up_in_the_list(server: Server, status: int) -> None:
     server.on["GET /api/repositories/a"] = Reply(status, "available only in Artifactory Pro")
     server.on["GET /api/repositories"] = Reply(body='[{"key": "a", "type": "LOCAL"}]')
-    _plan, values = server.run(operation, {"repo": "a", "storage": False})
+    _plan, values = server.run(RepoInfoOperation, {"repo": "a"})
     assert values["repositories"] == [{"key": "a", "type": "LOCAL"}]
-    error = server.fails(operation, {"repo": "b", "storage": False})
+    error = server.fails(RepoInfoOperation, {"repo": "b"})
     assert error.kind == "not_found"
     assert "no repository 'b'" in error.message
 
@@ -130,5 +130,5 @@ def test_what_is_not_shown_alone_is_looked_up_in_the_list(server: Server, status
 def test_the_summary_is_for_administrators(server: Server) -> None:
     server.on["GET /api/repositories"] = Reply(body="[]")
     server.on["GET /api/storageinfo"] = Reply(403, "not an administrator")
-    error = server.fails(operation, {"repo": None, "storage": True})
+    error = server.fails(RepoInfoOperation, {"storage": True})
     assert (error.kind, error.status) == ("permission", 403)

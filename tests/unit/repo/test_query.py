@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.artifact_query import (
-    operation,
-    results,
+    ArtifactQueryOperation,
+    option_of,
 )
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply
@@ -19,16 +19,10 @@ from tests.unit.stub import Reply
 QUERY = "POST /api/search/aql"
 TEXT = 'items.find({"repo": "r"}).include("repo", "path", "name")'
 ROWS = [{"repo": "r", "path": "a", "name": "1"}, {"repo": "r", "path": ".", "name": "ü"}]
-FLAGS = ("deep", "list_folders", "md_timestamps", "include_root_path")
-
-
-def params(**given: Any) -> dict[str, Any]:
-    return {**dict.fromkeys(("aql", "aql_file", "pattern", "list")), **given}
 
 
 def listing(**given: Any) -> dict[str, Any]:
-    option = {"repo": "r", "path": "", "depth": None, **dict.fromkeys(FLAGS, False), **given}
-    return params(list=option)
+    return {"list": {"repo": "r", **given}}
 
 
 def found(**span: Any) -> Reply:
@@ -37,11 +31,11 @@ def found(**span: Any) -> Reply:
 
 def test_rows_come_as_they_are(server: Server, tmp_path: Path) -> None:
     server.on[QUERY] = found(total=2)
-    _plan, values = server.run(operation, params(aql=TEXT))
+    _plan, values = server.run(ArtifactQueryOperation, {"aql": TEXT})
     assert values == {"results": ROWS, "total": 2, "complete": True}
     file = tmp_path / "query.aql"
     file.write_text(TEXT, encoding="utf-8")
-    assert server.run(operation, params(aql_file=str(file)))[1] == values
+    assert server.run(ArtifactQueryOperation, {"aql_file": str(file)})[1] == values
     assert [seen.body for seen in server.stub.seen] == [TEXT.encode()] * 2
     assert {seen.headers["Content-Type"] for seen in server.stub.seen} == {"text/plain"}
     assert server.warnings == []
@@ -61,7 +55,7 @@ def test_what_the_server_trimmed_is_said(
     server: Server, text: str, span: dict[str, Any], complete: bool
 ) -> None:
     server.on[QUERY] = found(**span)
-    _plan, values = server.run(operation, params(aql=text))
+    _plan, values = server.run(ArtifactQueryOperation, {"aql": text})
     assert values["complete"] is complete
     assert len(server.warnings) == int(not complete)
     assert all("not all results" in warning for warning in server.warnings)
@@ -75,7 +69,7 @@ def test_a_refused_query_has_the_words_of_the_server(
     server: Server, status: int, kind: str
 ) -> None:
     server.on[QUERY] = Reply(status, "Failed to parse query: here")
-    error = server.fails(operation, params(aql=TEXT))
+    error = server.fails(ArtifactQueryOperation, {"aql": TEXT})
     assert (error.kind, error.status) == (kind, status)
     assert "Failed to parse query: here" in error.message
 
@@ -94,7 +88,7 @@ def test_a_refused_query_has_the_words_of_the_server(
 def test_a_pattern(server: Server, dialect: str, path: str, body: Any) -> None:
     server.dialect = dialect
     server.on[f"GET /{path}?pattern=r:*/*.jar"] = Reply(body=json.dumps(body))
-    _plan, values = server.run(operation, params(pattern="r:*/*.jar"))
+    _plan, values = server.run(ArtifactQueryOperation, {"pattern": "r:*/*.jar"})
     assert values["results"] == [{"path": "a/ü.jar"}, {"path": "b/1.jar"}]
     assert values["total"] == 2
 
@@ -102,7 +96,7 @@ def test_a_pattern(server: Server, dialect: str, path: str, body: Any) -> None:
 @pytest.mark.parametrize("odd", [{"files": None}, {"files": [3]}, {"files": [{}]}, {}, "x"])
 def test_a_match_without_a_path_is_not_understood(server: Server, odd: Any) -> None:
     server.on["GET /api/search/pattern?pattern=r:a"] = Reply(body=json.dumps(odd))
-    assert server.fails(operation, params(pattern="r:a")).kind == "protocol"
+    assert server.fails(ArtifactQueryOperation, {"pattern": "r:a"}).kind == "protocol"
 
 
 def test_all_flags_of_a_listing_are_sent(server: Server) -> None:
@@ -114,8 +108,9 @@ def test_all_flags_of_a_listing_are_sent(server: Server) -> None:
         {"uri": "/e.txt"},
     ]
     server.on[f"GET /api/storage/r/x/y?list&{flags}"] = Reply(body={"files": entries})
-    given = listing(path="/x/y/", depth=2, **dict.fromkeys(FLAGS, True))
-    _plan, values = server.run(operation, given)
+    flags_given = ("deep", "list_folders", "md_timestamps", "include_root_path")
+    given = listing(path="/x/y/", depth=2, **dict.fromkeys(flags_given, True))
+    _plan, values = server.run(ArtifactQueryOperation, given)
     assert values["results"] == [
         {"uri": "/", "folder": True, "size": -1, "name": ""},
         {"uri": "/a b/c.txt", "folder": False, "size": 12, "name": "a b"},
@@ -126,26 +121,26 @@ def test_all_flags_of_a_listing_are_sent(server: Server) -> None:
 
 def test_a_flat_listing_of_a_root_that_needs_its_slash(server: Server) -> None:
     server.on["GET /api/storage/r/?list"] = Reply(body={"files": [{"uri": "/a"}]})
-    _plan, values = server.run(operation, listing())
+    _plan, values = server.run(ArtifactQueryOperation, listing())
     assert values["results"] == [{"uri": "/a", "name": "a"}]
-    assert server.fails(operation, listing(path="missing")).kind == "not_found"
+    assert server.fails(ArtifactQueryOperation, listing(path="missing")).kind == "not_found"
 
 
 @pytest.mark.parametrize(
     "given",
     [
-        params(aql="  "),
-        params(aql_file="/nowhere/query.aql"),
-        params(pattern="no-colon/*.jar"),
-        params(pattern="r:"),
-        params(pattern=":a"),
+        {"aql": "  "},
+        {"aql_file": "/nowhere/query.aql"},
+        {"pattern": "no-colon/*.jar"},
+        {"pattern": "r:"},
+        {"pattern": ":a"},
         listing(path="a/../b"),
         listing(repo="a/b"),
         listing(depth=0),
     ],
 )
 def test_what_cannot_be_asked_is_refused(server: Server, given: dict[str, Any]) -> None:
-    assert server.fails(operation, given).kind == "invalid"
+    assert server.fails(ArtifactQueryOperation, given).kind == "invalid"
     assert server.asked == []
 
 
@@ -154,6 +149,6 @@ def test_what_cannot_be_asked_is_refused(server: Server, given: dict[str, Any]) 
 )
 def test_the_lookup_knows_a_query_when_it_sees_one(server: Server, text: str) -> None:
     server.on[QUERY] = found()
-    assert results(server.task({"term": text})) == ROWS
-    server.on["GET /api/search/pattern?pattern=r:a"] = Reply(body={"files": ["a"]})
-    assert results(server.task({"term": "r:a"})) == [{"path": "a"}]
+    assert option_of(text) == "aql"
+    assert server.run(ArtifactQueryOperation, {option_of(text): text})[1]["results"] == ROWS
+    assert option_of("r:a") == "pattern"

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
+from ...core.module.typed_options import Option
 from ...core.plan import Action, Plan
 from .. import properties
 from ..client import RepoClient, join, refuse_glob, repository_key, segments
@@ -17,27 +19,38 @@ from . import listing
 Items = dict[str, dict[str, list[str]]]
 
 
-class ItemProperties:
-    """Properties that an item, and with C(recursive) all that is in it, shall have, or not have."""
+@dataclass(frozen=True)
+class ArtifactPropertiesOptions:
+    """The options of C(artifact_properties)."""
 
-    def __init__(self, task: Task) -> None:
-        params = task.params
-        self._repo = repository_key("repo", params["repo"])
-        self._path = join(*segments(params["path"]))
-        self._recursive, self._absent = params["recursive"], params["state"] == "absent"
+    repo: str
+    path: Annotated[str, Option(empty=True)]
+    properties: Annotated[dict[str, Any], Option(values="text")]
+    recursive: bool = False
+    state: Literal["present", "absent"] = "present"
+    force: bool = False
+
+
+class ArtifactPropertiesOperation:
+    """Sets or removes properties of an item, and with C(recursive) of all that is in it."""
+
+    def __init__(self, task: Task, options: ArtifactPropertiesOptions) -> None:
+        self._repo = repository_key("repo", options.repo)
+        self._path = join(*segments(options.path))
+        self._recursive, self._absent = options.recursive, options.state == "absent"
         if self._absent:
             refuse_glob(self._path)
-        if self._path == "" and not params["force"]:
+        if self._path == "" and not options.force:
             raise invalid(
                 f"path is empty, which means the root of the repository '{self._repo}':"
                 " force allows it"
             )
         self._wanted: properties.Properties = {}
-        self._names = [str(name) for name in params["properties"]]
+        self._names = [str(name) for name in options.properties]
         for name in self._names:
             properties.check_name(name)
         if not self._absent:
-            self._wanted = properties.properties_of(params["properties"])
+            self._wanted = properties.properties_of(options.properties)
         self._client = RepoClient(task)
         if self._absent and not self._client.dialect.full_properties:
             raise invalid(

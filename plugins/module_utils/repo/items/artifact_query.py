@@ -1,87 +1,119 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Asking what is in the repositories [C2.3]: in the query
-language, by pattern, or as the listing of a folder.
+"""Asking what is in the repositories [C2.3]: in the query language, by pattern, or as the listing
+of a folder.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, ClassVar
 
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.http.messages import unreadable
 from ...core.module.task import Task
-from ...core.plan import Reading
+from ...core.module.typed_options import Option, PathText
+from ...core.plan import Plan, unchanged
 from .. import aql, json_rows
 from ..client import RepoClient, item_path, join, repository_key, segments
 
 #: Characters of a query that a message shows.
 _SHOWN = 100
 _IS_QUERY = re.compile(r"\s*\w[\w.\s]*\.\s*find\s*\(")
-#: Options of a listing, as the written interface [W4.1] spells them.
-_FLAGS = {
-    "deep": "deep",
-    "list_folders": "listFolders",
-    "md_timestamps": "mdTimestamps",
-    "include_root_path": "includeRootPath",
-}
 Rows = list[dict[str, Any]]
 
 
-def operation(task: Task) -> Reading:
-    """The operation of the module: C(results), C(total), C(complete)."""
-    query = Query(task)
-    ask = query.asking(task.params)
+@dataclass(frozen=True)
+class ListingOptions:
+    """The suboptions of C(list)."""
 
-    def read() -> Mapping[str, Any]:
-        rows = ask()
-        return {"results": rows, "total": len(rows), "complete": query.complete}
+    repo: str
+    path: str = ""
+    deep: bool = False
+    depth: int | None = None
+    list_folders: bool = False
+    md_timestamps: bool = False
+    include_root_path: bool = False
 
-    return Reading(read)
+    @property
+    def query(self) -> dict[str, int]:
+        """The query of the request, as the written interface [W4.1] spells it."""
+        flags = {
+            "deep": self.deep,
+            "listFolders": self.list_folders,
+            "mdTimestamps": self.md_timestamps,
+            "includeRootPath": self.include_root_path,
+        }
+        query = {name: 1 for name, wanted in flags.items() if wanted}
+        # servers look at the depth together with `deep` alone
+        return query if self.depth is None else {**query, "deep": 1, "depth": self.depth}
 
 
-def results(task: Task) -> Rows:
-    """The answer of the lookup: its C(term) is a text in the query language, or a pattern."""
-    term = task.params["term"]
-    query = Query(task)
-    return query.by_text(term)() if _IS_QUERY.match(term) else query.by_pattern(term)()
+_QUESTIONS = ("aql", "aql_file", "pattern", "list")
 
 
-class Query:
-    """A question of a task. Its methods check what is asked, and give what asks."""
+@dataclass(frozen=True)
+class ArtifactQueryOptions:
+    """The options of C(artifact_query)."""
 
-    def __init__(self, task: Task) -> None:
+    constraints: ClassVar[dict[str, Any]] = {
+        "mutually_exclusive": [_QUESTIONS],
+        "required_one_of": [_QUESTIONS],
+    }
+
+    aql: str | None = None
+    aql_file: PathText | None = None
+    pattern: str | None = None
+    list_: Annotated[ListingOptions | None, Option(name="list")] = None
+
+
+def option_of(term: str) -> str:
+    """The option that a term of the lookup stands for: a query, or a pattern."""
+    return "aql" if _IS_QUERY.match(term) else "pattern"
+
+
+class ArtifactQueryOperation:
+    """Asks the one question that the options name."""
+
+    def __init__(self, task: Task, options: ArtifactQueryOptions) -> None:
         self._warn, self._client = task.warn, RepoClient(task)
         #: Whether the server gave all that it found.
-        self.complete = True
+        self._complete = True
+        self._ask = self._question(options)
 
-    def asking(self, params: Mapping[str, Any]) -> Callable[[], Rows]:
-        """What asks the one question that the options name."""
-        if params["aql"] is not None:
-            return self.by_text(params["aql"])
-        if params["aql_file"] is not None:
-            return self.by_text(_content(params["aql_file"]))
-        if params["pattern"] is not None:
-            return self.by_pattern(params["pattern"])
-        return self.listing(params["list"])
+    def _question(self, options: ArtifactQueryOptions) -> Callable[[], Rows]:
+        """Check what is asked. The result asks it."""
+        if options.aql is not None:
+            return partial(self._by_text, options.aql)
+        if options.aql_file is not None:
+            return partial(self._by_text, _content(options.aql_file))
+        if options.list_ is not None:
+            return self._listing(options.list_)
+        return self._by_pattern(options.pattern or "")
 
-    def by_text(self, text: str) -> Callable[[], Rows]:
+    def plan(self) -> Plan:
+        rows = self.rows()
+        return unchanged({"results": rows, "total": len(rows), "complete": self._complete})
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        raise AssertionError("a reading has nothing to apply")
+
+    def rows(self) -> Rows:
+        """The answer of the server."""
+        return self._ask()
+
+    def _by_text(self, text: str) -> Rows:
         """Rows as the server gives them."""
-        if not text.strip():
-            raise invalid("the query is empty")
         what = f"querying '{shorten(text, _SHOWN)}'"
+        found = aql.ask(self._client, what, text)
+        if found.trimmed:
+            self._complete = False
+            self._warn(f"{what}: these are not all results, says the server: {found.trimmed}")
+        return found.rows
 
-        def ask() -> Rows:
-            found = aql.ask(self._client, what, text)
-            if found.trimmed:
-                self.complete = False
-                self._warn(f"{what}: these are not all results, says the server: {found.trimmed}")
-            return found.rows
-
-        return ask
-
-    def by_pattern(self, pattern: str) -> Callable[[], Rows]:
+    def _by_pattern(self, pattern: str) -> Callable[[], Rows]:
         """C(path) of each file in the repository, in order: the server has none.
 
         The shape is not written; server fact [repo-16]: C(files), a list of paths.
@@ -108,19 +140,14 @@ class Query:
 
         return ask
 
-    def listing(self, option: Mapping[str, Any]) -> Callable[[], Rows]:
+    def _listing(self, options: ListingOptions) -> Callable[[], Rows]:
         """The entries of a folder, each with its C(name), the first segment of its address."""
-        repo, path = repository_key("list: repo", option["repo"]), join(*segments(option["path"]))
-        depth = option["depth"]
-        if depth is not None and depth < 1:
-            raise invalid(f"list: depth is {depth}: give at least 1, or leave it out")
-        query = {flag: int(option[name]) for name, flag in _FLAGS.items() if option[name]}
-        if depth is not None:
-            # servers look at it together with `deep` alone
-            query.update(deep=1, depth=depth)
+        repo, path = repository_key("list: repo", options.repo), join(*segments(options.path))
+        if options.depth is not None and options.depth < 1:
+            raise invalid(f"list: depth is {options.depth}: give at least 1, or leave it out")
 
         def ask() -> Rows:
-            return [_entry(row) for row in self._list(repo, path, query)]
+            return [_entry(row) for row in self._list(repo, path, options.query)]
 
         return ask
 
@@ -142,11 +169,14 @@ class Query:
 def _content(file: str) -> str:
     try:
         with open(file, encoding="utf-8") as text:
-            return text.read()
+            query = text.read()
     except OSError as error:
         raise invalid(f"aql_file: {file} cannot be read: {error.strerror}") from None
     except ValueError:
         raise invalid(f"aql_file: {file} is not text in UTF-8") from None
+    if not query.strip():
+        raise invalid(f"aql_file: {file} holds no query")
+    return query
 
 
 def _path_of(file: Any) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ...core import address
 from ...core.module.task import Task
-from ...core.plan import Reading
+from ...core.plan import Plan, unchanged
 from ..client import RepoClient, object_of, objects, repository_key
 from ..repositories import kind_of, listed, unknown
 from ..sizes import quantity
@@ -19,17 +20,30 @@ _SUMMARIES = ("binariesSummary", "fileStoreSummary")
 _REPOSITORIES = "repositoriesSummaryList"
 
 
-def operation(task: Task) -> Reading:
-    """The operation of the module: C(repositories), and C(storage) where it is asked for."""
-    client, key, storage = RepoClient(task), task.params["repo"], task.params["storage"]
-    if key is not None:
-        repository_key("repo", key)
+@dataclass(frozen=True)
+class RepoInfoOptions:
+    """The options of C(repo_info)."""
 
-    def read() -> Mapping[str, Any]:
+    repo: str | None = None
+    storage: bool = False
+
+
+class RepoInfoOperation:
+    """Reads one or all repositories, and the storage summary where it is asked for."""
+
+    def __init__(self, task: Task, options: RepoInfoOptions) -> None:
+        if options.repo is not None:
+            repository_key("repo", options.repo)
+        self._options, self._client = options, RepoClient(task)
+
+    def plan(self) -> Plan:
+        client, key = self._client, self._options.repo
         found = _all(client) if key is None else [_one(client, key)]
-        return {"repositories": found, "storage": _storage(client) if storage else None}
+        storage = _storage(client) if self._options.storage else None
+        return unchanged({"repositories": found, "storage": storage})
 
-    return Reading(read)
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        raise AssertionError("a reading has nothing to apply")
 
 
 def _all(client: RepoClient) -> list[dict[str, Any]]:
