@@ -90,7 +90,7 @@ options:
     type: int
     default: 4
   force:
-    description: Allows rules that would empty a repository, and an empty O(rules[].path) or O(rules[].name), which means all of them.
+    description: Allows rules that would empty a repository.
     type: bool
     default: false
 notes:
@@ -179,35 +179,16 @@ error:
   type: dict
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup import (
     artifact_cleanup,
 )
 
-RULE: dict[str, dict[str, Any]] = {
-    "repo": {"type": "str", "required": True},
-    "path": {"type": "str"},
-    "name": {"type": "str"},
-    "type": {"type": "str", "choices": ["file", "folder", "any"]},
-    "depth": {"type": "int"},
-    "created_before": {"type": "str"},
-    "properties": {"type": "dict", "values": "text"},
-    "keep_last": {"type": "int"},
-    "keep_last_by": {"type": "str", "choices": ["folder", "image"], "default": "folder"},
-    "exclude": {"type": "list", "elements": "str"},
-}
-OPTIONS: dict[str, dict[str, Any]] = {
-    "rules": {"type": "list", "elements": "dict", "required": True, "options": RULE},
-    "max_deletions": {"type": "int", "default": 100},
-    "parallel": {"type": "int", "default": 4},
-    "force": {"type": "bool", "default": False},
-}
-
 
 def main() -> None:
-    runner.run("repo", OPTIONS, artifact_cleanup.CleanUp)
+    runner.run(
+        "repo", artifact_cleanup.ArtifactCleanupOptions, artifact_cleanup.ArtifactCleanupOperation
+    )
 
 
 if __name__ == "__main__":

@@ -88,24 +88,12 @@ error:
   type: dict
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup import artifact_trash
 
-STATES = ["empty", "clean", "builds_clean", "listed"]
-OPTIONS: dict[str, dict[str, Any]] = {
-    "state": {"type": "str", "choices": STATES, "required": True},
-    "repo": {"type": "str"},
-    "path": {"type": "str", "default": ""},
-    "force": {"type": "bool", "default": False},
-}
-
 
 def main() -> None:
-    runner.run(
-        "repo", OPTIONS, artifact_trash.operation, required_if=[("state", "clean", ["repo"])]
-    )
+    runner.run("repo", artifact_trash.ArtifactTrashOptions, artifact_trash.ArtifactTrashOperation)
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ def check_name(name: str) -> None:
 def _values(name: str, value: Any) -> list[str]:
     check_name(name)
     # what must stand first or last to survive the server's parser: see `_rank`
-    values = sorted(dict.fromkeys(texts_of(name, value)), key=_rank)
+    values = sorted(dict.fromkeys(texts_of(value)), key=_rank)
     if not values:
         raise invalid(f"the property '{name}' has no value: give one, or leave it out")
     if len(values) > 1 and values[-2].endswith("\\"):
@@ -63,17 +63,9 @@ def _values(name: str, value: Any) -> list[str]:
     return values
 
 
-def texts_of(name: str, value: Any) -> list[str]:
-    """The value of a property, a scalar or a list of them, as texts; C(invalid) for anything
-    else.
-    """
-    return [_text(name, one) for one in (value if isinstance(value, list) else [value])]
-
-
-def _text(name: str, value: Any) -> str:
-    if isinstance(value, (Mapping, list)) or value is None:
-        raise invalid(f"the property '{name}' must be a text or a list of texts")
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def texts_of(value: str | list[str]) -> list[str]:
+    """The value of a property, a text or a list of texts, as a list."""
+    return value if isinstance(value, list) else [value]
 
 
 def _rank(value: str) -> int:

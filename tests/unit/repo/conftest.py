@@ -60,11 +60,11 @@ class Server:
         """The decoded JSON bodies of all requests of this name."""
         return [json.loads(seen.body) for seen in self.stub.seen if self.name(seen) == name]
 
-    def task(self, params: Mapping[str, Any] | None = None, *, check: bool = False) -> Task:
+    def task(self, *, check: bool = False) -> Task:
         settings = {"dialect": self.dialect, "vendor": "Acme", "retries": self.retries}
         settings["retry_max_wait"] = 0
         connection = connection_to(self.stub.url, settings=settings)
-        return Task(params or {}, connection, self.warnings.append, check)
+        return Task({}, connection, self.warnings.append, check)
 
     def client(self) -> RepoClient:
         return RepoClient(self.task())
@@ -73,8 +73,6 @@ class Server:
         self, operation: Callable[..., Made], given: Mapping[str, Any], *, check: bool = False
     ) -> Made:
         """The operation of a module for what a user gives."""
-        if not isinstance(operation, type) or "options" not in get_type_hints(operation.__init__):
-            return operation(self.task(given, check=check))
         options: type = get_type_hints(operation.__init__)["options"]
         return operation(
             self.task(check=check), build(options, **checked(argument_spec(options), given))

@@ -19,24 +19,19 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup im
     selection,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup.artifact_cleanup import (
-    CleanUp,
+    ArtifactCleanupOperation,
 )
+from tests.helpers.options import build
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply, Seen
 
 QUERY = "POST /api/search/aql"
 DATE = "Fri, 01 Mar 2030 00:00:00 GMT"
 NOW = datetime(2030, 3, 1, tzinfo=timezone.utc)
-OPTIONS = ("path", "name", "type", "depth", "created_before", "properties", "keep_last", "exclude")
-
-
-def rule(**given: Any) -> dict[str, Any]:
-    return {"repo": "r", "keep_last_by": "folder", **dict.fromkeys(OPTIONS), **given}
 
 
 def params(*given: Mapping[str, Any], **options: Any) -> dict[str, Any]:
-    made = [rule(**one) for one in given]
-    return {"rules": made, "max_deletions": 100, "parallel": 2, "force": False, **options}
+    return {"rules": [{"repo": "r", **one} for one in given], "parallel": 2, **options}
 
 
 def row(path: str, days: float = 100, **fields: Any) -> dict[str, Any]:
@@ -86,7 +81,7 @@ def deleting(server: Server) -> Server:
 
 def test_one_query_and_a_request_for_each_item(deleting: Server) -> None:
     deleting.on[QUERY] = rows(row("a/1.jar"), row("a/ü #2.jar"), row("3.jar"))
-    plan, values = deleting.run(CleanUp, params({"created_before": "4w"}))
+    plan, values = deleting.run(ArtifactCleanupOperation, params({"created_before": "4w"}))
     asked = deleting.asked
     assert asked[0] == QUERY
     assert sorted(asked[1:]) == ["DELETE /r/3.jar", "DELETE /r/a/1.jar", "DELETE /r/a/ü #2.jar"]
@@ -107,9 +102,9 @@ def test_one_query_and_a_request_for_each_item(deleting: Server) -> None:
 def test_check_mode_lists_what_a_run_deletes(deleting: Server) -> None:
     deleting.on[QUERY] = rows(row("a/1"), row("a/2", days=50), row("a/3", days=1))
     options = params({"path": "a", "keep_last": 2, "created_before": "1d"})
-    plan, predicted = deleting.run(CleanUp, options, check=True)
+    plan, predicted = deleting.run(ArtifactCleanupOperation, options, check=True)
     assert deleting.asked == [QUERY]
-    run_plan, done = deleting.run(CleanUp, options)
+    run_plan, done = deleting.run(ArtifactCleanupOperation, options)
     assert predicted == done
     assert (plan.before, plan.after) == (run_plan.before, run_plan.after)
 
@@ -122,14 +117,14 @@ def test_ages_are_sent_in_units_of_the_query_language(
     deleting: Server, age: str, sent: str
 ) -> None:
     deleting.on[QUERY] = rows()
-    deleting.run(CleanUp, params({"created_before": age}))
+    deleting.run(ArtifactCleanupOperation, params({"created_before": age}))
     assert criteria(deleting)["created"] == {"$before": sent}
 
 
 def test_a_rule_is_sent_as_it_is(deleting: Server) -> None:
     deleting.on[QUERY] = rows()
     given = {"path": "/a/b*/", "name": 'x"y', "depth": 3, "properties": {"k": ["v", "w*"]}}
-    deleting.run(CleanUp, params(given))
+    deleting.run(ArtifactCleanupOperation, params(given))
     assert criteria(deleting) == {
         "repo": "r",
         "type": "file",
@@ -148,13 +143,13 @@ def test_a_rule_is_sent_as_it_is(deleting: Server) -> None:
 
 def verdicts(given: Mapping[str, Any], *found: Mapping[str, Any]) -> dict[str, bool]:
     """Path to whether it goes."""
-    (one,) = rules.rules_of([rule(**given)], force=True)
+    (one,) = rules.rules_of([build(rules.RuleOptions, repo="r", **given)], force=True)
     judged = selection.verdicts(one, found, NOW)
     return {each.item.path: each.goes for each in judged}
 
 
 def reasons(given: Mapping[str, Any], *found: Mapping[str, Any]) -> dict[str, str]:
-    (one,) = rules.rules_of([rule(**given)], force=True)
+    (one,) = rules.rules_of([build(rules.RuleOptions, repo="r", **given)], force=True)
     return {each.item.path: each.reason for each in selection.verdicts(one, found, NOW)}
 
 
@@ -181,7 +176,9 @@ def test_exclusions_are_globs_on_the_full_path(glob: str) -> None:
 def test_ages_count_from_the_clock_of_the_server(deleting: Server) -> None:
     """The server lives in 2030; by our clock all of this has yet to come."""
     deleting.on[QUERY] = rows(row("a/old", 31), row("a/young", 29))
-    _plan, values = deleting.run(CleanUp, params({"created_before": "30d", "keep_last": 1}))
+    _plan, values = deleting.run(
+        ArtifactCleanupOperation, params({"created_before": "30d", "keep_last": 1})
+    )
     assert paths(values["deleted"]) == ["a/old"]
     assert values["kept"] == []
 
@@ -189,11 +186,13 @@ def test_ages_count_from_the_clock_of_the_server(deleting: Server) -> None:
 def test_a_server_without_a_clock_is_not_guessed_at(deleting: Server) -> None:
     reply = rows(row("a/old", 31))
     deleting.on[QUERY] = Reply(body=reply.body)
-    error = deleting.fails(CleanUp, params({"created_before": "30d", "keep_last": 1}))
+    error = deleting.fails(
+        ArtifactCleanupOperation, params({"created_before": "30d", "keep_last": 1})
+    )
     assert error.kind == "protocol"
     assert "Date" in error.message
     # without keep_last the server itself picks the old ones
-    _plan, values = deleting.run(CleanUp, params({"created_before": "30d"}))
+    _plan, values = deleting.run(ArtifactCleanupOperation, params({"created_before": "30d"}))
     assert paths(values["deleted"]) == ["a/old"]
 
 
@@ -213,7 +212,7 @@ def test_a_server_that_ignores_a_part_of_the_query_loses_nothing(
     others = [row("b/c/1.zip"), row("b/c/2.zip", repo="other"), row("b/c", type="folder")]
     has = {"properties": [{"key": "k", "value": "w"}]}
     deleting.on[QUERY] = rows(*others, {**row("b/c/3.zip"), **has})
-    _plan, values = deleting.run(CleanUp, params(given))
+    _plan, values = deleting.run(ArtifactCleanupOperation, params(given))
     assert (values["deleted"], values["kept"]) == ([], [])
     assert deleting.asked == [QUERY]
 
@@ -233,7 +232,7 @@ def test_a_folder_goes_with_all_that_is_in_it(deleting: Server) -> None:
     deleting.on[QUERY] = rows(
         row("a/1", **FOLDER), row("a/1/x"), row("a/1/b/y"), row("a/2", **FOLDER), row(".", **FOLDER)
     )
-    _plan, values = deleting.run(CleanUp, params({"path": "a", "type": "folder"}))
+    _plan, values = deleting.run(ArtifactCleanupOperation, params({"path": "a", "type": "folder"}))
     sizes = {entry["path"]: entry["size"] for entry in values["deleted"]}
     assert sizes == {"a/1": 20, "a/2": 0}
     assert criteria(deleting) == {
@@ -289,7 +288,7 @@ def test_tags_are_counted_by_image_and_go_as_one_item(deleting: Server) -> None:
     ]
     deleting.on[QUERY] = rows(*found)
     given = {"keep_last": 2, "keep_last_by": "image", "created_before": "30d"}
-    _plan, values = deleting.run(CleanUp, params(given))
+    _plan, values = deleting.run(ArtifactCleanupOperation, params(given))
     assert deleting.asked == [QUERY, "DELETE /r/team/app/1"]
     assert values["deleted"][0]["size"] == 1010
     assert paths(values["kept"]) == ["team/app/2", "team/other/1"]
@@ -308,7 +307,7 @@ def test_overlapping_rules_delete_each_item_once(deleting: Server) -> None:
     second = rows(row("a", **FOLDER), row("a/1"), row("a/2", 50), row("c", **FOLDER))
     deleting.on[QUERY] = [first, second]
     given = params({"name": "*", "keep_last": 1}, {"type": "folder", "created_before": "1d"})
-    _plan, values = deleting.run(CleanUp, given)
+    _plan, values = deleting.run(ArtifactCleanupOperation, given)
     assert paths(values["deleted"]) == ["a", "c"]
     assert sorted(deleting.asked[2:]) == ["DELETE /r/a", "DELETE /r/c"]
     # what one rule keeps and another deletes with its folder is not kept
@@ -354,16 +353,13 @@ def test_an_age_keeps_its_length(number: int, unit: str) -> None:
         ({"type": "any", "path": "/.", "name": "*"}, "force"),
         ({"type": "any", "depth": 1}, "force"),
         ({"exclude": ["a"]}, "force"),
-        ({"path": "", "created_before": "4w"}, "path is empty"),
-        ({"name": "", "created_before": "4w"}, "name is empty"),
         ({"repo": "*", "name": "x"}, "wildcards"),
         ({"repo": "a/b", "name": "x"}, "repo"),
-        ({"repo": "", "name": "x"}, "repo"),
         ({"keep_last": 0}, "keep_last"),
         ({"depth": 0}, "depth"),
         ({"created_before": "0d"}, "created_before"),
         ({"created_before": "soon"}, "created_before"),
-        ({"name": "x", "exclude": [""]}, "exclude"),
+        ({"name": "x", "exclude": ["/"]}, "exclude"),
         ({"name": "x", "properties": {"stage": None}}, "properties.stage"),
         ({"properties": {"stage": []}}, "properties.stage"),
         ({"name": "x", "type": "file", "keep_last_by": "image"}, "keep_last_by"),
@@ -372,7 +368,7 @@ def test_an_age_keeps_its_length(number: int, unit: str) -> None:
 def test_danger_is_refused_before_the_first_request(
     server: Server, given: dict[str, Any], words: str
 ) -> None:
-    error = server.fails(CleanUp, params({"name": "fine"}, given))
+    error = server.fails(ArtifactCleanupOperation, params({"name": "fine"}, given))
     assert error.kind == "invalid"
     assert error.message.startswith("rule 2")
     assert words in error.message
@@ -384,13 +380,13 @@ def test_danger_is_refused_before_the_first_request(
 )
 def test_what_is_less_than_everything_needs_no_force(server: Server, given: dict[str, Any]) -> None:
     server.on[QUERY] = rows()
-    assert not server.run(CleanUp, params(given))[0].changed
+    assert not server.run(ArtifactCleanupOperation, params(given))[0].changed
 
 
 @pytest.mark.parametrize("field", ["repo", "path", "name"])
 def test_items_whose_place_is_not_told_are_not_worked_on(server: Server, field: str) -> None:
     server.on[QUERY] = rows(row("a/1"), {**row("a/2"), field: None})
-    error = server.fails(CleanUp, params({"name": "*.jar"}))
+    error = server.fails(ArtifactCleanupOperation, params({"name": "*.jar"}))
     assert error.kind == "protocol"
     assert "does not tell repo, path, name of each item" in error.message
 
@@ -398,13 +394,13 @@ def test_items_whose_place_is_not_told_are_not_worked_on(server: Server, field: 
 @pytest.mark.parametrize("odd", [5, "x", [5, None, {"key": "a"}], {"key": "a"}])
 def test_properties_in_another_shape_are_none(deleting: Server, odd: Any) -> None:
     deleting.on[QUERY] = rows(row("a/1", properties=odd, size=None, created=7))
-    _plan, values = deleting.run(CleanUp, params({"name": "1"}))
+    _plan, values = deleting.run(ArtifactCleanupOperation, params({"name": "1"}))
     assert values["deleted"][0]["size"] == 0
 
 
 def test_force_allows_a_whole_repository(deleting: Server) -> None:
     deleting.on[QUERY] = rows(row("a/1"))
-    _plan, values = deleting.run(CleanUp, params({"path": "", "name": ""}, force=True))
+    _plan, values = deleting.run(ArtifactCleanupOperation, params({"path": "/"}, force=True))
     assert paths(values["deleted"]) == ["a/1"]
     assert criteria(deleting) == {"repo": "r", "type": "file"}
 
@@ -415,14 +411,14 @@ def test_more_than_allowed_is_refused_before_anything_is_deleted(
 ) -> None:
     deleting.on[QUERY] = rows(row("a/1"), row("a/2"), row("a/3"))
     with pytest.raises(ToolchainError, match=r"3 items, more than max_deletions \(2\)") as caught:
-        deleting.run(CleanUp, params({"path": "a"}, max_deletions=2), check=check)
+        deleting.run(ArtifactCleanupOperation, params({"path": "a"}, max_deletions=2), check=check)
     assert caught.value.kind == "invalid"
     assert deleting.asked == [QUERY]
 
 
 def test_what_the_server_trimmed_is_not_worked_on(deleting: Server) -> None:
     deleting.on[QUERY] = rows(row("a/1"), notification="results are trimmed")
-    error = deleting.fails(CleanUp, params({"path": "a"}))
+    error = deleting.fails(ArtifactCleanupOperation, params({"path": "a"}))
     assert error.kind == "protocol"
     assert "results are trimmed" in error.message
     assert deleting.asked == [QUERY]
@@ -441,7 +437,7 @@ LISTING = "GET /api/storage/r/a?list&listFolders=1"
 def test_one_failure_does_not_hide_the_rest(deleting: Server) -> None:
     deleting.on[QUERY] = rows(row("a/1"), row("a/2"), row("a/3"))
     deleting.on["DELETE /r/a/2"] = Reply(403, "needs DELETE permission")
-    error = deleting.fails(CleanUp, params({"path": "a"}))
+    error = deleting.fails(ArtifactCleanupOperation, params({"path": "a"}))
     assert error.kind == "permission"
     assert error.message.startswith("1 of 3 deletions failed, the first: deleting 'r/a/2'")
     assert paths(error.result["deleted"]) == ["a/1", "a/3"]
@@ -455,11 +451,11 @@ def test_what_another_one_deleted_is_no_failure(deleting: Server) -> None:
     deleting.on[QUERY] = rows(row("a/1"), row("a/2"))
     deleting.on["DELETE /r/a/1"] = Reply(404, "Nothing to delete")
     deleting.on[LISTING] = listing("2")
-    _plan, values = deleting.run(CleanUp, params({"path": "a"}))
+    _plan, values = deleting.run(ArtifactCleanupOperation, params({"path": "a"}))
     assert paths(values["gone"]) == ["a/1"]
     assert paths(values["deleted"]) == ["a/2"]
     deleting.on[QUERY] = rows(row("a/1"))
-    _plan, values = deleting.run(CleanUp, params({"path": "a"}))
+    _plan, values = deleting.run(ArtifactCleanupOperation, params({"path": "a"}))
     assert (values["changed"], values["deleted"]) == (False, [])
 
 
@@ -468,7 +464,7 @@ def test_what_is_hidden_is_not_gone(deleting: Server) -> None:
     deleting.on[QUERY] = rows(row("a/1"))
     deleting.on["DELETE /r/a/1"] = Reply(404)
     deleting.on[LISTING] = listing("1")
-    error = deleting.fails(CleanUp, params({"path": "a"}))
+    error = deleting.fails(ArtifactCleanupOperation, params({"path": "a"}))
     assert error.kind == "not_found"
     assert "may not delete it" in error.message
 
@@ -479,10 +475,10 @@ def test_a_lost_answer_is_looked_up(deleting: Server, left: tuple[str, ...], don
     deleting.on["DELETE /r/a/1"] = Reply(cut=True)
     deleting.on[LISTING] = listing(*left)
     if done:
-        _plan, values = deleting.run(CleanUp, params({"path": "a"}))
+        _plan, values = deleting.run(ArtifactCleanupOperation, params({"path": "a"}))
         assert paths(values["deleted"]) == ["a/1"]
     else:
-        error = deleting.fails(CleanUp, params({"path": "a"}))
+        error = deleting.fails(ArtifactCleanupOperation, params({"path": "a"}))
         assert error.unanswered
         assert error.result["deleted"] == []
     assert deleting.asked.count("DELETE /r/a/1") == 1
@@ -498,7 +494,7 @@ def test_a_refused_login_is_not_tried_again_for_each_item(server: Server) -> Non
 
     for number in range(20):
         server.on[f"DELETE /r/a/{number}"] = refuse
-    error = server.fails(CleanUp, params({"path": "a"}))
+    error = server.fails(ArtifactCleanupOperation, params({"path": "a"}))
     assert error.kind == "auth"
     assert len(refused) <= 2
     assert len(error.result["failed_deletions"]) == 20
@@ -506,7 +502,7 @@ def test_a_refused_login_is_not_tried_again_for_each_item(server: Server) -> Non
 
 def test_words_of_the_query_language_reach_the_user(server: Server) -> None:
     server.on[QUERY] = Reply(400, "Failed to parse query: no such field")
-    error = server.fails(CleanUp, params({"name": "x"}))
+    error = server.fails(ArtifactCleanupOperation, params({"name": "x"}))
     assert error.kind == "rejected"
     assert "Failed to parse query" in error.message
 
@@ -516,7 +512,9 @@ def test_words_of_the_query_language_reach_the_user(server: Server) -> None:
 
 def test_an_unknown_repository_is_not_an_empty_one(server: Server) -> None:
     server.on[QUERY] = rows()
-    error = server.fails(CleanUp, params({"name": "x"}, {"repo": "typo", "name": "x"}))
+    error = server.fails(
+        ArtifactCleanupOperation, params({"name": "x"}, {"repo": "typo", "name": "x"})
+    )
     assert (error.kind, "'typo'" in error.message) == ("not_found", True)
     assert server.asked.count(REPOSITORIES) == 1
 
@@ -524,13 +522,13 @@ def test_an_unknown_repository_is_not_an_empty_one(server: Server) -> None:
 def test_a_server_that_hides_its_repositories_cannot_tell(server: Server) -> None:
     server.on[QUERY] = rows()
     server.on[REPOSITORIES] = Reply(403, "no")
-    assert not server.run(CleanUp, params({"name": "x"}))[0].changed
+    assert not server.run(ArtifactCleanupOperation, params({"name": "x"}))[0].changed
     assert "'r' is there cannot be read" in server.warnings[0]
 
 
 def test_an_exclusion_that_fits_nothing_is_warned_of(deleting: Server) -> None:
     deleting.on[QUERY] = rows(row("a/1"), row("b/keep/2"))
     given = {"path": "*", "created_before": "1d", "exclude": ["b/keep", "b/keep/*", "c/*"]}
-    deleting.run(CleanUp, params(given))
+    deleting.run(ArtifactCleanupOperation, params(given))
     assert ["'c/*'" in each for each in deleting.warnings] == [True]
     assert REPOSITORIES not in deleting.asked

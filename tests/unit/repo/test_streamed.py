@@ -104,7 +104,7 @@ CUT = Reply(body=b'{"files": [{"uri": "/a"}, ', headers={"Content-Length": "99"}
 
 
 def client(server: Server, retries: int) -> RepoClient:
-    task = server.task({})
+    task = server.task()
     settings = {**task.connection.settings, "retries": retries}
     object.__setattr__(task.connection, "settings", settings)
     return RepoClient(task)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup.artifact_trash import (
-    operation,
+    ArtifactTrashOperation,
 )
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply
@@ -23,7 +23,7 @@ NOT_THERE = Reply(400, {"errors": [{"status": 400, "message": "Could not locate 
 
 
 def params(state: str, **given: Any) -> dict[str, Any]:
-    return {"state": state, "repo": None, "path": "", "force": False, **given}
+    return {"state": state, **given}
 
 
 def trash(*keys: str) -> Reply:
@@ -35,7 +35,7 @@ ONE = params("clean", repo="r", path="a/1.txt")
 
 def test_listing(server: Server) -> None:
     server.on[TRASH] = trash("s", "r")
-    plan, values = server.run(operation, params("listed"))
+    plan, values = server.run(ArtifactTrashOperation, params("listed"))
     assert values == {"children": ["r", "s"]}
     assert not plan.changed
 
@@ -43,9 +43,9 @@ def test_listing(server: Server) -> None:
 @pytest.mark.parametrize("state", ["listed", "empty", "builds_clean"])
 def test_an_empty_trash_may_be_a_404(server: Server, state: str) -> None:
     """Which it is only where a repository manager answers."""
-    assert server.fails(operation, params(state)).kind == "not_found"
+    assert server.fails(ArtifactTrashOperation, params(state)).kind == "not_found"
     server.on[REPOSITORIES] = Reply(body="[]")
-    plan, values = server.run(operation, params(state))
+    plan, values = server.run(ArtifactTrashOperation, params(state))
     assert not plan.changed
     assert values["children"] == []
 
@@ -53,7 +53,7 @@ def test_an_empty_trash_may_be_a_404(server: Server, state: str) -> None:
 def test_emptying(server: Server) -> None:
     server.on[TRASH] = [trash("r"), trash()]
     server.on[EMPTY] = Reply(202, '"Successfully deleted all trashcan items"')
-    plan, values = server.run(operation, params("empty"))
+    plan, values = server.run(ArtifactTrashOperation, params("empty"))
     assert (plan.before, plan.after) == ({"children": ["r"]}, {"children": []})
     assert values == {"children": []}
     assert server.asked == [TRASH, EMPTY, TRASH]
@@ -62,7 +62,7 @@ def test_emptying(server: Server) -> None:
 def test_what_is_still_there_after_emptying_is_told(server: Server) -> None:
     server.on[TRASH] = [trash("r", "s"), trash("s")]
     server.on[EMPTY] = Reply(202)
-    _plan, values = server.run(operation, params("empty"))
+    _plan, values = server.run(ArtifactTrashOperation, params("empty"))
     assert values == {"children": ["s"]}
     assert server.warnings == ["emptying the trash: it still has something of s"]
 
@@ -72,7 +72,7 @@ def test_what_is_still_there_after_emptying_is_told(server: Server) -> None:
 )
 def test_a_listing_in_another_shape_is_not_understood(server: Server, body: dict[str, Any]) -> None:
     server.on[TRASH] = Reply(body=body)
-    assert server.fails(operation, params("empty")).kind == "protocol"
+    assert server.fails(ArtifactTrashOperation, params("empty")).kind == "protocol"
 
 
 @pytest.mark.parametrize("left", [(), ("r",)])
@@ -80,10 +80,10 @@ def test_a_lost_answer_to_emptying_is_looked_up(server: Server, left: tuple[str,
     server.on[TRASH] = [trash("r"), trash(*left)]
     server.on[EMPTY] = Reply(cut=True)
     if left:
-        error = server.fails(operation, params("empty"))
+        error = server.fails(ArtifactTrashOperation, params("empty"))
         assert (error.unanswered, error.undone) == (True, True)
     else:
-        server.run(operation, params("empty"))
+        server.run(ArtifactTrashOperation, params("empty"))
     looks = [TRASH] if left else [TRASH, TRASH]
     assert server.asked == [TRASH, EMPTY, *looks]
 
@@ -92,7 +92,7 @@ def test_cleaning_an_item(server: Server) -> None:
     server.on[TRASH] = [trash("r", "s"), trash("s")]
     server.on[ITEM] = Reply(body={})
     server.on[CLEAN] = Reply(204)
-    plan, values = server.run(operation, ONE)
+    plan, values = server.run(ArtifactTrashOperation, ONE)
     assert (plan.before, plan.after) == ({"r/a/1.txt": "in the trash"}, {})
     assert values == {"changed": True, "children": ["s"]}
     assert server.asked == [TRASH, ITEM, CLEAN, TRASH]
@@ -103,7 +103,7 @@ def test_a_repository_that_is_not_listed_has_nothing_in_it(server: Server, diale
     server.dialect = dialect
     server.on[TRASH] = trash("s")
     server.on[REPOSITORIES] = Reply(body=json.dumps([{"key": "r"}]))
-    plan, values = server.run(operation, ONE)
+    plan, values = server.run(ArtifactTrashOperation, ONE)
     assert not plan.changed
     assert values["children"] == ["s"]
     assert server.asked == [TRASH, REPOSITORIES]
@@ -112,19 +112,19 @@ def test_a_repository_that_is_not_listed_has_nothing_in_it(server: Server, diale
 @pytest.mark.parametrize("listing", [trash("s"), Reply(404)])
 def test_an_unknown_repository_is_not_one_without_trash(server: Server, listing: Reply) -> None:
     server.on |= {TRASH: listing, REPOSITORIES: Reply(body=json.dumps([{"key": "s"}]))}
-    error = server.fails(operation, ONE)
+    error = server.fails(ArtifactTrashOperation, ONE)
     assert (error.kind, "'r'" in error.message) == ("not_found", True)
     assert server.asked == [TRASH, REPOSITORIES]
 
 
 def test_a_pattern_names_no_item_of_the_trash(server: Server) -> None:
-    error = server.fails(operation, params("clean", repo="r", path="a/*.txt"))
+    error = server.fails(ArtifactTrashOperation, params("clean", repo="r", path="a/*.txt"))
     assert (error.kind, server.asked) == ("invalid", [])
 
 
 def test_an_item_that_is_not_there(server: Server) -> None:
     server.on[TRASH] = trash("r")
-    plan, _values = server.run(operation, ONE)
+    plan, _values = server.run(ArtifactTrashOperation, ONE)
     assert not plan.changed
     assert server.asked == [TRASH, ITEM]
 
@@ -134,9 +134,9 @@ def test_where_only_keys_are_shown_the_server_tells_at_last(server: Server, answ
     server.dialect = "generic"
     server.on[TRASH] = trash("r")
     server.on[CLEAN] = answer
-    plan, _values = server.run(operation, ONE, check=True)
+    plan, _values = server.run(ArtifactTrashOperation, ONE, check=True)
     assert plan.changed
-    _plan, values = server.run(operation, ONE)
+    _plan, values = server.run(ArtifactTrashOperation, ONE)
     assert values["changed"] is False
 
 
@@ -144,11 +144,11 @@ def test_an_item_that_is_still_there_after_cleaning_is_a_failure(server: Server)
     server.on[TRASH] = trash("r")
     server.on[ITEM] = Reply(body={})
     server.on[CLEAN] = Reply(204)
-    error = server.fails(operation, ONE)
+    error = server.fails(ArtifactTrashOperation, ONE)
     assert error.kind == "failed"
     assert error.message.endswith("it is still there")
     server.on[ITEM] = [Reply(body={}), Reply(403)]
-    _plan, values = server.run(operation, ONE)
+    _plan, values = server.run(ArtifactTrashOperation, ONE)
     assert values == {"changed": True, "children": ["r"]}
 
 
@@ -156,7 +156,7 @@ def test_another_400_is_a_failure(server: Server) -> None:
     server.on[TRASH] = trash("r")
     server.on[ITEM] = Reply(body={})
     server.on[CLEAN] = Reply(400, "available only in Artifactory Pro")
-    assert server.fails(operation, ONE).kind == "rejected"
+    assert server.fails(ArtifactTrashOperation, ONE).kind == "rejected"
 
 
 @pytest.mark.parametrize("gone", [True, False])
@@ -165,9 +165,9 @@ def test_a_lost_answer_to_cleaning_is_looked_up(server: Server, gone: bool) -> N
     server.on[ITEM] = [Reply(body={}), Reply(404 if gone else 200)]
     server.on[CLEAN] = Reply(cut=True)
     if gone:
-        assert server.run(operation, ONE)[1]["changed"] is True
+        assert server.run(ArtifactTrashOperation, ONE)[1]["changed"] is True
     else:
-        assert server.fails(operation, ONE).unanswered
+        assert server.fails(ArtifactTrashOperation, ONE).unanswered
     assert server.asked.count(CLEAN) == 1
 
 
@@ -178,19 +178,19 @@ def test_build_records_in_the_trash(server: Server, dialect: str, key: str) -> N
     server.dialect = dialect
     server.on[TRASH] = [trash(key), trash()]
     server.on[f"DELETE /api/trash/clean/{key}"] = Reply(204)
-    _plan, values = server.run(operation, params("builds_clean"))
+    _plan, values = server.run(ArtifactTrashOperation, params("builds_clean"))
     assert values == {"changed": True, "children": []}
 
 
 def test_all_of_a_repository_needs_force(server: Server) -> None:
     for path in ("", "/"):
-        error = server.fails(operation, params("clean", repo="r", path=path))
+        error = server.fails(ArtifactTrashOperation, params("clean", repo="r", path=path))
         assert error.kind == "invalid"
         assert "force" in error.message
     assert server.asked == []
     server.on[TRASH] = [trash("r"), trash()]
     server.on["DELETE /api/trash/clean/r"] = Reply(204)
-    _plan, values = server.run(operation, params("clean", repo="r", force=True))
+    _plan, values = server.run(ArtifactTrashOperation, params("clean", repo="r", force=True))
     assert values["changed"] is True
 
 
@@ -204,5 +204,5 @@ def test_all_of_a_repository_needs_force(server: Server) -> None:
     ],
 )
 def test_what_does_not_go_together_is_refused(server: Server, given: dict[str, Any]) -> None:
-    assert server.fails(operation, given).kind == "invalid"
+    assert server.fails(ArtifactTrashOperation, given).kind == "invalid"
     assert server.asked == []

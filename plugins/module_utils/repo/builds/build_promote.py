@@ -62,7 +62,7 @@ class BuildPromoteOperation:
             if key is not None:
                 repository_key(name, key)
         self._properties = {
-            str(name): texts_of(str(name), value)
+            str(name): texts_of(value)
             for name, value in without_none(options.properties or {}).items()
         }
         self._client = RepoClient(task)

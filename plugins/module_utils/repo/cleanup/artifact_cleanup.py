@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deleting what is old [C2.4]: one query a rule, one request an
-item.
-"""
+"""Deleting what is old [C2.4]: one query a rule, one request an item."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from ...core.plan import Plan
 from .. import aql, repositories
 from ..client import RepoClient, item_path
 from ..items import listing
-from .rules import CleanupRule, rules_of
+from .rules import CleanupRule, RuleOptions, rules_of
 from .selection import CleanupItem, CleanupVerdict, folders_above, paths_in, verdicts
 
 #: What says which item a row is about; it is always asked for.
@@ -35,17 +33,29 @@ class DeletionOutcome:
     error: ToolchainError | None = None
 
 
-class CleanUp:
-    """Items that match a rule and shall not be there, each of them once."""
+@dataclass(frozen=True)
+class ArtifactCleanupOptions:
+    """The options of C(artifact_cleanup)."""
 
-    def __init__(self, task: Task) -> None:
-        params = task.params
-        for name, least in (("max_deletions", 0), ("parallel", 1)):
-            if params[name] < least:
-                raise invalid(f"{name} is {params[name]}, but must be at least {least}")
-        self._rules = rules_of(params["rules"], force=params["force"])
-        self._most = int(params["max_deletions"])
-        self._client = RepoClient(task, connections=params["parallel"])
+    rules: list[RuleOptions]
+    max_deletions: int = 100
+    parallel: int = 4
+    force: bool = False
+
+
+class ArtifactCleanupOperation:
+    """Deletes the items that match a rule, each of them once."""
+
+    def __init__(self, task: Task, options: ArtifactCleanupOptions) -> None:
+        for name, given, least in (
+            ("max_deletions", options.max_deletions, 0),
+            ("parallel", options.parallel, 1),
+        ):
+            if given < least:
+                raise invalid(f"{name} is {given}, but must be at least {least}")
+        self._rules = rules_of(options.rules, force=options.force)
+        self._most = options.max_deletions
+        self._client = RepoClient(task, connections=options.parallel)
         self._stopped = threading.Event()
         self._going: list[CleanupVerdict] = []
         self._empty: list[str] = []

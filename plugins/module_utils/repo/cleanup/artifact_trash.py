@@ -9,7 +9,8 @@ not there is a 400.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 from ...core import address
 from ...core.errors import ToolchainError, invalid
@@ -23,24 +24,48 @@ _TRASH = "api/storage/auto-trashcan"
 _NOT_THERE = "could not locate"
 
 
-def operation(task: Task) -> Operation:
-    """What the option C(state) names."""
-    params, client = task.params, RepoClient(task)
-    if params["state"] == "clean":
-        return TrashCleaning(client, *_item(params))
-    for name in ("repo", "path"):
-        if params[name]:
+@dataclass(frozen=True)
+class ArtifactTrashOptions:
+    """The options of C(artifact_trash)."""
+
+    constraints: ClassVar[dict[str, Any]] = {"required_if": [("state", "clean", ["repo"])]}
+
+    state: Literal["empty", "clean", "builds_clean", "listed"]
+    repo: str | None = None
+    path: str = ""
+    force: bool = False
+
+
+class ArtifactTrashOperation:
+    """Lists, cleans or empties the trash, as the option C(state) says."""
+
+    def __init__(self, task: Task, options: ArtifactTrashOptions) -> None:
+        self._operation = _operation(task, options)
+
+    def plan(self) -> Plan:
+        return self._operation.plan()
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        return self._operation.apply(plan)
+
+
+def _operation(task: Task, options: ArtifactTrashOptions) -> Operation:
+    client = RepoClient(task)
+    if options.state == "clean":
+        return TrashCleaning(client, *_item(options))
+    for name, given in (("repo", options.repo), ("path", options.path)):
+        if given:
             raise invalid(f"{name} goes with state=clean")
-    if params["state"] == "builds_clean":
+    if options.state == "builds_clean":
         return TrashCleaning(client, client.dialect.builds_trash, "", of_builds=True)
-    if params["state"] == "empty":
+    if options.state == "empty":
         return TrashEmptying(client, task.warn)
     return Reading(lambda: {"children": children(client)})
 
 
-def _item(params: Mapping[str, Any]) -> tuple[str, str]:
-    repo, path = repository_key("repo", params["repo"]), "/".join(segments(params["path"]))
-    if path == "" and not params["force"]:
+def _item(options: ArtifactTrashOptions) -> tuple[str, str]:
+    repo, path = repository_key("repo", options.repo or ""), "/".join(segments(options.path))
+    if path == "" and not options.force:
         raise invalid(
             f"path is empty, which means all that the trash has of '{repo}': force allows it"
         )

@@ -12,9 +12,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import invalid
+from ...core.module.typed_options import Option
 from .. import aql
 from ..client import repository_key
 from ..properties import Properties, texts_of
@@ -36,6 +37,22 @@ def _expression(glob: str) -> re.Pattern[str]:
 def matches(glob: str | None, text: str) -> bool:
     """Whether a text is what a glob says; C(None) is any."""
     return glob is None or _expression(glob).fullmatch(text) is not None
+
+
+@dataclass(frozen=True)
+class RuleOptions:
+    """The suboptions of C(rules)."""
+
+    repo: str
+    path: str | None = None
+    name: str | None = None
+    type_: Annotated[Literal["file", "folder", "any"] | None, Option(name="type")] = None
+    depth: int | None = None
+    created_before: str | None = None
+    properties: Annotated[dict[str, Any] | None, Option(values="text")] = None
+    keep_last: int | None = None
+    keep_last_by: Literal["folder", "image"] = "folder"
+    exclude: list[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -132,47 +149,48 @@ def _wanted(glob: str) -> Any:
     return {"$match": glob} if _WILD.search(glob) else glob
 
 
-def rules_of(option: Iterable[Mapping[str, Any]], *, force: bool) -> list[CleanupRule]:
+def rules_of(rules: Iterable[RuleOptions], *, force: bool) -> list[CleanupRule]:
     """The rules of the option C(rules); C(invalid) for what cannot be meant, or, without
     C(force), for what would empty a repository.
     """
-    return [_rule(number, each, force) for number, each in enumerate(option, 1)]
+    return [_rule(number, each, force) for number, each in enumerate(rules, 1)]
 
 
-def _rule(number: int, option: Mapping[str, Any], force: bool) -> CleanupRule:
-    def wrong(what: str) -> ToolchainError:
-        return invalid(f"rule {number}: {what}")
-
-    for name in ("path", "name"):
-        if option[name] == "" and not force:
-            raise wrong(f"{name} is empty, which would mean all of them: force allows it")
-    if _WILD.search(option["repo"]):
-        raise wrong("repo is the key of one repository, without wildcards")
-    for name in ("keep_last", "depth"):
-        if option[name] is not None and option[name] < 1:
-            raise wrong(f"{name} is {option[name]}: give at least 1, or leave it out")
-    image = option["keep_last_by"] == "image"
-    if image and option["type"] not in (None, "folder"):
-        raise wrong(f"type {option['type']} does not go with keep_last_by=image")
-    age = option["created_before"]
+def _rule(number: int, options: RuleOptions, force: bool) -> CleanupRule:
+    _check(number, options)
+    age = options.created_before
     rule = CleanupRule(
         number=number,
-        repo=repository_key(f"rule {number}: repo", option["repo"]),
-        kind="image" if image else option["type"] or "file",
-        path=_glob(option["path"]),
-        name=_glob(option["name"]),
-        depth=option["depth"],
+        repo=repository_key(f"rule {number}: repo", options.repo),
+        kind="image" if options.keep_last_by == "image" else options.type_ or "file",
+        path=_glob(options.path),
+        name=_glob(options.name),
+        depth=options.depth,
         age=None if age is None else age_of(f"rule {number}: created_before", age),
         age_text=age or "",
-        properties=_properties(f"rule {number}: properties", option["properties"]),
-        keep_last=option["keep_last"],
-        exclude=tuple(each.strip("/") for each in option["exclude"] or ()),
+        properties=_properties(f"rule {number}: properties", options.properties),
+        keep_last=options.keep_last,
+        exclude=tuple(each.strip("/") for each in options.exclude or ()),
     )
-    if "" in rule.exclude:
-        raise wrong("exclude has an empty entry, which excludes nothing")
     if not (force or _is_restricted(rule)):
-        raise wrong(f"it would delete everything in the repository '{rule.repo}': force allows it")
+        raise invalid(
+            f"rule {number}: it would delete everything in the repository '{rule.repo}':"
+            " force allows it"
+        )
     return rule
+
+
+def _check(number: int, options: RuleOptions) -> None:
+    """Raise C(invalid) for what no rule can say."""
+    if _WILD.search(options.repo):
+        raise invalid(f"rule {number}: repo is the key of one repository, without wildcards")
+    for name, given in (("keep_last", options.keep_last), ("depth", options.depth)):
+        if given is not None and given < 1:
+            raise invalid(f"rule {number}: {name} is {given}: give at least 1, or leave it out")
+    if options.keep_last_by == "image" and options.type_ not in (None, "folder"):
+        raise invalid(f"rule {number}: type {options.type_} does not go with keep_last_by=image")
+    if not all(each.strip("/") for each in options.exclude or ()):
+        raise invalid(f"rule {number}: exclude has an entry '/', which excludes nothing")
 
 
 def _glob(option: str | None) -> str | None:
@@ -184,7 +202,7 @@ def _properties(place: str, option: Mapping[str, Any] | None) -> Properties | No
     without a value: it would restrict nothing.
     """
     found = {
-        str(name): [] if value is None else texts_of(str(name), value)
+        str(name): [] if value is None else texts_of(value)
         for name, value in (option or {}).items()
     }
     for name, values in found.items():
