@@ -53,7 +53,7 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import search
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import issue_search
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
 
 _OPTIONS = ("query", "view", "limit")
@@ -68,5 +68,5 @@ class LookupModule(LookupBase):
         found: list[dict[str, Any]] = []
         for term in lookups.texts(self, terms):
             params = {**options, "project": term}
-            found += lookups.ask("analysis", self.get_option, params, search.issues)
+            found += lookups.ask("analysis", self.get_option, params, issue_search.issues)
         return found

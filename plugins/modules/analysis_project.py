@@ -10,7 +10,7 @@ module: analysis_project
 short_description: Manage a project of the code analysis server
 version_added: 0.1.0
 description:
-  - Imports, renames or deletes a project. A project that is as wanted costs one request.
+  - ImportPolling, renames or deletes a project. A project that is as wanted costs one request.
   - The interface has no action that makes an empty project. One that is not there is imported from another server
     with O(import_from); without it the task fails.
   - An import goes on in the background. It is started once and waited for, with a line of progress for each change of its

@@ -81,7 +81,7 @@ from typing import Any
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
     analysis_server_import,
-    imports,
+    import_polling,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
@@ -89,7 +89,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "source_url": {"type": "str", "required": True},
     "source_username": {"type": "str", "required": True},
     "source_password": {"type": "str", "no_log": True},
-    **imports.WAIT_OPTIONS,
+    **import_polling.WAIT_OPTIONS,
 }
 
 

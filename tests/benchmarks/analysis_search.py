@@ -22,10 +22,13 @@ from typing import Any
 
 import requests
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.client import Call, Client
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues.search import (
-    Question,
-    Search,
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.client import (
+    AnalysisClient,
+    Call,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues.issue_search import (
+    IssueSearch,
+    SearchRequest,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
     Connection,
@@ -80,13 +83,13 @@ def _task(url: str) -> Task:
 
 
 def _counted(url: str) -> int:
-    client = Client(_task(url))
+    client = AnalysisClient(_task(url))
     return client.stream("searching", Call("search"), lambda found: sum(1 for _one in found)) - 1
 
 
 def _kept(url: str) -> int:
     task = _task(url)
-    return len(Search(task, Client(task)).read(Question("p")).issues)
+    return len(IssueSearch(task, AnalysisClient(task)).read(SearchRequest("p")).issues)
 
 
 def _whole(url: str) -> int:

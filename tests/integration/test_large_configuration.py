@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.client import Client
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.client import (
+    AnalysisClient,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.configuration import (
     analysis_config,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.configuration.kinds import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.configuration.object_kinds import (
     KINDS,
     Catalogue,
 )
@@ -62,7 +64,7 @@ def test_a_large_configuration_costs_a_read_per_kind_and_project(
 @both_flavours
 def test_what_is_read_of_a_server_is_what_it_is_asked_for(fresh: Fresh, flavour: str) -> None:
     sandbox = fresh(flavour)
-    catalogue = Catalogue(Client(task_on(sandbox)))
+    catalogue = Catalogue(AnalysisClient(task_on(sandbox)))
     projects = list(catalogue.projects())
     lists = {
         kind.option: [

@@ -17,7 +17,7 @@ from ..core.errors import ToolchainError
 Record = dict[str, Any]
 
 
-class Unreadable(ValueError):
+class UnreadableAnswer(ValueError):
     """An answer that is not what the server promises; the text says how it is broken."""
 
 
@@ -50,7 +50,7 @@ def records(lines: Iterable[bytes]) -> Iterator[Record]:
     """The objects of an answer, each as soon as its line is there.
 
     Blank lines, CRLF and a missing last newline are fine; so is one object over several lines.
-    Raises :class:`Unreadable` for everything else, a cut answer above all.
+    Raises :class:`UnreadableAnswer` for everything else, a cut answer above all.
     """
     source = (line.strip() for line in lines)
     first = next((line for line in source if line), None)
@@ -64,7 +64,7 @@ def records(lines: Iterable[bytes]) -> Iterator[Record]:
     for line in filter(None, source):
         value = _decoded(line)
         if value is None:
-            raise Unreadable(_where(line, any(source)))
+            raise UnreadableAnswer(_where(line, any(source)))
         yield _object(value)
 
 
@@ -72,7 +72,7 @@ def _spread_object(first: bytes, rest: Iterable[bytes]) -> Record:
     lines = [first, *filter(None, rest)]
     value = _decoded(b"\n".join(lines))
     if value is None:
-        raise Unreadable(_where(first, len(lines) > 1 and not first.startswith(b"{")))
+        raise UnreadableAnswer(_where(first, len(lines) > 1 and not first.startswith(b"{")))
     return _object(value)
 
 
@@ -92,7 +92,7 @@ def _decoded(text: bytes) -> Any:
 
 def _object(value: Any) -> Record:
     if not isinstance(value, dict):
-        raise Unreadable("a line of the answer is not a JSON object")
+        raise UnreadableAnswer("a line of the answer is not a JSON object")
     return value
 
 

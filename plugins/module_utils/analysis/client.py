@@ -15,7 +15,7 @@ from ..core.http.writes import Look
 from ..core.module.task import Task
 from ..core.secret import clean_url
 from . import answers
-from .answers import Record, Refusal, Unreadable
+from .answers import Record, Refusal, UnreadableAnswer
 
 if TYPE_CHECKING:
     import requests
@@ -127,7 +127,7 @@ def _plain(value: Any) -> Any:
     return comma_list(map(str, value)) if isinstance(value, (list, tuple)) else value
 
 
-class Client:
+class AnalysisClient:
     """The server of a task.
 
     :param connections: most connections at once
@@ -217,7 +217,7 @@ class Client:
                 if refusal is not None:
                     raise refused(said(), refusal)
                 yield record
-        except Unreadable as error:
+        except UnreadableAnswer as error:
             raise _unreadable(said(), str(error)) from None
 
     def _judge(self, answer: Answer) -> None:
@@ -245,7 +245,7 @@ class Client:
         accepted = answer.status in (_READ if answer.request.reads else _WRITTEN)
         try:
             found = list(answers.records(answer.body.split(b"\n")))
-        except Unreadable as error:
+        except UnreadableAnswer as error:
             if not accepted:
                 raise self._failure(answer) from None
             raise _unreadable(answer, str(error)) from None

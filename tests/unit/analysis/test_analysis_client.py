@@ -9,7 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import client
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.client import Call, Client
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.client import (
+    AnalysisClient,
+    Call,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from tests.unit.analysis.server import LTOKEN, lines, refusal, sent, task_for
 from tests.unit.stub import Reply, Stub
@@ -17,7 +20,7 @@ from tests.unit.stub import Reply, Stub
 
 def ask(stub: Stub, call: Call, *, read_only: bool = False) -> list[dict[str, object]]:
     task, _ignored = task_for(stub, read_only=read_only)
-    return Client(task).ask("doing it", call)
+    return AnalysisClient(task).ask("doing it", call)
 
 
 def failure(reply: Reply, action: str = "roles") -> ToolchainError:
@@ -131,7 +134,7 @@ def test_a_write_that_was_refused_with_status_200_is_not_counted_as_done() -> No
     with Stub(refusal(400, "Role a already exists", answered=200)) as stub:
         task, _ignored = task_for(stub)
         with pytest.raises(ToolchainError) as caught:
-            Client(task).ask("creating the role 'a'", Call("create_role", {"name": "a"}))
+            AnalysisClient(task).ask("creating the role 'a'", Call("create_role", {"name": "a"}))
     assert task.failure(caught.value)["changed"] is False
     assert task.accounting.writes == 1
 
@@ -220,7 +223,7 @@ def test_parameters_of_real_servers_stay_where_they_are_known() -> None:
     call = Call("update_group", {"name": "a"}, {"remove_all": True})
     with Stub(Reply(), Reply()) as stub:
         task, _ignored = task_for(stub)
-        server = Client(task)
+        server = AnalysisClient(task)
         server.ask("updating", call)
         server.ask("updating", call)
     assert [form["remove_all"] for form in sent(stub)] == ["true", "true"]

@@ -14,7 +14,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.configuration import (
     analysis_config,
-    kinds,
+    object_kinds,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
@@ -398,7 +398,7 @@ def test_inside_projects_only_those_that_the_lists_name_are_purged() -> None:
 
 
 def test_every_kind_may_be_named_in_purge_and_counts_where_its_list_is_given() -> None:
-    every = [kind.option for kind in kinds.KINDS]
+    every = [kind.option for kind in object_kinds.KINDS]
     lists: dict[str, Any] = {
         "users": [{"name": "alice"}, {"name": "bob"}],
         "projects": [{"name": "p"}, {"name": "q"}],
@@ -479,11 +479,11 @@ def test_more_deletions_than_there_may_be_fail_before_any_write() -> None:
     assert set(server.users) == {"alice", "analyst", "new"}
 
 
-@pytest.mark.parametrize(("number", "limit"), [(1000, kinds.LIMIT), (30, 30)])
+@pytest.mark.parametrize(("number", "limit"), [(1000, object_kinds.LIMIT), (30, 30)])
 def test_a_list_that_may_have_been_cut_is_not_purged_against(
     number: int, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kinds, "LIMIT", limit)
+    monkeypatch.setattr(object_kinds, "LIMIT", limit)
     server = Server()
     server.groups = {f"group {n}": {"users": [], "readonly": False} for n in range(number)}
     error = refused(server, groups=[], purge=["groups"], allow_empty=["groups"])

@@ -7,11 +7,16 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.client import Call, Client
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import imports
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources.imports import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.client import (
+    AnalysisClient,
+    Call,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
+    import_polling,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources.import_polling import (
     Import,
-    Imports,
+    ImportPolling,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core import progress
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
@@ -36,7 +41,7 @@ def follow(
     with Stub(*replies) as stub, progress.shown_by(said.append):
         task, _warnings = task_for(stub)
         pace = Pace(timeout, 5, now=lambda: sum(waits), sleep=waits)
-        following = Imports(Client(task), wanted, pace)
+        following = ImportPolling(AnalysisClient(task), wanted, pace)
         following.start()
         found = following.finish()
         assert stub.replies == []
@@ -68,7 +73,7 @@ def failed(*replies: Reply, **options: Any) -> ToolchainError:
     ],
 )
 def test_states_are_read_from_words(record: dict[str, Any], state: str) -> None:
-    assert imports.state_of(record) == state
+    assert import_polling.state_of(record) == state
 
 
 def test_progress_is_told_where_it_is_new() -> None:
@@ -233,7 +238,7 @@ def run_against(server: Listing, wanted: Import) -> list[dict[str, Any]]:
     waits = Waits()
     with Stub(answer=server) as stub:
         pace = Pace(3600, 5, now=lambda: sum(waits), sleep=waits)
-        following = Imports(Client(task_for(stub)[0]), wanted, pace)
+        following = ImportPolling(AnalysisClient(task_for(stub)[0]), wanted, pace)
         following.start()
         return following.finish()
 

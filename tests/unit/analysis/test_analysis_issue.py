@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import details
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import (
+    issue_details,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues.analysis_issue import (
     IssueOperation,
 )
@@ -181,7 +183,7 @@ def test_the_newest_comment_is_found_in_either_order(place: Any, dates: str) -> 
         history = place(history, {"date": date, "comment": f"c{number}"})
     if dates == "same" and history[0]["comment"] == "c10":
         history.reverse()  # nothing tells the order: they come as they were made
-    assert details.newest_comment({"history": history}) == "c10"
+    assert issue_details.newest_comment({"history": history}) == "c10"
 
 
 @pytest.mark.parametrize(
@@ -198,7 +200,7 @@ def test_the_newest_comment_is_found_in_either_order(place: Any, dates: str) -> 
 def test_a_comment_is_shown_in_one_way_or_another(
     record: dict[str, Any], comment: str | None
 ) -> None:
-    assert details.newest_comment(record) == comment
+    assert issue_details.newest_comment(record) == comment
 
 
 def test_members_that_are_no_texts_are_compared_as_texts() -> None:

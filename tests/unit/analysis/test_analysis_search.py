@@ -10,15 +10,18 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.client import Call, Client
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.client import (
+    AnalysisClient,
+    Call,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import (
     analysis_issue_info,
-    search,
+    issue_search,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues.search import (
-    Found,
-    Question,
-    Search,
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues.issue_search import (
+    IssueSearch,
+    SearchRequest,
+    SearchResult,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
@@ -52,9 +55,9 @@ def summary(total: int, **members: Any) -> dict[str, Any]:
     return {"summary": {"total": total, "limit": 1000, "warnings": [], **members}}
 
 
-def searched(stub: Stub, **asked: Any) -> tuple[Found, list[str]]:
+def searched(stub: Stub, **asked: Any) -> tuple[SearchResult, list[str]]:
     task, warnings = task_for(stub)
-    found = Search(task, Client(task)).read(Question("p", **asked))
+    found = IssueSearch(task, AnalysisClient(task)).read(SearchRequest("p", **asked))
     return found, warnings
 
 
@@ -268,7 +271,7 @@ def test_a_list_that_breaks_off_is_asked_for_anew() -> None:
     with Stub(half, whole) as stub:
         task, _warnings = task_for(stub)
         task.connection.settings["retries"] = 1  # type: ignore[index]
-        found = Search(task, Client(task)).read(Question("p"))
+        found = IssueSearch(task, AnalysisClient(task)).read(SearchRequest("p"))
     assert [each["id"] for each in found.issues] == [1, 2]
 
 
@@ -278,7 +281,7 @@ def test_a_list_is_not_asked_for_anew_for_ever() -> None:
         task, _warnings = task_for(stub)
         task.connection.settings["retries"] = 2  # type: ignore[index]
         with pytest.raises(ToolchainError) as caught:
-            Search(task, Client(task)).read(Question("p"))
+            IssueSearch(task, AnalysisClient(task)).read(SearchRequest("p"))
     assert caught.value.kind == "network"
     assert (len(stub.seen), task.accounting.retries) == (3, 2)
 
@@ -296,7 +299,7 @@ def test_a_write_cannot_be_streamed() -> None:
     with Stub() as stub:
         task, _warnings = task_for(stub)
         with pytest.raises(AssertionError, match="no read"):
-            Client(task).stream("deleting", Call("delete_role"), list)
+            AnalysisClient(task).stream("deleting", Call("delete_role"), list)
 
 
 class _Lines(BaseHTTPRequestHandler):
@@ -324,7 +327,7 @@ def test_many_issues_are_read_line_by_line() -> None:
         url = f"http://127.0.0.1:{server.server_address[1]}"
         connection = connection_to(url, "analysis", settings={"timeout": 120})
         warnings: list[str] = []
-        client = Client(Task({}, connection, warnings.append, True))
+        client = AnalysisClient(Task({}, connection, warnings.append, True))
         tracemalloc.start()
         seen = client.stream("searching", Call("search"), lambda found: sum(1 for _one in found))
         _now, peak = tracemalloc.get_traced_memory()
@@ -482,6 +485,6 @@ def test_a_word_that_nobody_knows_is_warned_of() -> None:
 def test_the_lookup_gives_the_issues_and_warns_of_a_cut_list() -> None:
     with Stub(lines(issue(1), summary(3))) as stub:
         task, warnings = task_for(stub, project="p", query="state:New", view=None, limit=1)
-        assert search.issues(task) == [issue(1)]
+        assert issue_search.issues(task) == [issue(1)]
     assert len(warnings) == 1
     assert "1 of 3 issues" in warnings[0]

@@ -14,14 +14,14 @@ from typing import Any
 from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
 from ...core.plan import Plan
-from ..client import Client
+from ..client import AnalysisClient
 from ..engine.operation import carry_out
 from ..engine.resource import FORCE, Reference, Resource, State
 from ..resources.analysis_project import hide_secrets
 from ..resources.analysis_role_assignment import RoleAssignment
-from .config_plan import Guard, Item, Planner
-from .desired import desired, names, project_of
-from .kinds import KINDS, Catalogue, Kind
+from .config_plan import ConfigPlanner, DeletionLimits, PlannedObject
+from .desired_objects import desired, names, project_of
+from .object_kinds import KINDS, Catalogue, ObjectKind
 
 #: The options of C(analysis_config) without the connection.
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -56,14 +56,16 @@ class ConfigOperation:
             if options[name] < least:
                 raise invalid(f"{name} must be at least {least}, not {options[name]}")
         self._task, self._parallel = task, options["parallel"]
-        self._client = Client(task, connections=self._parallel)
+        self._client = AnalysisClient(task, connections=self._parallel)
         wanted = desired(options)
         hide_secrets(task, wanted.projects)
         catalogue = self._catalogue(renamed=wanted.renamed)
         exact = [each.option for each in KINDS if each.made and each.option in options["purge"]]
         wanted.refuse_empty(set(options["purge"]) - set(options["allow_empty"]))
-        guard = Guard(exact, options["protect"], options["max_deletions"], options["force"])
-        self._planner = Planner(wanted, catalogue, guard, task.connection.username)
+        guard = DeletionLimits(
+            exact, options["protect"], options["max_deletions"], options["force"]
+        )
+        self._planner = ConfigPlanner(wanted, catalogue, guard, task.connection.username)
         self._moving = {
             each.target
             for each in wanted.projects
@@ -108,7 +110,7 @@ class ConfigOperation:
             raise first
         return {"applied": applied}
 
-    def _carry_out(self, items: Sequence[Item], failed: set[Reference]) -> None:
+    def _carry_out(self, items: Sequence[PlannedObject], failed: set[Reference]) -> None:
         """Write objects of one kind, without those that depend on what has failed."""
         for item in items:
             item.step.error = _blocked(item, failed)
@@ -122,7 +124,7 @@ class ConfigOperation:
                 resource = item.step.resource
                 failed |= resource.needs if _deletes(item) else names(item.kind, resource)
 
-    def _look_anew(self, items: Sequence[Item]) -> None:
+    def _look_anew(self, items: Sequence[PlannedObject]) -> None:
         """Take what an import or a new name of a project has brought into account."""
         moved = [item for item in items if project_of(item.step.resource) in self._moving]
         catalogue = self._catalogue()
@@ -151,17 +153,17 @@ class ConfigOperation:
         return Catalogue(self._client, parallel=self._parallel, **known)
 
 
-def _place(resource: Resource) -> tuple[Kind, str | None]:
+def _place(resource: Resource) -> tuple[ObjectKind, str | None]:
     """The kind of an object, and the project where the kind is inside one."""
     (kind,) = (each for each in KINDS if each.makes is type(resource))
     return kind, project_of(resource) if kind.in_project else None
 
 
-def _deletes(item: Item) -> bool:
+def _deletes(item: PlannedObject) -> bool:
     return item.step.plan.action == "delete"
 
 
-def _blocked(item: Item, failed: set[Reference]) -> ToolchainError | None:
+def _blocked(item: PlannedObject, failed: set[Reference]) -> ToolchainError | None:
     """Why an object is not tried: what it refers to is not there, or (where it is to be deleted)
     what refers to it still is.
     """
@@ -174,13 +176,13 @@ def _blocked(item: Item, failed: set[Reference]) -> ToolchainError | None:
     return ToolchainError("failed", f"{resource.title} was not tried: '{name}' of {option} failed")
 
 
-def _changed(items: Sequence[Item]) -> dict[str, bool]:
+def _changed(items: Sequence[PlannedObject]) -> dict[str, bool]:
     """Whether anything differs after a failure, where what was read back tells."""
     told = [item.step.error is None or item.step.error.result.get("changed") for item in items]
     return {} if True not in told and None in told else {"changed": True in told}
 
 
-def _applied(item: Item) -> dict[str, Any]:
+def _applied(item: PlannedObject) -> dict[str, Any]:
     """The entry of the return value C(applied)."""
     error, shown = item.step.error, item.shown()
     return {
@@ -190,7 +192,7 @@ def _applied(item: Item) -> dict[str, Any]:
     }
 
 
-def _diff(items: Sequence[Item], side: Callable[[Plan], Any]) -> dict[str, dict[str, Any]]:
+def _diff(items: Sequence[PlannedObject], side: Callable[[Plan], Any]) -> dict[str, dict[str, Any]]:
     """One side of the plan, by kind and object."""
     found: dict[str, dict[str, Any]] = {}
     for item in items:

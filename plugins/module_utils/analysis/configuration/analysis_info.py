@@ -13,9 +13,9 @@ from ...core.module.task import Task
 from ...core.plan import Reading
 from .. import answers
 from ..answers import Record
-from ..client import Call, Client
+from ..client import AnalysisClient, Call
 from . import export
-from .kinds import LIMIT
+from .object_kinds import LIMIT
 
 _PARALLEL = 4
 
@@ -71,7 +71,7 @@ def operation(task: Task) -> Reading:
     options = {**params, "project": None if projects is None else projects[0]}
     if params["limit"] is not None and params["limit"] < 1:
         raise invalid(f"limit is {params['limit']}, but must be at least 1")
-    client = Client(task, connections=_PARALLEL)
+    client = AnalysisClient(task, connections=_PARALLEL)
 
     def gather(name: str) -> tuple[str, Any]:
         return name, _gather(task, client, name, options)
@@ -98,7 +98,7 @@ def _projects(given: Any) -> list[str] | None:
 
 
 def _gather(
-    task: Task, client: Client, name: str, options: Mapping[str, Any]
+    task: Task, client: AnalysisClient, name: str, options: Mapping[str, Any]
 ) -> list[Record] | Record:
     part = PARTS[name]
     of = f" of the project '{options['project']}'" if "project" in part.options else ""

@@ -10,25 +10,25 @@ from typing import Any
 
 from ...core.errors import ToolchainError, invalid
 from ...core.plan import Change
-from ..engine.operation import Step
-from ..engine.own_account import Own
+from ..engine.operation import ResourceWrite
+from ..engine.own_account import OwnAccount
 from ..engine.resource import Objects, Resource, State, compare, hidden, refuse_impossible
 from ..resources.analysis_role_assignment import RoleAssignment
-from .desired import Desired, names, project_of
-from .kinds import KINDS, PROJECTS, ROLE_ASSIGNMENTS, Catalogue, Kind
+from .desired_objects import DesiredObjects, names, project_of
+from .object_kinds import KINDS, PROJECTS, ROLE_ASSIGNMENTS, Catalogue, ObjectKind
 from .protection import Protection
 from .removals import own_in, surplus
 
 
 @dataclass
-class Item:
+class PlannedObject:
     """One object of the plan.
 
     :param pending: it is inside a project that the same task imports: what is there is seen later
     """
 
-    kind: Kind
-    step: Step
+    kind: ObjectKind
+    step: ResourceWrite
     pending: bool = False
 
     @property
@@ -67,7 +67,7 @@ def _shown(change: Change) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Guard:
+class DeletionLimits:
     """What limits deletions: the kinds that are to be exact, patterns, how many there may be.
 
     :param force: what belongs to the account of the task may be removed where an entry says so
@@ -80,17 +80,17 @@ class Guard:
 
 
 @dataclass
-class Planner:
+class ConfigPlanner:
     """Compares what is asked for with what is there.
 
     :param account: the account of the task
     """
 
-    desired: Desired
+    desired: DesiredObjects
     catalogue: Catalogue
-    guard: Guard
+    guard: DeletionLimits
     account: str | None
-    items: list[Item] = field(default_factory=list)
+    items: list[PlannedObject] = field(default_factory=list)
     unchanged: int = 0
     #: Kind and field that the server does not show, with the number of objects.
     unseen: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -103,7 +103,7 @@ class Planner:
     def __post_init__(self) -> None:
         self._protection = Protection(self.guard.protect, self.catalogue)
 
-    def plan(self) -> list[Item]:
+    def plan(self) -> list[PlannedObject]:
         """The objects that differ, in the order in which they can be written."""
         self._load()
         own = own_in(self.catalogue, self.account)
@@ -146,15 +146,15 @@ class Planner:
             )
         self.catalogue.load((kind, place) for kind in kinds for place in self._places(kind))
 
-    def _places(self, kind: Kind) -> Sequence[str | None]:
+    def _places(self, kind: ObjectKind) -> Sequence[str | None]:
         """Where a kind is read: in projects that are not there nothing can be."""
         places = self.desired.places(kind, exact=kind.option in self.guard.purge)
         return [place for place in places if place is None or place in self._projects]
 
-    def _surplus(self, kind: Kind, own: Own) -> list[Resource]:
+    def _surplus(self, kind: ObjectKind, own: OwnAccount) -> list[Resource]:
         """What is to be deleted; C(invalid) where one list lacks what another one needs."""
 
-        def keeps(kind: Kind, state: State) -> bool:
+        def keeps(kind: ObjectKind, state: State) -> bool:
             return (
                 self._protection.covers(kind, state)
                 or own.includes(kind.option, state, doubtful=True)
@@ -171,7 +171,7 @@ class Planner:
                 )
         return found
 
-    def _compare(self, kind: Kind, resource: Resource, own: Own) -> None:
+    def _compare(self, kind: ObjectKind, resource: Resource, own: OwnAccount) -> None:
         project = project_of(resource)
         pending = project in self._pending
         if isinstance(resource, RoleAssignment):
@@ -197,27 +197,27 @@ class Planner:
         if plan.action == "delete" and self._stays(kind, resource, plan.before):
             self.unchanged += 1
             return
-        self.items.append(Item(kind, Step(resource, plan), pending))
+        self.items.append(PlannedObject(kind, ResourceWrite(resource, plan), pending))
 
-    def _note_unknown_project(self, kind: Kind, resource: Resource) -> None:
+    def _note_unknown_project(self, kind: ObjectKind, resource: Resource) -> None:
         """What is to be absent in a project that is not there, unless that is to be so, too."""
         project = project_of(resource)
         gone = {each.name for each in self.desired.projects if each.desired is None}
         if kind.in_project and project not in {*self._projects, *self._pending, *gone}:
             self.warnings.append(f"{resource.title} is absent: there is no project '{project}'.")
 
-    def _objects(self, kind: Kind, resource: Resource) -> Objects:
+    def _objects(self, kind: ObjectKind, resource: Resource) -> Objects:
         place = project_of(resource) if kind.in_project else None
         there = place is None or place in self._projects
         return self.catalogue.listed(kind, place).objects if there else {}
 
-    def _stays(self, kind: Kind, resource: Resource, current: State) -> bool:
+    def _stays(self, kind: ObjectKind, resource: Resource, current: State) -> bool:
         """Whether an object stays for what it holds; C(invalid) where it is protected itself."""
         if self._protection.covers(kind, current):
             raise invalid(f"deleting {resource.title}: protect says that it stays")
         return self._holds_protected(kind, current)
 
-    def _holds_protected(self, kind: Kind, state: State) -> bool:
+    def _holds_protected(self, kind: ObjectKind, state: State) -> bool:
         inner = self._protection.inside(kind, state)
         if inner is not None:
             noun = kind.makes.noun.replace("_", " ")

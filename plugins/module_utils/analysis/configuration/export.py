@@ -8,15 +8,15 @@ from typing import Any
 
 from ...core.errors import ToolchainError, shorten
 from ...core.module.task import Task
-from ..client import Client
-from .kinds import KINDS, PROJECTS, ROLE_ASSIGNMENTS, USERS, Catalogue, Kind
+from ..client import AnalysisClient
+from .object_kinds import KINDS, PROJECTS, ROLE_ASSIGNMENTS, USERS, Catalogue, ObjectKind
 
 #: What no server shows.
 _SECRETS = "users: password"
 
 
 def read(
-    task: Task, client: Client, projects: Sequence[str] | None, parallel: int
+    task: Task, client: AnalysisClient, projects: Sequence[str] | None, parallel: int
 ) -> Mapping[str, Any]:
     """C(config), a list per kind, without what is built in; C(omitted), what is not in it.
 
@@ -24,7 +24,7 @@ def read(
     """
     catalogue = Catalogue(client, parallel=parallel)
     chosen = _chosen(catalogue, projects)
-    places: dict[str, list[tuple[Kind, str | None]]] = {
+    places: dict[str, list[tuple[ObjectKind, str | None]]] = {
         kind.option: [(kind, each) for each in (chosen if kind.in_project else [None])]
         for kind in KINDS
     }

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from ...core.errors import ToolchainError
 from ..engine.resource import State
-from .kinds import (
+from .object_kinds import (
     BUILDS,
     GROUPS,
     KINDS,
@@ -24,7 +24,7 @@ from .kinds import (
     USERS,
     VIEWS,
     Catalogue,
-    Kind,
+    ObjectKind,
 )
 
 _WILD = re.compile(r"[*?\[]")
@@ -41,7 +41,7 @@ class Protection:
     catalogue: Catalogue
     _used: set[str] = field(default_factory=set)
 
-    def covers(self, kind: Kind, state: State) -> bool:
+    def covers(self, kind: ObjectKind, state: State) -> bool:
         """Whether a pattern fits the name of an object in plans, or its own name in its project; of
         an assignment, the role or the account.
         """
@@ -55,7 +55,7 @@ class Protection:
         self._used |= fitting
         return bool(fitting)
 
-    def inside(self, kind: Kind, state: State) -> str | None:
+    def inside(self, kind: ObjectKind, state: State) -> str | None:
         """What is protected and would go together with an object, as C(the module 'p/core')."""
         if not self.patterns or kind not in _HELD_BY:
             return None
@@ -65,7 +65,7 @@ class Protection:
                 return f"the {noun} '{inner.name_of(each)}'"
         return None
 
-    def _held(self, kind: Kind, name: str) -> Iterator[tuple[Kind, State]]:
+    def _held(self, kind: ObjectKind, name: str) -> Iterator[tuple[ObjectKind, State]]:
         if kind is PROJECTS:
             self.catalogue.load([(inner, name) for inner in _INSIDE])
             for inner in _INSIDE:
@@ -76,7 +76,7 @@ class Protection:
             if mine and each[_HELD_BY[kind]] == name:
                 yield ROLE_ASSIGNMENTS, each
 
-    def unused(self, read: Iterable[tuple[Kind, str | None]]) -> list[str]:
+    def unused(self, read: Iterable[tuple[ObjectKind, str | None]]) -> list[str]:
         """The patterns that fit nothing of what has been read."""
         for kind, project in read:
             if self._idle():
@@ -102,7 +102,7 @@ class Protection:
             )
         return left
 
-    def _places(self, projects: Sequence[str]) -> Iterator[tuple[Kind, str | None]]:
+    def _places(self, projects: Sequence[str]) -> Iterator[tuple[ObjectKind, str | None]]:
         known = self.catalogue.known()
         named = [pattern.partition("/")[0] for pattern in self._idle()]
         for project in dict.fromkeys([*projects, *named]):
@@ -112,6 +112,6 @@ class Protection:
     def _idle(self) -> list[str]:
         return [pattern for pattern in self.patterns if pattern not in self._used]
 
-    def _look_at(self, kind: Kind, project: str | None) -> None:
+    def _look_at(self, kind: ObjectKind, project: str | None) -> None:
         for state in self.catalogue.listed(kind, project).objects.values():
             self.covers(kind, state)

@@ -7,29 +7,29 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 from ...core.errors import ToolchainError
-from ..engine.own_account import Own
+from ..engine.own_account import OwnAccount
 from ..engine.resource import Resource, State
 from ..resources.analysis_role_assignment import RoleAssignment
-from .kinds import GROUPS, ROLE_ASSIGNMENTS, Catalogue, Kind
+from .object_kinds import GROUPS, ROLE_ASSIGNMENTS, Catalogue, ObjectKind
 
 
-def own_in(catalogue: Catalogue, account: str | None) -> Own:
+def own_in(catalogue: Catalogue, account: str | None) -> OwnAccount:
     """What belongs to the account, of what a whole configuration reads anyway."""
 
-    def listed(kind: Kind) -> Iterable[State]:
+    def listed(kind: ObjectKind) -> Iterable[State]:
         catalogue.load([(GROUPS, None), (ROLE_ASSIGNMENTS, None)])
         return catalogue.listed(kind).objects.values()
 
-    return Own(account, lambda: listed(GROUPS), lambda: listed(ROLE_ASSIGNMENTS))
+    return OwnAccount(account, lambda: listed(GROUPS), lambda: listed(ROLE_ASSIGNMENTS))
 
 
 def surplus(
-    kind: Kind,
+    kind: ObjectKind,
     places: Sequence[str | None],
     catalogue: Catalogue,
     wanted: Collection[int],
     *,
-    keeps: Callable[[Kind, State], bool],
+    keeps: Callable[[ObjectKind, State], bool],
 ) -> list[Resource]:
     """The objects of a kind that nobody asks for, as absent.
 
@@ -51,7 +51,7 @@ def surplus(
     return found
 
 
-def _absent(kind: Kind, state: State, catalogue: Catalogue) -> Resource:
+def _absent(kind: ObjectKind, state: State, catalogue: Catalogue) -> Resource:
     named = {name: state[name] for name in (*kind.name, "group") if name in state}
     resource = kind.wanted({**named, "state": "absent"})
     if isinstance(resource, RoleAssignment):

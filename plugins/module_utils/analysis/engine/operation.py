@@ -11,7 +11,7 @@ from ...core.concurrency import spread
 from ...core.errors import ToolchainError
 from ...core.module.task import Task
 from ...core.plan import Change, Plan
-from ..client import Client
+from ..client import AnalysisClient
 from .resource import DOING, Resource, State, compare, hidden, refuse_impossible
 
 #: Reads one object; given to a round of steps, so that many can share one listing.
@@ -22,7 +22,7 @@ _ROUNDS = 4
 
 
 @dataclass
-class Step:
+class ResourceWrite:
     """One object that is to be written; C(error) and C(state) tell what came of it."""
 
     resource: Resource
@@ -46,7 +46,7 @@ class Step:
         refuse_impossible(self.resource, left)
         self._todo, self.state = ((left,) if left.changed else ()), current
 
-    def write(self, client: Client) -> None:
+    def write(self, client: AnalysisClient) -> None:
         """Send what is to be done. A failure is kept; after a lost answer one has to look."""
         for number, part in enumerate(self._todo):
             self._done = part
@@ -85,7 +85,7 @@ class Step:
             self.error = self._lost or self._not_kept(left, refusals)
             self.error.result = {"changed": (self.state or {}) != self.plan.before}
 
-    def _restored(self, client: Client, failure: ToolchainError) -> str:
+    def _restored(self, client: AnalysisClient, failure: ToolchainError) -> str:
         """What has become of an object that was deleted to be created anew: where the server has
         refused the new one, the old one is better than none.
         """
@@ -122,8 +122,8 @@ def _as_before(resource: Resource, plan: Plan) -> Resource:
 
 
 def carry_out(
-    client: Client,
-    steps: Sequence[Step],
+    client: AnalysisClient,
+    steps: Sequence[ResourceWrite],
     looking: Callable[[Sequence[Resource]], Look],
     *,
     parallel: int = 1,
@@ -160,7 +160,7 @@ class ResourceOperation:
 
     def __init__(self, task: Task, resource: Resource) -> None:
         self._task, self._resource = task, resource
-        self._client, self._shown = Client(task), False
+        self._client, self._shown = AnalysisClient(task), False
 
     def plan(self) -> Plan:
         current = self._read(self._resource)
@@ -177,7 +177,7 @@ class ResourceOperation:
         return self._returning(found, found.after)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        step = Step(self._resource, plan)
+        step = ResourceWrite(self._resource, plan)
         carry_out(self._client, [step], lambda resources: self._read)
         if step.error is not None:
             raise step.error

@@ -20,7 +20,7 @@ from .resource import DOING, State, is_account, refusal
 _LIMIT = 100_000
 
 
-class Own:
+class OwnAccount:
     """What belongs to the account of the task.
 
     What it holds is read when somebody asks, as few tasks remove anything. Its name counts in upper
@@ -101,7 +101,7 @@ class GuardedOperation(ResourceOperation):
     def plan(self) -> Plan:
         found = super().plan()
         if not self._task.params.get("force"):
-            own = Own(self._task.connection.username, self._groups, self._assignments)
+            own = OwnAccount(self._task.connection.username, self._groups, self._assignments)
             own.refuse(self.option, self._resource.title, found)
         return found
 

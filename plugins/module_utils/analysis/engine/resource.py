@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 from ...core.errors import ToolchainError, invalid
 from ...core.plan import Change, Comparison, Plan, plan
 from ..answers import Record
-from ..client import Call, Client, comma_list
+from ..client import AnalysisClient, Call, comma_list
 
 #: An object in the words of the options; C(readonly) marks what is built in.
 State: TypeAlias = Mapping[str, Any]
@@ -69,11 +69,11 @@ class Resource(ABC):
         """The object, if it is among these."""
         return objects.get(self.key)
 
-    def write(self, client: Client, what: str, plan: Plan) -> None:
+    def write(self, client: AnalysisClient, what: str, plan: Plan) -> None:
         """Send what a plan stands for."""
         client.ask(what, self.call(plan), lambda: self.is_done(client, plan))
 
-    def is_done(self, client: Client, plan: Plan) -> bool | None:
+    def is_done(self, client: AnalysisClient, plan: Plan) -> bool | None:
         """Whether what a plan stands for has been done; C(None) where a part of it has."""
         records = client.ask(f"looking after {self.title}", self.listing)
         now = self.find(self.objects(records))

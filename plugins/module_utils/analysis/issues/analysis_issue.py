@@ -15,9 +15,9 @@ from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.task import Task
 from ...core.plan import Change, Plan
 from ..answers import Record
-from ..client import Call, Client
-from . import details
-from .search import Question, Search, cut
+from ..client import AnalysisClient, Call
+from . import issue_details
+from .issue_search import IssueSearch, SearchRequest, cut
 
 _FIELDS = ("status", "owner")
 _COMMENT = "comment"
@@ -67,7 +67,7 @@ class IssueOperation:
         _check(params)
         if self._ids is not None and len(self._ids) > self._most:
             raise invalid(f"{len(self._ids)} ids are given, more than max_issues ({self._most})")
-        self._client = Client(task, connections=_PARALLEL)
+        self._client = AnalysisClient(task, connections=_PARALLEL)
 
     def plan(self) -> Plan:
         found = self._searched() if self._ids is None else self._read(self._ids)
@@ -140,8 +140,8 @@ class IssueOperation:
         """The issues that the query finds; C(invalid) for more of them than may be changed, and
         where it is not sure which they are.
         """
-        question = Question(self._project, self._task.params["query"], limit=self._most + 1)
-        found = Search(self._task, self._client).read_ungrouped(question)
+        question = SearchRequest(self._project, self._task.params["query"], limit=self._most + 1)
+        found = IssueSearch(self._task, self._client).read_ungrouped(question)
         what = found.question.what
         unknown = [each for each in found.warnings if "grouping" not in each.lower()]
         if unknown:  # an unknown keyword finds more than was meant
@@ -162,9 +162,9 @@ class IssueOperation:
         return [read.get(issue.id, issue) for issue in issues]
 
     def _read(self, ids: Sequence[int]) -> list[Issue]:
-        found = details.read(self._client, self._project, ids, _PARALLEL)
+        found = issue_details.read(self._client, self._project, ids, _PARALLEL)
         return [
-            _issue(number, record, details.newest_comment(record))
+            _issue(number, record, issue_details.newest_comment(record))
             for number, record in found.items()
         ]
 

@@ -10,9 +10,9 @@ from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.task import Task
 from ...core.plan import Reading
 from .. import search_text
-from ..client import Client
-from . import details, quality_gate
-from .search import Found, Question, Search, cut
+from ..client import AnalysisClient
+from . import issue_details, quality_gate
+from .issue_search import IssueSearch, SearchRequest, SearchResult, cut
 
 #: Offenders that the message of a gate names; C(max_offenders) of them are returned.
 _TOLD = 3
@@ -33,7 +33,7 @@ def operation(task: Task) -> Reading:
 
 def _one(task: Task) -> Mapping[str, Any]:
     project, number = task.params["project"], task.params["id"]
-    found = details.read(Client(task), project, [number])
+    found = issue_details.read(AnalysisClient(task), project, [number])
     return {"issues": list(found.values()), "summary": None, "complete": True}
 
 
@@ -42,12 +42,12 @@ class _Reader:
 
     def __init__(self, task: Task) -> None:
         self._task, params = task, task.params
-        self._client = Client(task)
+        self._client = AnalysisClient(task)
         build = params["build"]
         text = search_text.joined(
             None if build is None else search_text.exact_build(build), params["query"]
         )
-        self._question = Question(
+        self._question = SearchRequest(
             params["project"], text, params["view"], params["limit"], params["summary"]
         )
         self._keep = int(params["max_offenders"])
@@ -57,7 +57,7 @@ class _Reader:
         self._thresholds = None if given is None else quality_gate.thresholds(given)
 
     def read(self) -> Mapping[str, Any]:
-        search = Search(self._task, self._client)
+        search = IssueSearch(self._task, self._client)
         gated = self._thresholds is not None
         found = (search.read_ungrouped if gated else search.read)(self._question)
         search.warn(found)
@@ -68,7 +68,7 @@ class _Reader:
             return result
         return {**result, **self._gate(found, self._thresholds)}
 
-    def _gate(self, found: Found, judged: list[quality_gate.Threshold]) -> Mapping[str, Any]:
+    def _gate(self, found: SearchResult, judged: list[quality_gate.Threshold]) -> Mapping[str, Any]:
         """What the gate counted; C(failed) where there are too many, or nobody knows how many."""
         for unknown in quality_gate.judge(found.issues, judged, self._keep):
             self._task.warn(

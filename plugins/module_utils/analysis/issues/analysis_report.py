@@ -12,7 +12,7 @@ from ...core.module.task import Task
 from ...core.plan import Reading
 from .. import answers
 from ..answers import Record
-from ..client import Call, Client
+from ..client import AnalysisClient, Call
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def operation(task: Task) -> Reading:
     )
 
     def read() -> Mapping[str, Any]:
-        records = Client(task).ask(what, call)
+        records = AnalysisClient(task).ask(what, call)
         if kind.one:
             return {"report": _warned(task, what, answers.one(what, records))}
         if len(records) == _UNTOLD_LIMIT:

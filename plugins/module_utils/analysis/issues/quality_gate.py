@@ -10,7 +10,7 @@ from typing import Any
 
 from ...core.errors import invalid
 from ..answers import Record
-from .search import count
+from .issue_search import count
 
 #: The members that a threshold may name; a list holds alternatives.
 _KINDS = ("severity", "state", "status", "code")

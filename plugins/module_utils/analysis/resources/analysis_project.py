@@ -17,10 +17,10 @@ from ...core.module.task import Task
 from ...core.plan import Plan
 from ...core.secret import Secret, secrets_of_url
 from ..answers import Record, named
-from ..client import Call, Client
+from ..client import AnalysisClient, Call
 from ..engine.operation import ResourceOperation
 from ..engine.resource import STATE, Objects, Renameable, State, compare, require_names, target_name
-from .imports import WAIT_OPTIONS, Import, Imports, is_running, pace_of
+from .import_polling import WAIT_OPTIONS, Import, ImportPolling, is_running, pace_of
 
 _SOURCE = {
     "url": {"type": "str", "required": True},
@@ -38,7 +38,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Source:
+class ImportSource:
     """The server that a project is imported from, and how long to wait for it."""
 
     url: str
@@ -54,7 +54,7 @@ class Project(Renameable):
 
     noun: ClassVar[str] = "project"
 
-    source: Source | None = None
+    source: ImportSource | None = None
 
     @property
     def listing(self) -> Call:
@@ -71,14 +71,14 @@ class Project(Renameable):
         names = {"name": plan.before["name"], "new_name": plan.after["name"]}
         return Call("update_project", names)
 
-    def write(self, client: Client, what: str, plan: Plan) -> None:
+    def write(self, client: AnalysisClient, what: str, plan: Plan) -> None:
         """An import is waited for; it makes the project under the name that the source has."""
         if plan.action != "create" or self.source is None:
             super().write(client, what, plan)
             return
         title = f"importing {self.title}"
         wanted = Import(title, self.call(plan), self.name)
-        imports = Imports(client, wanted, pace_of(self.source.wait_options))
+        imports = ImportPolling(client, wanted, pace_of(self.source.wait_options))
         imports.start()
         if self.source.wait:
             imports.finish()
@@ -86,7 +86,7 @@ class Project(Renameable):
             names = {"name": self.name, "new_name": self.target}
             client.ask(what, Call("update_project", names), lambda: self._is_renamed(client))
 
-    def _is_renamed(self, client: Client) -> bool:
+    def _is_renamed(self, client: AnalysisClient) -> bool:
         return self.target in objects(client.ask(f"looking after {self.title}", self.listing))
 
     def left(self, current: State | None) -> Plan:
@@ -152,12 +152,12 @@ def wanted(options: Mapping[str, Any]) -> Project:
     return Project(title, {"name": target}, name, source)
 
 
-def _source(options: Mapping[str, Any], given: Mapping[str, Any]) -> Source:
+def _source(options: Mapping[str, Any], given: Mapping[str, Any]) -> ImportSource:
     require_names(given, "url", "username")
     require_address(given["url"], "in import_from.url")
     password = given.get("password")
     pace_of(options)
-    return Source(
+    return ImportSource(
         given["url"],
         given["username"],
         None if password is None else Secret(password),

@@ -11,8 +11,8 @@ from ...core.errors import invalid
 from ...core.module.task import Task
 from ...core.plan import Plan
 from ...core.secret import clean_url, secrets_of_url
-from ..client import Call, Client
-from .imports import Import, Imports, pace_of
+from ..client import AnalysisClient, Call
+from .import_polling import Import, ImportPolling, pace_of
 
 
 class ServerImportOperation:
@@ -38,7 +38,7 @@ class ServerImportOperation:
         }
         title = f"importing the settings of the server {shown}"
         wanted = Import(title, Call("import_server_configuration", source))
-        self._imports = Imports(Client(task), wanted, pace_of(params))
+        self._imports = ImportPolling(AnalysisClient(task), wanted, pace_of(params))
         self._source = shown
 
     def plan(self) -> Plan:

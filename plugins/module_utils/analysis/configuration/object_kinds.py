@@ -18,7 +18,7 @@ from ...core.concurrency import spread
 from ...core.errors import ToolchainError
 from ...core.plan import without_none
 from ..answers import Record
-from ..client import Call, Client
+from ..client import AnalysisClient, Call
 from ..engine import memberships
 from ..engine.resource import Objects, Resource, State
 from ..resources import (
@@ -41,7 +41,7 @@ Ids: TypeAlias = Mapping[str, str]
 
 
 @dataclass(frozen=True, eq=False)
-class Kind:
+class ObjectKind:
     """A kind of objects.
 
     :param option: its list in C(analysis_config), and C(kind) in plans
@@ -79,7 +79,7 @@ class Kind:
         return "/".join(str(state[part]) for part in self.name if state.get(part) is not None)
 
 
-USERS = Kind(
+USERS = ObjectKind(
     "users",
     analysis_user.User,
     analysis_user.OPTIONS,
@@ -88,7 +88,7 @@ USERS = Kind(
     lambda records, inside, ids: analysis_user.objects(records),
     limited=True,
 )
-GROUPS = Kind(
+GROUPS = ObjectKind(
     "groups",
     analysis_group.Group,
     analysis_group.OPTIONS,
@@ -97,7 +97,7 @@ GROUPS = Kind(
     lambda records, inside, ids: memberships.groups(records),
     limited=True,
 )
-PROJECTS = Kind(
+PROJECTS = ObjectKind(
     "projects",
     project.Project,
     project.OPTIONS,
@@ -105,7 +105,7 @@ PROJECTS = Kind(
     lambda inside: Call("projects"),
     lambda records, inside, ids: project.objects(records),
 )
-ROLES = Kind(
+ROLES = ObjectKind(
     "roles",
     analysis_role.Role,
     analysis_role.OPTIONS,
@@ -113,7 +113,7 @@ ROLES = Kind(
     lambda inside: Call("roles"),
     lambda records, inside, ids: analysis_role.objects(records),
 )
-ROLE_ASSIGNMENTS = Kind(
+ROLE_ASSIGNMENTS = ObjectKind(
     "role_assignments",
     analysis_role_assignment.RoleAssignment,
     analysis_role_assignment.OPTIONS,
@@ -122,7 +122,7 @@ ROLE_ASSIGNMENTS = Kind(
     lambda records, inside, ids: memberships.assignments(records, ids),
     name=("name", "account", "project"),
 )
-MODULES = Kind(
+MODULES = ObjectKind(
     "modules",
     analysis_module.Module,
     analysis_module.OPTIONS,
@@ -132,7 +132,7 @@ MODULES = Kind(
     name=("project", "name"),
     in_project=True,
 )
-VIEWS = Kind(
+VIEWS = ObjectKind(
     "views",
     analysis_view.View,
     analysis_view.OPTIONS,
@@ -142,7 +142,7 @@ VIEWS = Kind(
     name=("project", "name"),
     in_project=True,
 )
-DEFECT_TYPES = Kind(
+DEFECT_TYPES = ObjectKind(
     "defect_types",
     analysis_defect_type.DefectType,
     analysis_defect_type.OPTIONS,
@@ -154,7 +154,7 @@ DEFECT_TYPES = Kind(
     made=False,
 )
 #: What an analysis makes: no list of a configuration has it.
-BUILDS = Kind(
+BUILDS = ObjectKind(
     "builds",
     analysis_build.Build,
     analysis_build.OPTIONS,
@@ -188,7 +188,7 @@ class Catalogue:
 
     def __init__(
         self,
-        client: Client,
+        client: AnalysisClient,
         *,
         parallel: int = 1,
         ids: Ids | None = None,
@@ -213,7 +213,7 @@ class Catalogue:
                 ids[new] = ids.pop(old)
         return ids
 
-    def load(self, places: Iterable[tuple[Kind, str | None]]) -> None:
+    def load(self, places: Iterable[tuple[ObjectKind, str | None]]) -> None:
         """Read these kinds side by side, each with its project; a failure is raised by whoever
         asks for what was to be read.
         """
@@ -226,7 +226,7 @@ class Catalogue:
         for (kind, inside), listed in zip(missing, found, strict=True):
             self._read[kind.option, inside] = listed
 
-    def listed(self, kind: Kind, project: str | None = None) -> Listed:
+    def listed(self, kind: ObjectKind, project: str | None = None) -> Listed:
         """All objects of a kind, or of its part inside a project."""
         if (kind.option, project) not in self._read:
             self.load([(kind, project)])
@@ -235,12 +235,12 @@ class Catalogue:
             raise found
         return found
 
-    def entries(self, kind: Kind, project: str | None = None) -> list[dict[str, Any]]:
+    def entries(self, kind: ObjectKind, project: str | None = None) -> list[dict[str, Any]]:
         """All objects of a kind as entries of its option, without what is built in (read-only)."""
         states = self.listed(kind, project).objects.values()
         return [kind.entry(state) for state in states if not state.get("readonly")]
 
-    def _listing(self, kind: Kind, project: str | None) -> Listed | ToolchainError:
+    def _listing(self, kind: ObjectKind, project: str | None) -> Listed | ToolchainError:
         where = "" if project is None else f" of the project '{project}'"
         what = f"reading the {kind.option.replace('_', ' ')}{where}"
         try:
@@ -259,7 +259,7 @@ class Catalogue:
         return self._renamed.get(project, project)
 
 
-def _doubt(kind: Kind, records: Sequence[Record]) -> str | None:
+def _doubt(kind: ObjectKind, records: Sequence[Record]) -> str | None:
     """Why a listing may not be all there is."""
     if kind.limited and (len(records) == _DEFAULT_LIMIT or len(records) >= LIMIT):
         return f"the server gave {len(records)} {kind.option}, and may have cut the list there"

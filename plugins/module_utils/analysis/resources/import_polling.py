@@ -5,9 +5,10 @@ Server facts [analysis-5]: both imports answer with an empty body and go on in t
 C(import_status) gives a record per project, whose members are not documented. A record therefore
 counts for a project when one of its values is the project's name, its state is read from words as
 C(completed) or C(failed), and a project that is listed while no record tells of its import has been
-imported. Whether records of earlier imports stay is not documented, either: see :class:`_Earlier`.
+imported. Whether records of earlier imports stay is not documented, either: see
+:class:`EarlierRecords`.
 
-    imports = Imports(client, Import("importing the project 'x'", call, project="x"), Pace(3600, 5))
+    imports = ImportPolling(client, Import("importing the project 'x'", call, "x"), pace)
     imports.start()    # a write; sends none where such an import runs already
     imports.finish()   # reads until it is over, with lines of progress; the records of it
 
@@ -24,7 +25,7 @@ from typing import Any, Literal
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.polling import Pace
 from ..answers import Record, named
-from ..client import Call, Client
+from ..client import AnalysisClient, Call
 
 State = Literal["running", "done", "failed"]
 
@@ -69,18 +70,18 @@ def pace_of(options: Mapping[str, Any]) -> Pace:
     return Pace(options["wait_timeout"], options["poll_interval"])
 
 
-def is_running(client: Client, project: str) -> bool:
+def is_running(client: AnalysisClient, project: str) -> bool:
     """Whether the server says that an import of the project goes on."""
     records = client.ask(f"reading the imports of the project '{project}'", Call("import_status"))
     return _running([record for record in records if _is_of(record, project)])
 
 
-class Imports:
+class ImportPolling:
     """One import, from its start to its end."""
 
-    def __init__(self, client: Client, wanted: Import, pace: Pace) -> None:
+    def __init__(self, client: AnalysisClient, wanted: Import, pace: Pace) -> None:
         self._client, self._wanted, self._pace = client, wanted, pace
-        self._earlier = _Earlier([])
+        self._earlier = EarlierRecords([])
         self._last = ""
         self._started = 0.0
 
@@ -92,9 +93,9 @@ class Imports:
         shown, project = self._records(), self._wanted.project
         if project is not None and _running([each for each in shown if _is_of(each, project)]):
             shown = [each for each in shown if state_of(each) != "running"]
-            self._earlier = _Earlier(shown)
+            self._earlier = EarlierRecords(shown)
             return
-        self._earlier = _Earlier(shown)
+        self._earlier = EarlierRecords(shown)
         self._client.ask(self._wanted.title, self._wanted.call, self._has_begun)
         self._started = self._pace.passed
 
@@ -194,7 +195,7 @@ class Imports:
             self._client.progress(f"{self._wanted.title}: {line}")
 
 
-class _Earlier:
+class EarlierRecords:
     """The records that were there before an import was started, so that its own are known.
 
     A record that looks like an earlier one is another one where both are shown (the server adds

@@ -16,7 +16,7 @@ from ...core.module.task import Task
 from .. import answers
 from .. import search_text as query
 from ..answers import Record
-from ..client import Call, Client
+from ..client import AnalysisClient, Call
 
 #: More issues than any project has: a list that is shorter is whole.
 _WHOLE = 1_000_000
@@ -42,7 +42,7 @@ _TOTALS = ("total", "item_count")
 
 
 @dataclass(frozen=True)
-class Question:
+class SearchRequest:
     """What is searched for; C(limit) C(None) is everything.
 
     :param summary: whether to ask for the record that tells how many issues match
@@ -74,10 +74,10 @@ class Question:
 
 
 @dataclass
-class Found:
+class SearchResult:
     """The issues of a search, and the server's own summary where it gives one."""
 
-    question: Question
+    question: SearchRequest
     issues: list[Record] = field(default_factory=list)
     summary: Record | None = None
 
@@ -115,13 +115,13 @@ def count(issue: Record) -> int:
     return len(members) if isinstance(members, list) and members else 1
 
 
-class Search:
+class IssueSearch:
     """Searches of one task, with the builds of a project to check what they are limited to."""
 
-    def __init__(self, task: Task, client: Client) -> None:
+    def __init__(self, task: Task, client: AnalysisClient) -> None:
         self._task, self._client = task, client
 
-    def read(self, question: Question) -> Found:
+    def read(self, question: SearchRequest) -> SearchResult:
         """The answer; without a limit of its own the question is asked again for what a server
         left out. C(not_found) where nothing was found because there is no such build.
         """
@@ -133,7 +133,7 @@ class Search:
             self._require_build(question)
         return found
 
-    def read_ungrouped(self, question: Question) -> Found:
+    def read_ungrouped(self, question: SearchRequest) -> SearchResult:
         """As :meth:`read`, with a record for each issue where the server can do that."""
         found = self.read(question)
         if not found.folded or query.has_keyword(question.query or "", _GROUPING):
@@ -141,14 +141,14 @@ class Search:
         text = query.joined(f"{_GROUPING}:off", question.query)
         return self.read(replace(question, query=text))
 
-    def warn(self, found: Found) -> None:
+    def warn(self, found: SearchResult) -> None:
         """Hand on what the server says about the query."""
         for warning in dict.fromkeys(found.warnings):
             self._task.warn(f"{found.question.what}: {warning}")
 
-    def _once(self, question: Question) -> Found:
-        def take(records: Iterator[Record]) -> Found:
-            found = Found(question)
+    def _once(self, question: SearchRequest) -> SearchResult:
+        def take(records: Iterator[Record]) -> SearchResult:
+            found = SearchResult(question)
             words: dict[str, str] = {}
             for record in records:
                 summary = record.get(_SUMMARY)
@@ -160,7 +160,7 @@ class Search:
 
         return self._client.stream(question.what, question.call, take)
 
-    def _require_build(self, question: Question) -> None:
+    def _require_build(self, question: SearchRequest) -> None:
         """A search by a build that is not there finds nothing, and says nothing."""
         named = query.builds_of(question.query or "")
         if not named:
@@ -188,10 +188,10 @@ def _sharing(issue: Record, words: dict[str, str]) -> Record:
 
 def issues(task: Task) -> list[Record]:
     """The answer of the lookup C(analysis_query)."""
-    search = Search(task, Client(task))
+    search = IssueSearch(task, AnalysisClient(task))
     options = task.params
     found = search.read(
-        Question(options["project"], options["query"], options["view"], options["limit"])
+        SearchRequest(options["project"], options["query"], options["view"], options["limit"])
     )
     search.warn(found)
     if not found.complete:
@@ -199,7 +199,7 @@ def issues(task: Task) -> list[Record]:
     return found.issues
 
 
-def cut(found: Found) -> str:
+def cut(found: SearchResult) -> str:
     """The words for a list that is not, or need not be, every match."""
     of = "" if found.total is None else f" of {found.total}"
     return f"{found.question.what}: the list is cut, or may be: {len(found.issues)}{of} issues"

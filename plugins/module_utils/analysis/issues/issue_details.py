@@ -8,10 +8,12 @@ from collections.abc import Iterable
 from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, shorten
 from ..answers import Record, entries
-from ..client import Call, Client
+from ..client import AnalysisClient, Call
 
 
-def read(client: Client, project: str, ids: Iterable[int], parallel: int = 1) -> dict[int, Record]:
+def read(
+    client: AnalysisClient, project: str, ids: Iterable[int], parallel: int = 1
+) -> dict[int, Record]:
     """The issues by their ids; C(not_found) with those that are not there.
 
     Server facts [analysis-12]: the id of such a record is a text; an unknown id may be answered

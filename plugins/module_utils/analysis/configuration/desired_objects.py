@@ -10,16 +10,16 @@ from typing import Any
 from ...core.errors import invalid
 from ..engine.resource import Reference, Renameable, Resource
 from ..resources.analysis_project import Project
-from .kinds import KINDS, PROJECTS, Kind
+from .object_kinds import KINDS, PROJECTS, ObjectKind
 
 
 @dataclass(frozen=True)
-class Desired:
+class DesiredObjects:
     """The objects that are asked for, by kind; a kind whose list is not given is left out."""
 
-    lists: Mapping[Kind, list[Resource]]
+    lists: Mapping[ObjectKind, list[Resource]]
 
-    def __iter__(self) -> Iterator[tuple[Kind, Resource]]:
+    def __iter__(self) -> Iterator[tuple[ObjectKind, Resource]]:
         for kind, resources in self.lists.items():
             for resource in resources:
                 yield kind, resource
@@ -49,7 +49,7 @@ class Desired:
                     f" deleted: allow_empty: [{kind.option}] allows it"
                 )
 
-    def places(self, kind: Kind, *, exact: bool) -> list[str | None]:
+    def places(self, kind: ObjectKind, *, exact: bool) -> list[str | None]:
         """Where objects of a kind are to be looked at: in the projects that its list names, and
         where the list is to be exact in those that C(projects) wants; C(None) for all at once.
         """
@@ -66,26 +66,26 @@ def project_of(resource: Resource) -> str | None:
     return project
 
 
-def names(kind: Kind, resource: Resource) -> frozenset[Reference]:
+def names(kind: ObjectKind, resource: Resource) -> frozenset[Reference]:
     """How others refer to an object that is wanted."""
     name = resource.target if isinstance(resource, Renameable) else getattr(resource, "name", None)
     return frozenset() if name is None or kind.in_project else frozenset({(kind.option, name)})
 
 
-def desired(options: Mapping[str, Any]) -> Desired:
+def desired(options: Mapping[str, Any]) -> DesiredObjects:
     """What the lists ask for; C(invalid) for entries that contradict each other."""
-    lists: dict[Kind, list[Resource]] = {}
+    lists: dict[ObjectKind, list[Resource]] = {}
     for kind in KINDS:
         entries = options[kind.option]
         if entries is not None:
             lists[kind] = [kind.wanted(entry) for entry in entries]
             _refuse_duplicates(kind, lists[kind])
-    found = Desired(lists)
+    found = DesiredObjects(lists)
     _refuse_contradictions(found)
     return found
 
 
-def _refuse_duplicates(kind: Kind, resources: list[Resource]) -> None:
+def _refuse_duplicates(kind: ObjectKind, resources: list[Resource]) -> None:
     seen: set[Hashable] = set()
     for resource in resources:
         keys = {resource.key}
@@ -97,7 +97,7 @@ def _refuse_duplicates(kind: Kind, resources: list[Resource]) -> None:
         seen |= places
 
 
-def _refuse_contradictions(found: Desired) -> None:
+def _refuse_contradictions(found: DesiredObjects) -> None:
     """What is wanted must not refer to what is to be absent, or to the old name of a project."""
     gone = {("projects", old) for old in found.renamed.values()}
     for kind, resource in found:
