@@ -49,14 +49,17 @@ _list:
   elements: dict
 """
 
+from functools import partial
 from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import issue_search
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues.issue_search import (
+    SearchOptions,
+    issues,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import typed_options
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
-
-_OPTIONS = ("query", "view", "limit")
 
 
 class LookupModule(LookupBase):
@@ -64,9 +67,9 @@ class LookupModule(LookupBase):
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
         lookups.set_options(self, "analysis", variables, kwargs)
-        options = {name: self.get_option(name) for name in _OPTIONS}
         found: list[dict[str, Any]] = []
         for term in lookups.texts(self, terms):
-            params = {**options, "project": term}
-            found += lookups.ask("analysis", self.get_option, params, issue_search.issues)
+            params = {**self.get_options(), "project": term}
+            question = partial(issues, options=typed_options.read(SearchOptions, params))
+            found += lookups.ask("analysis", self.get_option, params, question)
         return found

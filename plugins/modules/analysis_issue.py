@@ -94,30 +94,16 @@ error:
   type: dict
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import (
     analysis_issue,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "project": {"type": "str", "required": True},
-    "ids": {"type": "list", "elements": "int"},
-    "query": {"type": "str"},
-    "status": {"type": "str"},
-    "comment": {"type": "str"},
-    "owner": {"type": "str"},
-    "max_issues": {"type": "int", "default": 500},
-}
-CONSTRAINTS: dict[str, Any] = {
-    "mutually_exclusive": [["ids", "query"]],
-    "required_one_of": [["ids", "query"], ["status", "comment", "owner"]],
-}
-
 
 def main() -> None:
-    runner.run("analysis", OPTIONS, analysis_issue.IssueOperation, **CONSTRAINTS)
+    runner.run(
+        "analysis", analysis_issue.AnalysisIssueOptions, analysis_issue.AnalysisIssueOperation
+    )
 
 
 if __name__ == "__main__":

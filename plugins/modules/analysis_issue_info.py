@@ -146,37 +146,18 @@ error:
   type: dict
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import (
     analysis_issue_info,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-WORDS: dict[str, Any] = {"type": "list", "elements": "str"}
-THRESHOLD: dict[str, dict[str, Any]] = {
-    "severity": WORDS,
-    "state": WORDS,
-    "status": WORDS,
-    "code": WORDS,
-    "max": {"type": "int", "default": 0},
-}
-OPTIONS: dict[str, dict[str, Any]] = {
-    "project": {"type": "str", "required": True},
-    "query": {"type": "str"},
-    "id": {"type": "int"},
-    "build": {"type": "str"},
-    "view": {"type": "str"},
-    "limit": {"type": "int"},
-    "summary": {"type": "bool", "default": True},
-    "thresholds": {"type": "list", "elements": "dict", "options": THRESHOLD, "empty": False},
-    "max_offenders": {"type": "int", "default": 20},
-}
-
 
 def main() -> None:
-    constraints = {"mutually_exclusive": [["id", "query"]]}
-    runner.run("analysis", OPTIONS, analysis_issue_info.operation, **constraints)
+    runner.run(
+        "analysis",
+        analysis_issue_info.AnalysisIssueInfoOptions,
+        analysis_issue_info.AnalysisIssueInfoOperation,
+    )
 
 
 if __name__ == "__main__":

@@ -126,8 +126,6 @@ def _text_of(keyword: str, value: Any) -> str:
 
 def _quoted(keyword: str, text: str) -> str:
     """A value as it stands in a query, in quotation marks where it needs them."""
-    if text.strip() == "":
-        raise invalid(f"the value of {keyword} is empty: leave it out to search for all")
     if any(character < " " or character == "\x7f" for character in text):
         raise invalid(f"the value of {keyword} has a line break or another control character")
     if _PLAIN.fullmatch(text):

@@ -11,10 +11,12 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues
     issue_details,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues.analysis_issue import (
-    IssueOperation,
+    AnalysisIssueOperation,
+    AnalysisIssueOptions,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
+from tests.helpers.options import build
 from tests.unit.analysis.server import refusal, sent, task_for
 from tests.unit.stub import Reply, Seen, Stub
 
@@ -76,10 +78,9 @@ class Server:
         return self.lost or Reply()
 
 
-def plan(stub: Stub, **options: Any) -> tuple[IssueOperation, Plan]:
-    defaults = dict.fromkeys(("ids", "query", "status", "owner", "comment"))
-    params = {"project": "p", **defaults, "max_issues": 500, **options}
-    operation = IssueOperation(task_for(stub, **params)[0])
+def plan(stub: Stub, **options: Any) -> tuple[AnalysisIssueOperation, Plan]:
+    given = build(AnalysisIssueOptions, project="p", **options)
+    operation = AnalysisIssueOperation(task_for(stub)[0], given)
     return operation, operation.plan()
 
 
@@ -251,10 +252,6 @@ def test_folded_issues_are_searched_for_one_by_one() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"ids": [1], "status": ""}, "status must not be empty"),
-        ({"ids": [1], "comment": " "}, "comment must not be empty"),
-        ({"query": "", "status": "Fix"}, "query must not be empty"),
-        ({"project": "", "ids": [1], "status": "Fix"}, "project must not be empty"),
         ({"ids": [1], "status": "Fix", "max_issues": 0}, "max_issues is 0"),
         ({"query": "build:a build:b", "status": "Fix"}, "one build"),
     ],

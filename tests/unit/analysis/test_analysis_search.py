@@ -14,9 +14,10 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.client
     AnalysisClient,
     Call,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import (
-    analysis_issue_info,
-    issue_search,
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import issue_search
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues.analysis_issue_info import (
+    AnalysisIssueInfoOperation,
+    AnalysisIssueInfoOptions,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues.issue_search import (
     IssueSearch,
@@ -25,6 +26,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from tests.helpers.options import build
 from tests.unit.analysis.server import lines, refusal, sent, task_for
 from tests.unit.stub import Reply, Stub, connection_to
 
@@ -63,10 +65,9 @@ def searched(stub: Stub, **asked: Any) -> tuple[SearchResult, list[str]]:
 
 def info(stub: Stub, **options: Any) -> tuple[Mapping[str, Any], list[str]]:
     """The return values of the module, and its warnings."""
-    defaults = dict.fromkeys(("query", "id", "build", "view", "limit", "thresholds"))
-    params = {"project": "p", **defaults, "summary": True, "max_offenders": 20, **options}
-    task, warnings = task_for(stub, read_only=True, **params)
-    return analysis_issue_info.operation(task).read(), warnings
+    given = build(AnalysisIssueInfoOptions, project="p", **options)
+    task, warnings = task_for(stub, read_only=True)
+    return AnalysisIssueInfoOperation(task, given).plan().result, warnings
 
 
 def gate(*replies: Reply, thresholds: list[dict[str, Any]], **options: Any) -> ToolchainError:
@@ -182,14 +183,11 @@ def test_an_issue_with_a_member_summary_is_an_issue() -> None:
     ("options", "words"),
     [
         ({"limit": 0}, "limit is 0"),
-        ({"project": ""}, "project must not be empty"),
         ({"query": "build:a build:b"}, "one build"),
         ({"query": "build:a", "build": "b"}, "one build"),
-        ({"build": ""}, "build is empty"),
         ({"id": 1, "limit": 2}, "limit goes with a search"),
         ({"id": 1, "build": "b"}, "build goes with a search"),
         ({"thresholds": [{"severity": [], "max": 0}]}, "severity of a threshold is empty"),
-        ({"thresholds": [{"code": [""], "max": 0}]}, "code of a threshold is empty"),
         ({"thresholds": [{"max": -1}]}, "max of a threshold is -1"),
         ({"max_offenders": 0}, "max_offenders is 0"),
     ],
@@ -484,7 +482,8 @@ def test_a_word_that_nobody_knows_is_warned_of() -> None:
 
 def test_the_lookup_gives_the_issues_and_warns_of_a_cut_list() -> None:
     with Stub(lines(issue(1), summary(3))) as stub:
-        task, warnings = task_for(stub, project="p", query="state:New", view=None, limit=1)
-        assert issue_search.issues(task) == [issue(1)]
+        task, warnings = task_for(stub)
+        options = issue_search.SearchOptions("p", query="state:New", limit=1)
+        assert issue_search.issues(task, options) == [issue(1)]
     assert len(warnings) == 1
     assert "1 of 3 issues" in warnings[0]

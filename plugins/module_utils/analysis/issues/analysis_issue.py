@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.task import Task
-from ...core.plan import Change, Plan
+from ...core.plan import Change, Plan, without_none
 from ..answers import Record
 from ..client import AnalysisClient, Call
 from . import issue_details
@@ -53,18 +53,35 @@ def _issue(number: int, record: Record, comment: str | None) -> Issue:
     return Issue(number, code, status, owner, comment)
 
 
-class IssueOperation:
+@dataclass(frozen=True)
+class AnalysisIssueOptions:
+    """The options of C(analysis_issue)."""
+
+    constraints: ClassVar[dict[str, Any]] = {
+        "mutually_exclusive": [["ids", "query"]],
+        "required_one_of": [["ids", "query"], ["status", "comment", "owner"]],
+    }
+
+    project: str
+    ids: list[int] | None = None
+    query: str | None = None
+    status: str | None = None
+    comment: str | None = None
+    owner: str | None = None
+    max_issues: int = 500
+
+
+class AnalysisIssueOperation:
     """The task of C(analysis_issue): only issues that differ are written, and then read back."""
 
-    def __init__(self, task: Task) -> None:
-        params = task.params
-        self._task, self._project = task, params["project"]
-        self._wanted = {
-            name: params[name] for name in (*_FIELDS, _COMMENT) if params[name] is not None
-        }
-        self._most = params["max_issues"]
-        self._ids = None if params["ids"] is None else list(dict.fromkeys(params["ids"]))
-        _check(params)
+    def __init__(self, task: Task, options: AnalysisIssueOptions) -> None:
+        self._task, self._project, self._query = task, options.project, options.query
+        given = {"status": options.status, "owner": options.owner, _COMMENT: options.comment}
+        self._wanted = without_none(given)
+        self._most = options.max_issues
+        self._ids = None if options.ids is None else list(dict.fromkeys(options.ids))
+        if self._most < 1:
+            raise invalid(f"max_issues is {self._most}, but must be at least 1")
         if self._ids is not None and len(self._ids) > self._most:
             raise invalid(f"{len(self._ids)} ids are given, more than max_issues ({self._most})")
         self._client = AnalysisClient(task, connections=_PARALLEL)
@@ -140,9 +157,9 @@ class IssueOperation:
         """The issues that the query finds; C(invalid) for more of them than may be changed, and
         where it is not sure which they are.
         """
-        question = SearchRequest(self._project, self._task.params["query"], limit=self._most + 1)
-        found = IssueSearch(self._task, self._client).read_ungrouped(question)
-        what = found.question.what
+        request = SearchRequest(self._project, self._query, limit=self._most + 1)
+        found = IssueSearch(self._task, self._client).read_ungrouped(request)
+        what = found.request.what
         unknown = [each for each in found.warnings if "grouping" not in each.lower()]
         if unknown:  # an unknown keyword finds more than was meant
             said = shorten("; ".join(unknown))
@@ -167,14 +184,6 @@ class IssueOperation:
             _issue(number, record, issue_details.newest_comment(record))
             for number, record in found.items()
         ]
-
-
-def _check(params: Mapping[str, Any]) -> None:
-    for name in ("project", "query", *_FIELDS, _COMMENT):
-        if params[name] is not None and params[name].strip() == "":
-            raise invalid(f"{name} must not be empty")
-    if params["max_issues"] < 1:
-        raise invalid(f"max_issues is {params['max_issues']}, but must be at least 1")
 
 
 def _number(record: Record) -> int:

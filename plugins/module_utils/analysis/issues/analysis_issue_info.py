@@ -4,62 +4,74 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.task import Task
-from ...core.plan import Reading
+from ...core.module.typed_options import Option
+from ...core.plan import Plan, unchanged
 from .. import search_text
 from ..client import AnalysisClient
 from . import issue_details, quality_gate
-from .issue_search import IssueSearch, SearchRequest, SearchResult, cut
+from .issue_search import IssueSearch, SearchOptions, SearchRequest, SearchResult, cut
 
 #: Offenders that the message of a gate names; C(max_offenders) of them are returned.
 _TOLD = 3
 
 
-def operation(task: Task) -> Reading:
-    """The operation of the module: C(issues), C(summary), C(complete), and what a gate counted."""
-    params = task.params
-    by_search = [
-        each for each in ("build", "view", "limit", "thresholds") if params[each] is not None
-    ]
-    if params["id"] is not None:
-        if by_search:
-            raise invalid(f"{by_search[0]} goes with a search, not with id")
-        return Reading(lambda: _one(task))
-    return Reading(_Reader(task).read)
+@dataclass(frozen=True)
+class AnalysisIssueInfoOptions(SearchOptions):
+    """The options of C(analysis_issue_info)."""
+
+    constraints: ClassVar[dict[str, Any]] = {"mutually_exclusive": [["id", "query"]]}
+
+    id: int | None = None
+    build: str | None = None
+    summary: bool = True
+    thresholds: Annotated[list[quality_gate.ThresholdOptions] | None, Option(empty=False)] = None
+    max_offenders: int = 20
 
 
-def _one(task: Task) -> Mapping[str, Any]:
-    project, number = task.params["project"], task.params["id"]
-    found = issue_details.read(AnalysisClient(task), project, [number])
-    return {"issues": list(found.values()), "summary": None, "complete": True}
+class AnalysisIssueInfoOperation:
+    """The task of C(analysis_issue_info): issues, summary, and what a quality gate counted."""
 
-
-class _Reader:
-    """A search with what is made of it."""
-
-    def __init__(self, task: Task) -> None:
-        self._task, params = task, task.params
+    def __init__(self, task: Task, options: AnalysisIssueInfoOptions) -> None:
+        self._task, self._options = task, options
+        self._refuse_search_by_id()
         self._client = AnalysisClient(task)
-        build = params["build"]
-        text = search_text.joined(
-            None if build is None else search_text.exact_build(build), params["query"]
+        build, given = options.build, options.thresholds
+        exact = None if build is None else search_text.exact_build(build)
+        text = search_text.joined(exact, options.query)
+        self._request = SearchRequest(
+            options.project, text, options.view, options.limit, options.summary
         )
-        self._question = SearchRequest(
-            params["project"], text, params["view"], params["limit"], params["summary"]
-        )
-        self._keep = int(params["max_offenders"])
-        if self._keep < 1:
-            raise invalid(f"max_offenders is {self._keep}, but must be at least 1")
-        given = params["thresholds"]
+        if options.max_offenders < 1:
+            raise invalid(f"max_offenders is {options.max_offenders}, but must be at least 1")
         self._thresholds = None if given is None else quality_gate.thresholds(given)
 
-    def read(self) -> Mapping[str, Any]:
+    def _refuse_search_by_id(self) -> None:
+        if self._options.id is None:
+            return
+        for name in ("build", "view", "limit", "thresholds"):
+            if getattr(self._options, name) is not None:
+                raise invalid(f"{name} goes with a search, not with id")
+
+    def plan(self) -> Plan:
+        number = self._options.id
+        return unchanged(self._found() if number is None else self._one(number))
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        raise AssertionError("a reading has nothing to apply")
+
+    def _one(self, number: int) -> Mapping[str, Any]:
+        found = issue_details.read(self._client, self._options.project, [number])
+        return {"issues": list(found.values()), "summary": None, "complete": True}
+
+    def _found(self) -> Mapping[str, Any]:
         search = IssueSearch(self._task, self._client)
         gated = self._thresholds is not None
-        found = (search.read_ungrouped if gated else search.read)(self._question)
+        found = (search.read_ungrouped if gated else search.read)(self._request)
         search.warn(found)
         result = {"issues": found.issues, "summary": found.summary, "complete": found.complete}
         if self._thresholds is None:
@@ -70,13 +82,11 @@ class _Reader:
 
     def _gate(self, found: SearchResult, judged: list[quality_gate.Threshold]) -> Mapping[str, Any]:
         """What the gate counted; C(failed) where there are too many, or nobody knows how many."""
-        for unknown in quality_gate.judge(found.issues, judged, self._keep):
-            self._task.warn(
-                f"{found.question.what}: no issue has the {unknown}, check its spelling"
-            )
+        for unknown in quality_gate.judge(found.issues, judged, self._options.max_offenders):
+            self._task.warn(f"{found.request.what}: no issue has the {unknown}, check its spelling")
         counted = {
             "thresholds": [each.as_dict() for each in judged],
-            "offenders": quality_gate.offenders(judged, self._keep),
+            "offenders": quality_gate.offenders(judged, self._options.max_offenders),
         }
         told = {**counted, "summary": found.summary, "complete": found.complete}
         exceeded = [each for each in judged if each.exceeded]
@@ -89,5 +99,5 @@ class _Reader:
         return counted
 
     def _failed(self, reason: str, result: Mapping[str, Any]) -> ToolchainError:
-        message = f"the quality gate of the project '{self._question.project}': {reason}"
+        message = f"the quality gate of the project '{self._request.project}': {reason}"
         return ToolchainError("failed", shorten(message), result=result)

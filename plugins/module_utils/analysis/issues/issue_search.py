@@ -42,6 +42,16 @@ _TOTALS = ("total", "item_count")
 
 
 @dataclass(frozen=True)
+class SearchOptions:
+    """The options of a search, in modules and in the lookup."""
+
+    project: str
+    query: str | None = None
+    view: str | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
 class SearchRequest:
     """What is searched for; C(limit) C(None) is everything.
 
@@ -55,8 +65,6 @@ class SearchRequest:
     summary: bool = True
 
     def __post_init__(self) -> None:
-        if self.project == "":
-            raise invalid("project must not be empty")
         if self.limit is not None and self.limit < 1:
             raise invalid(f"limit is {self.limit}, but must be at least 1")
         query.require_one_build(self.query or "")
@@ -77,7 +85,7 @@ class SearchRequest:
 class SearchResult:
     """The issues of a search, and the server's own summary where it gives one."""
 
-    question: SearchRequest
+    request: SearchRequest
     issues: list[Record] = field(default_factory=list)
     summary: Record | None = None
 
@@ -90,7 +98,7 @@ class SearchResult:
     @property
     def complete(self) -> bool:
         """Whether this is every match; a list as long as its limit may be cut."""
-        limit = self.question.limit
+        limit = self.request.limit
         short = not self.issues if limit is None else len(self.issues) < limit
         if self.total is None:
             return short
@@ -121,34 +129,34 @@ class IssueSearch:
     def __init__(self, task: Task, client: AnalysisClient) -> None:
         self._task, self._client = task, client
 
-    def read(self, question: SearchRequest) -> SearchResult:
-        """The answer; without a limit of its own the question is asked again for what a server
+    def read(self, request: SearchRequest) -> SearchResult:
+        """The answer; without a limit of its own the request is asked again for what a server
         left out. C(not_found) where nothing was found because there is no such build.
         """
-        found = self._once(question)
-        if question.limit is None and not found.complete:
+        found = self._once(request)
+        if request.limit is None and not found.complete:
             # Where no total is told, a list that is shorter than its limit is known to be whole.
-            found = self._once(replace(question, limit=found.total or _WHOLE))
+            found = self._once(replace(request, limit=found.total or _WHOLE))
         if not found.issues:
-            self._require_build(question)
+            self._require_build(request)
         return found
 
-    def read_ungrouped(self, question: SearchRequest) -> SearchResult:
+    def read_ungrouped(self, request: SearchRequest) -> SearchResult:
         """As :meth:`read`, with a record for each issue where the server can do that."""
-        found = self.read(question)
-        if not found.folded or query.has_keyword(question.query or "", _GROUPING):
+        found = self.read(request)
+        if not found.folded or query.has_keyword(request.query or "", _GROUPING):
             return found
-        text = query.joined(f"{_GROUPING}:off", question.query)
-        return self.read(replace(question, query=text))
+        text = query.joined(f"{_GROUPING}:off", request.query)
+        return self.read(replace(request, query=text))
 
     def warn(self, found: SearchResult) -> None:
         """Hand on what the server says about the query."""
         for warning in dict.fromkeys(found.warnings):
-            self._task.warn(f"{found.question.what}: {warning}")
+            self._task.warn(f"{found.request.what}: {warning}")
 
-    def _once(self, question: SearchRequest) -> SearchResult:
+    def _once(self, request: SearchRequest) -> SearchResult:
         def take(records: Iterator[Record]) -> SearchResult:
-            found = SearchResult(question)
+            found = SearchResult(request)
             words: dict[str, str] = {}
             for record in records:
                 summary = record.get(_SUMMARY)
@@ -158,21 +166,21 @@ class IssueSearch:
                     found.issues.append(_sharing(record, words))
             return found
 
-        return self._client.stream(question.what, question.call, take)
+        return self._client.stream(request.what, request.call, take)
 
-    def _require_build(self, question: SearchRequest) -> None:
+    def _require_build(self, request: SearchRequest) -> None:
         """A search by a build that is not there finds nothing, and says nothing."""
-        named = query.builds_of(question.query or "")
+        named = query.builds_of(request.query or "")
         if not named:
             return
         builds = self._client.ask(
-            f"reading the builds of the project '{question.project}'",
-            Call("builds", {"project": question.project}),
+            f"reading the builds of the project '{request.project}'",
+            Call("builds", {"project": request.project}),
         )
         if not query.names_build(named[0], builds):
             raise ToolchainError(
                 "not_found",
-                f"{question.what}: the project has no build {query.build_name(named[0])}",
+                f"{request.what}: the project has no build {query.build_name(named[0])}",
             )
 
 
@@ -186,13 +194,10 @@ def _sharing(issue: Record, words: dict[str, str]) -> Record:
     }
 
 
-def issues(task: Task) -> list[Record]:
+def issues(task: Task, options: SearchOptions) -> list[Record]:
     """The answer of the lookup C(analysis_query)."""
     search = IssueSearch(task, AnalysisClient(task))
-    options = task.params
-    found = search.read(
-        SearchRequest(options["project"], options["query"], options["view"], options["limit"])
-    )
+    found = search.read(SearchRequest(options.project, options.query, options.view, options.limit))
     search.warn(found)
     if not found.complete:
         task.warn(cut(found))
@@ -202,4 +207,4 @@ def issues(task: Task) -> list[Record]:
 def cut(found: SearchResult) -> str:
     """The words for a list that is not, or need not be, every match."""
     of = "" if found.total is None else f" of {found.total}"
-    return f"{found.question.what}: the list is cut, or may be: {len(found.issues)}{of} issues"
+    return f"{found.request.what}: the list is cut, or may be: {len(found.issues)}{of} issues"

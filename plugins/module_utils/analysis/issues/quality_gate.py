@@ -13,22 +13,45 @@ from ..answers import Record
 from .issue_search import count
 
 #: The members that a threshold may name; a list holds alternatives.
-_KINDS = ("severity", "state", "status", "code")
+_MEMBERS = ("severity", "state", "status", "code")
 #: Names of severities may be changed per project, their numbers may not [analysis-15].
 _SEVERITIES = {"critical": "1", "error": "2", "warning": "3", "review": "4"}
 _KNOWN = {"severity": set(_SEVERITIES), "state": {"new", "existing", "fixed"}}
 _SHOWN = ("id", "code", "severity", "state", "status", "owner", "file", "line", "message", "url")
 
 
+@dataclass(frozen=True)
+class ThresholdOptions:
+    """An entry of C(thresholds): the alternatives per member, and how many issues there may be."""
+
+    severity: list[str] | None = None
+    state: list[str] | None = None
+    status: list[str] | None = None
+    code: list[str] | None = None
+    max: int = 0
+
+    def given(self) -> dict[str, list[str]]:
+        """The alternatives of those members that are given."""
+        lists = {name: getattr(self, name) for name in _MEMBERS}
+        return {name: texts for name, texts in lists.items() if texts is not None}
+
+
 @dataclass
 class Threshold:
-    """At most C(max) issues of a kind; C(wanted) has the alternatives per member, in lower case."""
+    """At most C(max) issues of a kind, and how many there are.
 
-    options: Mapping[str, Any]
-    wanted: Mapping[str, Sequence[str]]
+    :param given: the alternatives per member, as the user writes them
+    """
+
+    given: Mapping[str, Sequence[str]]
     max: int
     count: int = 0
     offenders: list[Record] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.patterns = {
+            name: [each.lower() for each in texts] for name, texts in self.given.items()
+        }
 
     @property
     def exceeded(self) -> bool:
@@ -36,7 +59,7 @@ class Threshold:
 
     def matches(self, issue: Mapping[str, Any]) -> bool:
         """Whether the issue counts; one that does not show what is asked for does."""
-        for name, among in self.wanted.items():
+        for name, among in self.patterns.items():
             shown = _values(issue, name)
             if shown and not any(fnmatchcase(one, pattern) for one in shown for pattern in among):
                 return False
@@ -45,31 +68,26 @@ class Threshold:
     @property
     def words(self) -> str:
         """What was counted, as C(3 issues with severity Critical and state New (max 0))."""
-        named = [f"{name} {' or '.join(self.options[name])}" for name in self.wanted]
+        named = [f"{name} {' or '.join(texts)}" for name, texts in self.given.items()]
         kind = f" with {' and '.join(named)}" if named else ""
         return f"{self.count} issue{'' if self.count == 1 else 's'}{kind} (max {self.max})"
 
     def as_dict(self) -> dict[str, Any]:
         """The threshold as it was given, with C(count) and C(exceeded)."""
-        given = {name: list(self.options[name]) for name in self.wanted}
-        return {**given, "max": self.max, "count": self.count, "exceeded": self.exceeded}
+        return {**self.given, "max": self.max, "count": self.count, "exceeded": self.exceeded}
 
 
-def thresholds(options: Iterable[Mapping[str, Any]]) -> list[Threshold]:
+def thresholds(options: Iterable[ThresholdOptions]) -> list[Threshold]:
     """The thresholds that the options ask for; C(invalid) for one that could never be exceeded."""
     found = []
     for each in options:
-        wanted = {}
-        for name in _KINDS:
-            among = each.get(name)
-            if among is None:
-                continue
-            if not among or "" in among:
+        given = each.given()
+        for name, texts in given.items():
+            if not texts:
                 raise invalid(f"{name} of a threshold is empty: leave it out to count all")
-            wanted[name] = [text.lower() for text in among]
-        if each["max"] < 0:
-            raise invalid(f"max of a threshold is {each['max']}, but must be at least 0")
-        found.append(Threshold(each, wanted, each["max"]))
+        if each.max < 0:
+            raise invalid(f"max of a threshold is {each.max}, but must be at least 0")
+        found.append(Threshold(given, each.max))
     return found
 
 
@@ -118,5 +136,5 @@ def _values(issue: Mapping[str, Any], name: str) -> list[str]:
 
 def _names(threshold: Threshold, name: str) -> Iterable[str]:
     """The words for a member that may be misspelled: neither numbers, patterns nor defaults."""
-    words = threshold.wanted.get(name, ())
+    words = threshold.patterns.get(name, ())
     return [word for word in words if word not in _KNOWN[name] and word.isalpha()]
