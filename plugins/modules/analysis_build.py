@@ -101,11 +101,11 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resour
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS = analysis_build.OPTIONS
-
 
 def main() -> None:
-    runner.run("analysis", OPTIONS, analysis_build.BuildOperation)
+    runner.run(
+        "analysis", analysis_build.AnalysisBuildOptions, analysis_build.AnalysisBuildOperation
+    )
 
 
 if __name__ == "__main__":

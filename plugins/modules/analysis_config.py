@@ -418,11 +418,11 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.config
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS = analysis_config.OPTIONS
-
 
 def main() -> None:
-    runner.run("analysis", OPTIONS, analysis_config.ConfigOperation)
+    runner.run(
+        "analysis", analysis_config.AnalysisConfigOptions, analysis_config.AnalysisConfigOperation
+    )
 
 
 if __name__ == "__main__":

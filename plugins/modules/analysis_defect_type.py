@@ -81,11 +81,13 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resour
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS = analysis_defect_type.OPTIONS
-
 
 def main() -> None:
-    runner.run("analysis", OPTIONS, analysis_defect_type.DefectTypeOperation)
+    runner.run(
+        "analysis",
+        analysis_defect_type.AnalysisDefectTypeOptions,
+        analysis_defect_type.AnalysisDefectTypeOperation,
+    )
 
 
 if __name__ == "__main__":

@@ -95,17 +95,16 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.engine import resource
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
     analysis_group,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS = {**analysis_group.OPTIONS, **resource.FORCE}
-
 
 def main() -> None:
-    runner.run("analysis", OPTIONS, analysis_group.GroupOperation)
+    runner.run(
+        "analysis", analysis_group.AnalysisGroupOptions, analysis_group.AnalysisGroupOperation
+    )
 
 
 if __name__ == "__main__":

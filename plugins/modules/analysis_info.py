@@ -188,31 +188,14 @@ error:
   type: dict
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.configuration import (
     analysis_info,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "gather": {
-        "type": "list",
-        "elements": "str",
-        "choices": list(analysis_info.PARTS),
-        "default": ["version"],
-    },
-    "project": {"type": "raw", "values": "text"},
-    "build": {"type": "str"},
-    "feature": {"type": "str"},
-    "search": {"type": "str"},
-    "limit": {"type": "int"},
-    "export": {"type": "bool", "default": False},
-}
-
 
 def main() -> None:
-    runner.run("analysis", OPTIONS, analysis_info.operation)
+    runner.run("analysis", analysis_info.AnalysisInfoOptions, analysis_info.AnalysisInfoOperation)
 
 
 if __name__ == "__main__":

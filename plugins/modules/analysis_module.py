@@ -123,11 +123,11 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resour
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS = analysis_module.OPTIONS
-
 
 def main() -> None:
-    runner.run("analysis", OPTIONS, analysis_module.ModuleOperation)
+    runner.run(
+        "analysis", analysis_module.AnalysisModuleOptions, analysis_module.AnalysisModuleOperation
+    )
 
 
 if __name__ == "__main__":

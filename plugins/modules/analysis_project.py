@@ -118,11 +118,13 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resour
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS = analysis_project.OPTIONS
-
 
 def main() -> None:
-    runner.run("analysis", OPTIONS, analysis_project.ProjectOperation)
+    runner.run(
+        "analysis",
+        analysis_project.AnalysisProjectOptions,
+        analysis_project.AnalysisProjectOperation,
+    )
 
 
 if __name__ == "__main__":

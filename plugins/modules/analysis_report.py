@@ -96,26 +96,16 @@ error:
   type: dict
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import (
     analysis_report,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "kind": {"type": "str", "choices": ["report", "metrics", "churns"], "default": "report"},
-    "project": {"type": "str"},
-    "build": {"type": "str"},
-    "x": {"type": "str"},
-    "y": {"type": "str"},
-    "query": {"type": "str"},
-    "component": {"type": "str"},
-}
-
 
 def main() -> None:
-    runner.run("analysis", OPTIONS, analysis_report.operation)
+    runner.run(
+        "analysis", analysis_report.AnalysisReportOptions, analysis_report.AnalysisReportOperation
+    )
 
 
 if __name__ == "__main__":

@@ -140,17 +140,14 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.engine import resource
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
     analysis_role,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS = {**analysis_role.OPTIONS, **resource.FORCE}
-
 
 def main() -> None:
-    runner.run("analysis", OPTIONS, analysis_role.RoleOperation)
+    runner.run("analysis", analysis_role.AnalysisRoleOptions, analysis_role.AnalysisRoleOperation)
 
 
 if __name__ == "__main__":

@@ -99,17 +99,18 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.engine import resource
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
     analysis_role_assignment,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS = {**analysis_role_assignment.OPTIONS, **resource.FORCE}
-
 
 def main() -> None:
-    runner.run("analysis", OPTIONS, analysis_role_assignment.RoleAssignmentOperation)
+    runner.run(
+        "analysis",
+        analysis_role_assignment.AnalysisRoleAssignmentOptions,
+        analysis_role_assignment.AnalysisRoleAssignmentOperation,
+    )
 
 
 if __name__ == "__main__":

@@ -77,24 +77,18 @@ error:
   type: dict
 """
 
-from typing import Any
-
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
     analysis_server_import,
-    import_polling,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "source_url": {"type": "str", "required": True},
-    "source_username": {"type": "str", "required": True},
-    "source_password": {"type": "str", "no_log": True},
-    **import_polling.WAIT_OPTIONS,
-}
-
 
 def main() -> None:
-    runner.run("analysis", OPTIONS, analysis_server_import.ServerImportOperation)
+    runner.run(
+        "analysis",
+        analysis_server_import.AnalysisServerImportOptions,
+        analysis_server_import.AnalysisServerImportOperation,
+    )
 
 
 if __name__ == "__main__":

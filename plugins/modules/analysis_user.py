@@ -80,17 +80,14 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.engine import resource
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
     analysis_user,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS = {**analysis_user.OPTIONS, **resource.FORCE}
-
 
 def main() -> None:
-    runner.run("analysis", OPTIONS, analysis_user.UserOperation)
+    runner.run("analysis", analysis_user.AnalysisUserOptions, analysis_user.AnalysisUserOperation)
 
 
 if __name__ == "__main__":

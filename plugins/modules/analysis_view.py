@@ -128,11 +128,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resour
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
-OPTIONS = analysis_view.OPTIONS
-
 
 def main() -> None:
-    runner.run("analysis", OPTIONS, analysis_view.ViewOperation)
+    runner.run("analysis", analysis_view.AnalysisViewOptions, analysis_view.AnalysisViewOperation)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.client import (
     AnalysisClient,
@@ -24,24 +23,22 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan impor
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
 from sandbox.client import Sandbox
 from tests.helpers import configuration, connections
+from tests.helpers.options import build
 from tests.unit.stub import connection_to
 
 Fresh = Callable[[str], Sandbox]
 both_flavours = pytest.mark.parametrize("flavour", ["written", "real"])
 
 
-def task_on(sandbox: Sandbox, **params: Any) -> Task:
+def task_on(sandbox: Sandbox) -> Task:
     login = {"username": "analyst", "ltoken": Secret(connections.LTOKEN)}
     connection = connection_to(sandbox.urls["analysis"], "analysis", **login)
-    return Task(params, connection, print, read_only=False)
+    return Task({}, connection, print, read_only=False)
 
 
 def plan_on(sandbox: Sandbox, **lists: Any) -> Plan:
-    validated = ArgumentSpecValidator(analysis_config.OPTIONS).validate(lists)
-    assert not validated.error_messages
-    return analysis_config.ConfigOperation(
-        task_on(sandbox, **validated.validated_parameters)
-    ).plan()
+    given = build(analysis_config.AnalysisConfigOptions, **lists)
+    return analysis_config.AnalysisConfigOperation(task_on(sandbox), given).plan()
 
 
 @both_flavours

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from tests.unit import test_slips
 from tools import role_readme
 
 ROLES = sorted(
@@ -85,10 +85,8 @@ def test_entries_of_lists_are_options_of_the_module(role: Path) -> None:
         if name not in MODULE_OF_LIST:
             continue
         module_name, _dot, parent = MODULE_OF_LIST[name].partition(".")
-        module = importlib.import_module(
-            f"ansible_collections.delivery.toolchain.plugins.modules.{module_name}"
-        )
-        known = module.OPTIONS[parent]["options"] if parent else module.OPTIONS
+        known = test_slips.options_of(module_name)
+        known = known[parent]["options"] if parent else known
         for entry, suboption in option["options"].items():
             expected = known[entry]
             assert suboption["type"] == expected.get("type", "str"), entry

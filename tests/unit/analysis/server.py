@@ -24,13 +24,13 @@ def refusal(status: int, message: str, *, answered: int | None = None) -> Reply:
     return Reply(answered or status, {"status": status, "message": message})
 
 
-def task_for(stub: Stub, *, read_only: bool = False, **params: Any) -> tuple[Task, list[str]]:
-    """A task with these options, and the warnings that it gives."""
+def task_for(stub: Stub, *, read_only: bool = False) -> tuple[Task, list[str]]:
+    """A task, and the warnings that it gives."""
     warnings: list[str] = []
     connection = connection_to(
         stub.url, "analysis", username="analyst", ltoken=Secret(LTOKEN), settings={"retries": 0}
     )
-    return Task(params, connection, warnings.append, read_only), warnings
+    return Task({}, connection, warnings.append, read_only), warnings
 
 
 def sent(stub: Stub) -> list[dict[str, str]]:

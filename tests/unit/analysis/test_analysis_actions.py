@@ -113,23 +113,25 @@ def _imported(path: Path) -> Iterator[Path]:
         if isinstance(node, ast.ImportFrom):
             origin = (node.module or "").rpartition(".")[2]
             for name in (origin, *(alias.name for alias in node.names)):
-                # The client has the table itself, and says nothing of who sends what; two
-                # permissions are called as actions are.
-                if name not in ("client", "permissions"):
+                # The client has the table itself, and says nothing of who sends what.
+                if name != "client":
                     yield from ROOM.rglob(f"{name}.py")
 
 
 def actions_of(path: Path) -> set[str]:
     """The actions that a file sends: named in a call or in a table of calls. The names of actions
-    that write mean nothing else, wherever they stand.
+    that write mean nothing else, but for keys of a mapping: two permissions have such names.
     """
-    constants = [node for node in parsed(path) if isinstance(node, ast.Constant)]
+    keys = [key for node in parsed(path) if isinstance(node, ast.Dict) for key in node.keys]
+    constants = [
+        node for node in parsed(path) if isinstance(node, ast.Constant) and node not in keys
+    ]
     called = [
         node.args[0]
         for node in parsed(path)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
-        and node.func.id in ("Call", "_Part", "_Kind")
+        and node.func.id in ("Call", "TopicQuery", "ReportKind")
         and node.args
     ]
     return {

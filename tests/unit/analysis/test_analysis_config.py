@@ -10,17 +10,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+import yaml
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.configuration import (
     analysis_config,
     object_kinds,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typed_options import (
+    argument_spec,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
+from tests.helpers.options import build
 from tests.unit.analysis.fake import Form, Server
 from tests.unit.analysis.server import refusal, task_for
 from tests.unit.stub import Reply, Stub
+from tools import role_readme
 
 SOURCE = {"url": "https://old:8080", "username": "admin", "password": "secret"}
 
@@ -40,11 +45,10 @@ class Ran:
 
 def configure(server: Server, *, predict: bool = False, **lists: Any) -> Ran:
     """Plan and, if something changes, apply; with `predict` as in check mode."""
-    validated = ArgumentSpecValidator(analysis_config.OPTIONS).validate(lists)
-    assert not validated.error_messages
+    given = build(analysis_config.AnalysisConfigOptions, **lists)
     with Stub(answer=server) as stub:
-        task, warnings = task_for(stub, read_only=predict, **validated.validated_parameters)
-        operation = analysis_config.ConfigOperation(task)
+        task, warnings = task_for(stub, read_only=predict)
+        operation = analysis_config.AnalysisConfigOperation(task, given)
         plan = operation.plan()
         done = operation.apply(plan) if plan.changed and not predict else {}
         return Ran(plan, {**plan.result, **done}, warnings)
@@ -535,7 +539,6 @@ def test_groups_without_their_members_are_not_purged_against() -> None:
         ),
         ({"parallel": 0}, "parallel must be at least 1"),
         ({"max_deletions": -1}, "max_deletions must be at least 0"),
-        ({"groups": [{"name": ""}]}, "name must not be empty"),
     ],
 )
 def test_lists_that_cannot_be_meant_are_refused_before_any_request(
@@ -849,3 +852,29 @@ def test_assignments_in_a_renamed_project_fail_where_its_id_cannot_be_read() -> 
         ],
     )
     assert [each["ok"] for each in error.result["applied"]] == [True, False, True]
+
+
+def without_words(options: Mapping[str, Any], *words: str) -> dict[str, Any]:
+    """An argument spec without these words, in suboptions too."""
+    return {
+        name: {
+            word: without_words(value, *words) if word == "options" else value
+            for word, value in option.items()
+            if word not in words
+        }
+        for name, option in options.items()
+    }
+
+
+def test_the_role_takes_what_the_module_takes() -> None:
+    """But for defaults of entries: those of the module count."""
+    file = role_readme.ROOT / "roles/analysis_config/meta/argument_specs.yml"
+    spec = yaml.safe_load(file.read_text("utf-8"))["argument_specs"]["main"]["options"]
+    module = argument_spec(analysis_config.AnalysisConfigOptions)
+    lists = {kind.option for kind in object_kinds.KINDS}
+    for name, option in module.items():
+        ignored = ("description", "values", "empty", *(["default"] if name in lists else []))
+        (wanted,) = without_words({name: option}, *ignored).values()
+        (given,) = without_words({name: spec.pop(f"analysis_config_{name}")}, *ignored).values()
+        assert given == wanted, name
+    assert spec == {}

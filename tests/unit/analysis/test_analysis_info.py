@@ -17,6 +17,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resour
     analysis_server_import,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from tests.helpers.options import build
 from tests.unit.analysis.server import lines, refusal, sent, task_for
 from tests.unit.stub import Reply, Seen, Stub
 
@@ -25,10 +26,9 @@ from tests.unit.stub import Reply, Seen, Stub
 
 def gathered(stub: Stub, *names: str, **options: Any) -> tuple[Mapping[str, Any], list[str]]:
     """The return values of the module, and its warnings."""
-    unset = dict.fromkeys(("project", "build", "feature", "search", "limit"))
-    params = {**unset, "export": False, **options, "gather": list(names)}
-    task, warnings = task_for(stub, read_only=True, **params)
-    return analysis_info.operation(task).read(), warnings
+    given = build(analysis_info.AnalysisInfoOptions, gather=list(names), **options)
+    task, warnings = task_for(stub, read_only=True)
+    return analysis_info.AnalysisInfoOperation(task, given).plan().result, warnings
 
 
 def one_record(seen: Seen) -> Reply:
@@ -37,10 +37,10 @@ def one_record(seen: Seen) -> Reply:
 
 def test_each_part_is_read_once_by_its_own_action() -> None:
     with Stub(answer=one_record) as stub:
-        result, warnings = gathered(stub, *analysis_info.PARTS, "roles", project="p", limit=5)
+        result, warnings = gathered(stub, *analysis_info.TOPICS, "roles", project="p", limit=5)
         forms = {form.pop("action"): form for form in sent(stub)}
-    assert len(forms) == len(stub.seen) == len(analysis_info.PARTS) == 15
-    assert set(result) == set(analysis_info.PARTS)
+    assert len(forms) == len(stub.seen) == len(analysis_info.TOPICS) == 15
+    assert set(result) == set(analysis_info.TOPICS)
     assert result["license"] == [{"action": "license_count"}]
     assert result["project_configuration"] == {"action": "project_configuration"}
     assert forms["groups"] == {"limit": "5", "list_users": "true"}
@@ -83,8 +83,7 @@ def test_a_list_as_long_as_its_limit_is_warned_of() -> None:
     [
         (["version", "builds"], {}, "builds can be gathered of one project only"),
         (["views"], {"project": ["a", "b"]}, "views can be gathered of one project only"),
-        (["views"], {"project": ""}, "none of them empty"),
-        (["version"], {"project": []}, "none of them empty"),
+        (["version"], {"project": []}, "a name or a list of names"),
         (["views"], {"project": {"name": "a"}}, "a name or a list of names"),
         (["views"], {"project": ["a", None]}, "a name or a list of names"),
         (["users"], {"limit": 0}, "limit is 0"),
@@ -176,9 +175,10 @@ def test_a_project_that_is_not_there_cannot_be_exported() -> None:
 
 
 def reported(stub: Stub, kind: str, **options: Any) -> tuple[Any, list[str]]:
-    unset = dict.fromkeys(("project", "build", "x", "y", "query", "component"))
-    task, warnings = task_for(stub, read_only=True, kind=kind, **{**unset, **options})
-    return analysis_report.operation(task).read()["report"], warnings
+    given = build(analysis_report.AnalysisReportOptions, kind=kind, **options)
+    task, warnings = task_for(stub, read_only=True)
+    operation = analysis_report.AnalysisReportOperation(task, given)
+    return operation.plan().result["report"], warnings
 
 
 COUNTS = {"rows": [{"id": 1, "name": "C"}], "columns": [], "data": [[]], "warnings": ["hm"]}
@@ -235,7 +235,7 @@ def test_churns_need_their_project_on_real_servers_alone() -> None:
     ("kind", "options", "words"),
     [
         ("report", {}, "report needs project"),
-        ("metrics", {"project": ""}, "metrics needs project"),
+        ("metrics", {}, "metrics needs project"),
         ("metrics", {"project": "p", "build": "b"}, "build does not go with"),
         ("churns", {"query": "x"}, "query does not go with"),
         ("report", {"project": "p", "component": "c"}, "component does not go with"),
@@ -252,22 +252,22 @@ def test_a_report_takes_its_own_options(kind: str, options: dict[str, Any], word
 
 def warned(
     stub: Stub, **options: Any
-) -> tuple[analysis_server_import.ServerImportOperation, list[str]]:
+) -> tuple[analysis_server_import.AnalysisServerImportOperation, list[str]]:
     """An import, and the warnings that it gives."""
     params = {
         "source_url": "https://old.example.com:8080",
         "source_username": "admin",
         "source_password": "old-secret",
-        "wait": True,
         "wait_timeout": 60.0,
         "poll_interval": 0.01,
         **options,
     }
-    task, warnings = task_for(stub, **params)
-    return analysis_server_import.ServerImportOperation(task), warnings
+    task, warnings = task_for(stub)
+    given = build(analysis_server_import.AnalysisServerImportOptions, **params)
+    return analysis_server_import.AnalysisServerImportOperation(task, given), warnings
 
 
-def importing(stub: Stub, **options: Any) -> analysis_server_import.ServerImportOperation:
+def importing(stub: Stub, **options: Any) -> analysis_server_import.AnalysisServerImportOperation:
     return warned(stub, **options)[0]
 
 
@@ -339,12 +339,6 @@ def test_an_import_whose_answer_got_lost_is_looked_up(begun: bool) -> None:
                 operation.apply(operation.plan())
         actions = [form["action"] for form in sent(stub)]
     assert actions.count("import_server_configuration") == 1
-
-
-@pytest.mark.parametrize("name", ["source_url", "source_username"])
-def test_an_import_needs_its_source(name: str) -> None:
-    with Stub() as stub, pytest.raises(ToolchainError, match=f"{name} must not be empty"):
-        importing(stub, **{name: " "})
 
 
 def test_user_info_in_the_address_of_the_source_is_not_shown() -> None:

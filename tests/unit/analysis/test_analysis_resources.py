@@ -13,10 +13,10 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.engine
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
     analysis_module,
     analysis_role,
-    permissions,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
+from tests.helpers.options import build
 from tests.unit.analysis.server import lines, refusal, sent, task_for
 from tests.unit.stub import Reply, Stub
 
@@ -44,25 +44,30 @@ def role_with(**changes: Any) -> dict[str, Any]:
     return {**ROLE, "permissions": permissions, **changes}
 
 
+OPERATIONS: dict[str, tuple[type[Any], type[Any]]] = {
+    "role": (analysis_role.AnalysisRoleOptions, analysis_role.AnalysisRoleOperation),
+    "module": (analysis_module.AnalysisModuleOptions, analysis_module.AnalysisModuleOperation),
+}
+
+
 def run(
-    operation: type[analysis_role.RoleOperation] | type[analysis_module.ModuleOperation],
+    module: str,
     stub: Stub,
     **params: Any,
 ) -> tuple[Plan, Mapping[str, Any], list[str]]:
     """Plan and, if something changes, apply; the plan, the return values, the warnings."""
-    task, warnings = task_for(stub, **params)
-    doing: ResourceOperation = operation(task)
-    plan = doing.plan()
-    values = {**plan.result, **(doing.apply(plan) if plan.changed else {})}
+    task, warnings = task_for(stub)
+    options, operation_of = OPERATIONS[module]
+    operation: ResourceOperation = operation_of(task, build(options, **params))
+    plan = operation.plan()
+    values = {**plan.result, **(operation.apply(plan) if plan.changed else {})}
     return plan, values, warnings
 
 
 def manage_role(*replies: Reply, **params: Any) -> tuple[Plan, Mapping[str, Any], list[Any]]:
     """Run `analysis_role` against these answers; the plan, the return values, the forms sent."""
     with Stub(*replies) as stub:
-        plan, values, _warnings = run(
-            analysis_role.RoleOperation, stub, **{"name": "developers", **params}
-        )
+        plan, values, _warnings = run("role", stub, **{"name": "developers", **params})
         assert stub.replies == []
     return plan, values, sent(stub)
 
@@ -70,7 +75,7 @@ def manage_role(*replies: Reply, **params: Any) -> tuple[Plan, Mapping[str, Any]
 def manage_module(*replies: Reply, **params: Any) -> tuple[Plan, Mapping[str, Any], list[Any]]:
     options = {"project": "p", "name": "core", **params}
     with Stub(*replies) as stub:
-        plan, values, _warnings = run(analysis_module.ModuleOperation, stub, **options)
+        plan, values, _warnings = run("module", stub, **options)
         assert stub.replies == []
     return plan, values, sent(stub)
 
@@ -264,9 +269,7 @@ def test_what_the_server_did_not_keep_is_named(
 def test_a_server_that_shows_no_permissions_is_asked_for_nothing_and_said_so() -> None:
     shown = {"name": "developers"}
     with Stub(lines(shown)) as stub:
-        plan, values, warnings = run(
-            analysis_role.RoleOperation, stub, name="developers", create_project=True
-        )
+        plan, values, warnings = run("role", stub, name="developers", create_project=True)
     assert not plan.changed
     assert values == {"role": shown}
     assert len(warnings) == 1
@@ -306,7 +309,6 @@ def test_a_permission_that_nobody_knows_is_refused_with_those_that_there_are(the
         ({"permissions": {"assign_role": "perhaps"}}, "must be true or false"),
         ({"allowed_status_transitions": [{"from": "A,B", "to": "C"}]}, "'A,B'"),
         ({"allowed_status_transitions": [{"from": "A", "to": "B;C"}]}, "'B;C'"),
-        ({"allowed_status_transitions": [{"from": "", "to": "B"}]}, "''"),
     ],
 )
 def test_options_that_cannot_be_are_refused_before_the_first_request(
@@ -324,10 +326,18 @@ def test_the_same_permission_twice_is_fine_where_both_agree() -> None:
     assert not plan.changed
 
 
-@pytest.mark.parametrize(("name", "shown"), sorted(permissions.NAMES.items()))
+@pytest.mark.parametrize(("name", "shown"), sorted(analysis_role.PERMISSIONS.items()))
 def test_every_permission_has_two_names(name: str, shown: str) -> None:
-    assert permissions.parameter(shown) == permissions.parameter(shown.upper()) == name
-    assert permissions.parameter(name) == permissions.parameter(name.replace("_", " ")) == name
+    assert (
+        analysis_role.permission_parameter(shown)
+        == analysis_role.permission_parameter(shown.upper())
+        == name
+    )
+    assert (
+        analysis_role.permission_parameter(name)
+        == analysis_role.permission_parameter(name.replace("_", " "))
+        == name
+    )
 
 
 def test_a_name_that_was_taken_meanwhile_is_a_conflict() -> None:
@@ -344,12 +354,12 @@ def test_a_record_of_another_shape_is_a_protocol_error() -> None:
 
 def test_check_mode_plans_the_same_and_sends_no_write() -> None:
     with Stub(lines(ROLE), lines(ROLE)) as stub:
-        task, _warnings = task_for(stub, read_only=True, name="developers", create_project=True)
-        predicted = analysis_role.RoleOperation(task).plan()
-        task, _warnings = task_for(stub, name="developers", create_project=True)
-        assert analysis_role.RoleOperation(task).plan() == predicted
-        task, _warnings = task_for(stub, read_only=True, name="developers", create_project=True)
-        operation = analysis_role.RoleOperation(task)
+        options = build(analysis_role.AnalysisRoleOptions, name="developers", create_project=True)
+        task, _warnings = task_for(stub, read_only=True)
+        operation = analysis_role.AnalysisRoleOperation(task, options)
+        predicted = operation.plan()
+        writing, _warnings = task_for(stub)
+        assert analysis_role.AnalysisRoleOperation(writing, options).plan() == predicted
         with pytest.raises(ToolchainError, match="check mode"):
             operation.apply(predicted)
     assert [form["action"] for form in sent(stub)] == ["roles", "roles"]
@@ -496,7 +506,7 @@ def test_a_server_that_hides_allow_all_is_never_written_for_it_alone() -> None:
     shown = {"name": "core", "paths": ["a"]}
     with Stub(lines(shown)) as stub:
         plan, _values, warnings = run(
-            analysis_module.ModuleOperation,
+            "module",
             stub,
             project="p",
             name="core",
@@ -562,21 +572,3 @@ def test_a_project_that_is_not_there_fails_by_its_name() -> None:
     error = refused(manage_module, refusal(400, "Project p does not exist"), state="absent")
     assert error.kind == "not_found"
     assert "Project p does not exist" in json.dumps(str(error))
-
-
-@pytest.mark.parametrize("name", ["name", "project", "new_name"])
-def test_a_module_without_a_name_is_refused_before_any_request(name: str) -> None:
-    options = {"project": "p", "name": "n", "new_name": "m", "paths": ["x"], name: ""}
-    with pytest.raises(ToolchainError, match=f"{name} must not be empty") as caught:
-        analysis_module.wanted(options)
-    assert caught.value.kind == "invalid"
-
-
-def test_a_module_with_an_empty_path_is_refused_before_any_request() -> None:
-    error = refused(manage_module, paths=["a", ""])
-    assert (error.kind, str(error)) == ("invalid", "an entry of paths must not be empty")
-
-
-def test_a_role_without_a_name_is_refused_before_any_request() -> None:
-    with pytest.raises(ToolchainError, match="name must not be empty"):
-        analysis_role.wanted({"name": ""})

@@ -7,65 +7,88 @@ Source: interface contract [C6.7].
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
 from ...core.plan import Plan
 from ..client import AnalysisClient
 from ..engine.operation import carry_out
-from ..engine.resource import FORCE, Reference, Resource, State
-from ..resources.analysis_project import hide_secrets
-from ..resources.analysis_role_assignment import RoleAssignment
+from ..engine.resource import Reference, Resource, State
+from ..resources.analysis_defect_type import AnalysisDefectTypeOptions
+from ..resources.analysis_group import GroupEntry
+from ..resources.analysis_module import AnalysisModuleOptions
+from ..resources.analysis_project import AnalysisProjectOptions, hide_secrets
+from ..resources.analysis_role import RoleEntry
+from ..resources.analysis_role_assignment import RoleAssignment, RoleAssignmentEntry
+from ..resources.analysis_user import UserEntry
+from ..resources.analysis_view import AnalysisViewOptions
 from .config_plan import ConfigPlanner, DeletionLimits, PlannedObject
 from .desired_objects import desired, names, project_of
 from .object_kinds import KINDS, Catalogue, ObjectKind
 
-#: The options of C(analysis_config) without the connection.
-OPTIONS: dict[str, dict[str, Any]] = {
-    **{
-        kind.option: {"type": "list", "elements": "dict", "options": kind.options} for kind in KINDS
-    },
-    "purge": {
-        "type": "list",
-        "elements": "str",
-        "choices": sorted(kind.option for kind in KINDS),
-        "default": [],
-    },
-    "protect": {"type": "list", "elements": "str", "default": []},
-    "max_deletions": {"type": "int", "default": 10},
-    "allow_empty": {
-        "type": "list",
-        "elements": "str",
-        "choices": sorted(kind.option for kind in KINDS),
-        "default": [],
-    },
-    **FORCE,
-    "parallel": {"type": "int", "default": 4},
-}
+#: The name of a list: a kind of objects.
+KindName: TypeAlias = Literal[
+    "defect_types",
+    "groups",
+    "modules",
+    "projects",
+    "role_assignments",
+    "roles",
+    "users",
+    "views",
+]
 
 
-class ConfigOperation:
+@dataclass(frozen=True)
+class AnalysisConfigOptions:
+    """The options of C(analysis_config): lists of what the modules for single objects take."""
+
+    users: list[UserEntry] | None = None
+    groups: list[GroupEntry] | None = None
+    projects: list[AnalysisProjectOptions] | None = None
+    roles: list[RoleEntry] | None = None
+    role_assignments: list[RoleAssignmentEntry] | None = None
+    modules: list[AnalysisModuleOptions] | None = None
+    views: list[AnalysisViewOptions] | None = None
+    defect_types: list[AnalysisDefectTypeOptions] | None = None
+    purge: list[KindName] = field(default_factory=list)
+    protect: list[str] = field(default_factory=list)
+    max_deletions: int = 10
+    allow_empty: list[KindName] = field(default_factory=list)
+    force: bool = False
+    parallel: int = 4
+
+    def entries(self) -> dict[str, Sequence[Any] | None]:
+        """The entries of each list; C(None) for one that is not given."""
+        return {kind.option: getattr(self, kind.option) for kind in KINDS}
+
+
+class AnalysisConfigOperation:
     """The task of C(analysis_config)."""
 
-    def __init__(self, task: Task) -> None:
-        options = task.params
-        for name, least in (("parallel", 1), ("max_deletions", 0)):
-            if options[name] < least:
-                raise invalid(f"{name} must be at least {least}, not {options[name]}")
-        self._task, self._parallel = task, options["parallel"]
+    def __init__(self, task: Task, options: AnalysisConfigOptions) -> None:
+        for name, given, least in (
+            ("parallel", options.parallel, 1),
+            ("max_deletions", options.max_deletions, 0),
+        ):
+            if given < least:
+                raise invalid(f"{name} must be at least {least}, not {given}")
+        self._task, self._parallel = task, options.parallel
         self._client = AnalysisClient(task, connections=self._parallel)
-        wanted = desired(options)
+        wanted = desired(options.entries())
         hide_secrets(task, wanted.projects)
         catalogue = self._catalogue(renamed=wanted.renamed)
-        exact = [each.option for each in KINDS if each.made and each.option in options["purge"]]
-        wanted.refuse_empty(set(options["purge"]) - set(options["allow_empty"]))
-        guard = DeletionLimits(
-            exact, options["protect"], options["max_deletions"], options["force"]
+        wanted.refuse_empty({*options.purge} - {*options.allow_empty})
+        limits = DeletionLimits(
+            [kind.option for kind in KINDS if kind.made and kind.option in options.purge],
+            options.protect,
+            options.max_deletions,
+            options.force,
         )
-        self._planner = ConfigPlanner(wanted, catalogue, guard, task.connection.username)
+        self._planner = ConfigPlanner(wanted, catalogue, limits, task.connection.username)
         self._moving = {
             each.target
             for each in wanted.projects
@@ -102,7 +125,7 @@ class ConfigOperation:
             self._carry_out(items, failed)
         items = self._planner.items
         applied = [_applied(item) for item in items]
-        errors = [item.step.error for item in items if item.step.error is not None]
+        errors = [item.write.error for item in items if item.write.error is not None]
         if errors:
             first = errors[0]
             first.message = f"{len(errors)} of {len(items)} changes failed, first {first.message}"
@@ -113,34 +136,34 @@ class ConfigOperation:
     def _carry_out(self, items: Sequence[PlannedObject], failed: set[Reference]) -> None:
         """Write objects of one kind, without those that depend on what has failed."""
         for item in items:
-            item.step.error = _blocked(item, failed)
-        ready = [item for item in items if item.step.error is None]
+            item.write.error = _blocked(item, failed)
+        ready = [item for item in items if item.write.error is None]
         self._look_anew(ready)
         carry_out(
-            self._client, [item.step for item in ready], self._looking, parallel=self._parallel
+            self._client, [item.write for item in ready], self._looking, parallel=self._parallel
         )
         for item in items:
-            if item.step.error is not None:
-                resource = item.step.resource
+            if item.write.error is not None:
+                resource = item.write.resource
                 failed |= resource.needs if _deletes(item) else names(item.kind, resource)
 
     def _look_anew(self, items: Sequence[PlannedObject]) -> None:
         """Take what an import or a new name of a project has brought into account."""
-        moved = [item for item in items if project_of(item.step.resource) in self._moving]
+        moved = [item for item in items if project_of(item.write.resource) in self._moving]
         catalogue = self._catalogue()
         for item in moved:
-            if isinstance(item.step.resource, RoleAssignment):
+            if isinstance(item.write.resource, RoleAssignment):
                 try:
-                    item.step.resource = replace(item.step.resource, ids=catalogue.projects())
+                    item.write.resource = replace(item.write.resource, ids=catalogue.projects())
                 except ToolchainError as error:
-                    item.step.error = error
-        pending = [item.step for item in moved if item.pending and item.step.error is None]
-        look = self._looking([step.resource for step in pending])
-        for step in pending:
+                    item.write.error = error
+        pending = [item.write for item in moved if item.pending and item.write.error is None]
+        look = self._looking([write.resource for write in pending])
+        for write in pending:
             try:
-                step.plan_anew(look(step.resource))
+                write.plan_anew(look(write.resource))
             except ToolchainError as error:
-                step.error = error
+                write.error = error
 
     def _looking(self, resources: Sequence[Resource]) -> Callable[[Resource], State | None]:
         """The way to read these objects as they are now, with one read per kind and project."""
@@ -160,14 +183,14 @@ def _place(resource: Resource) -> tuple[ObjectKind, str | None]:
 
 
 def _deletes(item: PlannedObject) -> bool:
-    return item.step.plan.action == "delete"
+    return item.write.plan.action == "delete"
 
 
 def _blocked(item: PlannedObject, failed: set[Reference]) -> ToolchainError | None:
     """Why an object is not tried: what it refers to is not there, or (where it is to be deleted)
     what refers to it still is.
     """
-    resource = item.step.resource
+    resource = item.write.resource
     causes = names(item.kind, resource) if _deletes(item) else resource.needs
     found = sorted(causes & failed)
     if not found:
@@ -178,13 +201,13 @@ def _blocked(item: PlannedObject, failed: set[Reference]) -> ToolchainError | No
 
 def _changed(items: Sequence[PlannedObject]) -> dict[str, bool]:
     """Whether anything differs after a failure, where what was read back tells."""
-    told = [item.step.error is None or item.step.error.result.get("changed") for item in items]
+    told = [item.write.error is None or item.write.error.result.get("changed") for item in items]
     return {} if True not in told and None in told else {"changed": True in told}
 
 
 def _applied(item: PlannedObject) -> dict[str, Any]:
     """The entry of the return value C(applied)."""
-    error, shown = item.step.error, item.shown()
+    error, shown = item.write.error, item.shown()
     return {
         **{name: shown[name] for name in ("kind", "name", "action")},
         "ok": error is None,
@@ -196,5 +219,5 @@ def _diff(items: Sequence[PlannedObject], side: Callable[[Plan], Any]) -> dict[s
     """One side of the plan, by kind and object."""
     found: dict[str, dict[str, Any]] = {}
     for item in items:
-        found.setdefault(item.kind.option, {})[item.label] = side(item.step.plan)
+        found.setdefault(item.kind.option, {})[item.label] = side(item.write.plan)
     return found

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 from ...core.concurrency import bounded
 from ...core.errors import invalid
 from ...core.module.task import Task
-from ...core.plan import Reading
+from ...core.module.typed_options import Option
+from ...core.plan import Plan, unchanged
 from .. import answers
 from ..answers import Record
 from ..client import AnalysisClient, Call
@@ -20,97 +21,133 @@ from .object_kinds import LIMIT
 _PARALLEL = 4
 
 
-@dataclass(frozen=True)
-class _Part:
-    """A part of what can be gathered.
+#: What C(gather) may name.
+Topic: TypeAlias = Literal[
+    "version",
+    "license",
+    "task_status",
+    "import_status",
+    "projects",
+    "roles",
+    "role_assignments",
+    "users",
+    "groups",
+    "builds",
+    "modules",
+    "views",
+    "taxonomies",
+    "defect_types",
+    "project_configuration",
+]
 
-    :param options: those that are parameters of its action
+
+@dataclass(frozen=True)
+class TopicQuery:
+    """How a topic is read.
+
+    :param parameters: the options that are parameters of its action
     :param optional: parameters that only real servers know
     :param one: whether the answer is one record, else there is one per line
     """
 
     action: str
-    options: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
     optional: Mapping[str, Any] = field(default_factory=dict)
     one: bool = False
 
-    def call(self, options: Mapping[str, Any]) -> Call:
-        given = {name: options[name] for name in self.options}
-        if "limit" in given and given["limit"] is None:
-            given["limit"] = LIMIT
-        return Call(self.action, given, self.optional)
+    def call(self, values: Mapping[str, Any]) -> Call:
+        return Call(self.action, {name: values[name] for name in self.parameters}, self.optional)
 
 
 #: What can be gathered. Groups show their users only when these are asked for [analysis-9].
-PARTS = {
-    "version": _Part("version", one=True),
-    "license": _Part("license_count", ("feature",)),
-    "task_status": _Part("task_status"),
-    "import_status": _Part("import_status"),
-    "projects": _Part("projects"),
-    "roles": _Part("roles", ("search",)),
-    "role_assignments": _Part("role_assignments", ("search",)),
-    "users": _Part("users", ("search", "limit")),
-    "groups": _Part("groups", ("search", "limit"), {"list_users": True}),
-    "builds": _Part("builds", ("project",)),
-    "modules": _Part("modules", ("project",)),
-    "views": _Part("views", ("project",)),
-    "taxonomies": _Part("taxonomies", ("project",)),
-    "defect_types": _Part("defect_types", ("project",)),
-    "project_configuration": _Part("project_configuration", ("project", "build"), one=True),
+TOPICS: dict[Topic, TopicQuery] = {
+    "version": TopicQuery("version", one=True),
+    "license": TopicQuery("license_count", ("feature",)),
+    "task_status": TopicQuery("task_status"),
+    "import_status": TopicQuery("import_status"),
+    "projects": TopicQuery("projects"),
+    "roles": TopicQuery("roles", ("search",)),
+    "role_assignments": TopicQuery("role_assignments", ("search",)),
+    "users": TopicQuery("users", ("search", "limit")),
+    "groups": TopicQuery("groups", ("search", "limit"), {"list_users": True}),
+    "builds": TopicQuery("builds", ("project",)),
+    "modules": TopicQuery("modules", ("project",)),
+    "views": TopicQuery("views", ("project",)),
+    "taxonomies": TopicQuery("taxonomies", ("project",)),
+    "defect_types": TopicQuery("defect_types", ("project",)),
+    "project_configuration": TopicQuery("project_configuration", ("project", "build"), one=True),
 }
 
 
-def operation(task: Task) -> Reading:
-    """The operation of the module: a key for each part, and C(config) where it was asked for."""
-    params, projects = task.params, _projects(task.params["project"])
-    names = list(dict.fromkeys(params["gather"]))
-    of_project = [name for name in names if "project" in PARTS[name].options]
-    if of_project and (projects is None or len(projects) != 1):
-        raise invalid(f"{', '.join(of_project)} can be gathered of one project only: name it")
-    options = {**params, "project": None if projects is None else projects[0]}
-    if params["limit"] is not None and params["limit"] < 1:
-        raise invalid(f"limit is {params['limit']}, but must be at least 1")
-    client = AnalysisClient(task, connections=_PARALLEL)
+@dataclass(frozen=True)
+class AnalysisInfoOptions:
+    """The options of C(analysis_info)."""
 
-    def gather(name: str) -> tuple[str, Any]:
-        return name, _gather(task, client, name, options)
+    gather: list[Topic] = field(default_factory=lambda: ["version"])
+    project: Annotated[Any, Option(values="text")] = None
+    build: str | None = None
+    feature: str | None = None
+    search: str | None = None
+    limit: int | None = None
+    export: bool = False
 
-    def read() -> Mapping[str, Any]:
+
+class AnalysisInfoOperation:
+    """The task of C(analysis_info): a key for each topic, and C(config) where it was asked for."""
+
+    def __init__(self, task: Task, options: AnalysisInfoOptions) -> None:
+        self._task, self._export = task, options.export
+        self._projects = projects = _names(options.project)
+        self._topics = list(dict.fromkeys(options.gather))
+        of_project = [name for name in self._topics if "project" in TOPICS[name].parameters]
+        if of_project and (projects is None or len(projects) != 1):
+            raise invalid(f"{', '.join(of_project)} can be gathered of one project only: name it")
+        if options.limit is not None and options.limit < 1:
+            raise invalid(f"limit is {options.limit}, but must be at least 1")
+        self._values = {
+            "project": None if projects is None else projects[0],
+            "build": options.build,
+            "feature": options.feature,
+            "search": options.search,
+            "limit": LIMIT if options.limit is None else options.limit,
+        }
+        self._client = AnalysisClient(task, connections=_PARALLEL)
+
+    def plan(self) -> Plan:
         # The first one alone: a wrong login is not to be tried many times at once.
-        found = dict(map(gather, names[:1]))
-        found.update(bounded(_PARALLEL, gather, names[1:]))
-        if params["export"]:
-            found.update(export.read(task, client, projects, _PARALLEL))
-        return found
+        found = dict(map(self._gather, self._topics[:1]))
+        found.update(bounded(_PARALLEL, self._gather, self._topics[1:]))
+        if self._export:
+            found.update(export.read(self._task, self._client, self._projects, _PARALLEL))
+        return unchanged(found)
 
-    return Reading(read)
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        raise AssertionError("a reading has nothing to apply")
+
+    def _gather(self, name: Topic) -> tuple[str, list[Record] | Record]:
+        query = TOPICS[name]
+        of = f" of the project '{self._values['project']}'" if "project" in query.parameters else ""
+        what = f"reading {name}{of}"
+        call = query.call(self._values)
+        records = self._client.ask(what, call)
+        if query.one:
+            record = answers.one(what, records)
+            return name, _with_full(record) if name == "version" else record
+        if len(records) == call.parameters.get("limit"):
+            self._task.warn(
+                f"{what}: the list is as long as its limit ({len(records)}) and may be cut"
+            )
+        return name, records
 
 
-def _projects(given: Any) -> list[str] | None:
+def _names(given: Any) -> list[str] | None:
     """The names in C(project), which may be one of them, or a list."""
     if given is None:
         return None
     names = given if isinstance(given, list) else [given]
-    if not names or not all(isinstance(each, (str, int)) and each != "" for each in names):
-        raise invalid("project must be a name or a list of names, and none of them empty")
-    return [str(each) for each in names]
-
-
-def _gather(
-    task: Task, client: AnalysisClient, name: str, options: Mapping[str, Any]
-) -> list[Record] | Record:
-    part = PARTS[name]
-    of = f" of the project '{options['project']}'" if "project" in part.options else ""
-    what = f"reading {name}{of}"
-    call = part.call(options)
-    records = client.ask(what, call)
-    if part.one:
-        record = answers.one(what, records)
-        return _with_full(record) if name == "version" else record
-    if len(records) == call.parameters.get("limit"):
-        task.warn(f"{what}: the list is as long as its limit ({len(records)}) and may be cut")
-    return records
+    if not names or not all(isinstance(each, str) for each in names):
+        raise invalid("project must be a name or a list of names")
+    return names
 
 
 def _with_full(version: Record) -> Record:

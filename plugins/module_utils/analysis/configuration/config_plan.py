@@ -10,14 +10,13 @@ from typing import Any
 
 from ...core.errors import ToolchainError, invalid
 from ...core.plan import Change
+from ..engine.accounts import OwnAccount
 from ..engine.operation import ResourceWrite
-from ..engine.own_account import OwnAccount
 from ..engine.resource import Objects, Resource, State, compare, hidden, refuse_impossible
 from ..resources.analysis_role_assignment import RoleAssignment
+from .deletions import Protection, own_in, surplus
 from .desired_objects import DesiredObjects, names, project_of
 from .object_kinds import KINDS, PROJECTS, ROLE_ASSIGNMENTS, Catalogue, ObjectKind
-from .protection import Protection
-from .removals import own_in, surplus
 
 
 @dataclass
@@ -28,13 +27,13 @@ class PlannedObject:
     """
 
     kind: ObjectKind
-    step: ResourceWrite
+    write: ResourceWrite
     pending: bool = False
 
     @property
     def state(self) -> State:
         """The object as it is, or as it is to be where there is none."""
-        state: State = self.step.plan.before or self.step.plan.after
+        state: State = self.write.plan.before or self.write.plan.after
         return state
 
     @property
@@ -51,8 +50,8 @@ class PlannedObject:
         return {
             "kind": self.kind.option,
             "name": self.name,
-            "action": self.step.plan.action,
-            "changes": [_shown(change) for change in self.step.plan.changes],
+            "action": self.write.plan.action,
+            "changes": [_shown(change) for change in self.write.plan.changes],
         }
 
 
@@ -88,7 +87,7 @@ class ConfigPlanner:
 
     desired: DesiredObjects
     catalogue: Catalogue
-    guard: DeletionLimits
+    limits: DeletionLimits
     account: str | None
     items: list[PlannedObject] = field(default_factory=list)
     unchanged: int = 0
@@ -101,7 +100,7 @@ class ConfigPlanner:
     _found: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self._protection = Protection(self.guard.protect, self.catalogue)
+        self._protection = Protection(self.limits.protect, self.catalogue)
 
     def plan(self) -> list[PlannedObject]:
         """The objects that differ, in the order in which they can be written."""
@@ -110,24 +109,24 @@ class ConfigPlanner:
         for kind, resource in self.desired:
             self._compare(kind, resource, own)
         for kind in self.desired.lists:
-            if kind.option in self.guard.purge:
+            if kind.option in self.limits.purge:
                 for resource in self._surplus(kind, own):
                     self._compare(kind, resource, own)
         self._check_protection()
-        made = [item for item in self.items if item.step.plan.action != "delete"]
-        deleted = [item for item in self.items if item.step.plan.action == "delete"]
+        made = [item for item in self.items if item.write.plan.action != "delete"]
+        deleted = [item for item in self.items if item.write.plan.action == "delete"]
         self.items = [*made, *sorted(deleted, key=lambda item: -KINDS.index(item.kind))]
         return self.items
 
     def counts(self) -> dict[str, int]:
         """How many objects are to be created, updated and deleted, and how many are as wanted."""
-        found = Counter[str](item.step.plan.action for item in self.items)
+        found = Counter[str](item.write.plan.action for item in self.items)
         actions = ("create", "update", "delete")
         return {**{name: found[name] for name in actions}, "unchanged": self.unchanged}
 
     def brake(self) -> None:
         """C(invalid) for more deletions than there may be."""
-        deletions, most = self.counts()["delete"], self.guard.max_deletions
+        deletions, most = self.counts()["delete"], self.limits.max_deletions
         if deletions > most:
             raise invalid(
                 f"{deletions} objects would be deleted, and max_deletions is {most}:"
@@ -148,7 +147,7 @@ class ConfigPlanner:
 
     def _places(self, kind: ObjectKind) -> Sequence[str | None]:
         """Where a kind is read: in projects that are not there nothing can be."""
-        places = self.desired.places(kind, exact=kind.option in self.guard.purge)
+        places = self.desired.places(kind, exact=kind.option in self.limits.purge)
         return [place for place in places if place is None or place in self._projects]
 
     def _surplus(self, kind: ObjectKind, own: OwnAccount) -> list[Resource]:
@@ -192,7 +191,7 @@ class ConfigPlanner:
                     "not_found", f"{resource.title}: there is no project '{project}'"
                 )
             refuse_impossible(resource, plan)
-        if not self.guard.force:
+        if not self.limits.force:
             own.refuse(kind.option, resource.title, plan)
         if plan.action == "delete" and self._stays(kind, resource, plan.before):
             self.unchanged += 1
@@ -229,8 +228,8 @@ class ConfigPlanner:
 
     def _check_protection(self) -> None:
         """Warn of patterns that fit nothing; C(not_found) for names, where something goes."""
-        deletes = any(item.step.plan.action == "delete" for item in self.items)
-        if not self.guard.protect or not (deletes or self.guard.purge):
+        deletes = any(item.write.plan.action == "delete" for item in self.items)
+        if not self.limits.protect or not (deletes or self.limits.purge):
             return
         kinds = self.desired.lists
         unused = self._protection.unused(

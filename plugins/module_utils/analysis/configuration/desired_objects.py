@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,13 +72,16 @@ def names(kind: ObjectKind, resource: Resource) -> frozenset[Reference]:
     return frozenset() if name is None or kind.in_project else frozenset({(kind.option, name)})
 
 
-def desired(options: Mapping[str, Any]) -> DesiredObjects:
-    """What the lists ask for; C(invalid) for entries that contradict each other."""
+def desired(entries: Mapping[str, Sequence[Any] | None]) -> DesiredObjects:
+    """What the lists ask for; C(invalid) for entries that contradict each other.
+
+    :param entries: the entries of each list; C(None) for one that is not given
+    """
     lists: dict[ObjectKind, list[Resource]] = {}
     for kind in KINDS:
-        entries = options[kind.option]
-        if entries is not None:
-            lists[kind] = [kind.wanted(entry) for entry in entries]
+        given = entries[kind.option]
+        if given is not None:
+            lists[kind] = [kind.wanted(entry) for entry in given]
             _refuse_duplicates(kind, lists[kind])
     found = DesiredObjects(lists)
     _refuse_contradictions(found)

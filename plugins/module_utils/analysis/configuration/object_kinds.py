@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
 from ...core.concurrency import spread
@@ -19,19 +19,19 @@ from ...core.errors import ToolchainError
 from ...core.plan import without_none
 from ..answers import Record
 from ..client import AnalysisClient, Call
-from ..engine import memberships
+from ..engine import accounts
 from ..engine.resource import Objects, Resource, State
 from ..resources import (
     analysis_build,
     analysis_defect_type,
     analysis_group,
     analysis_module,
+    analysis_project,
     analysis_role,
     analysis_role_assignment,
     analysis_user,
     analysis_view,
 )
-from ..resources import analysis_project as project
 
 #: Most users or groups that are asked for; untold, servers give at most 1000 [analysis-9].
 LIMIT = 100_000
@@ -46,7 +46,7 @@ class ObjectKind:
 
     :param option: its list in C(analysis_config), and C(kind) in plans
     :param makes: the class of such objects
-    :param options: argument spec of an entry: the options of the module for one such object
+    :param options: the options of an entry, which are those of the module for one such object
     :param wanted: the object that an entry asks for
     :param listing: the read of all of them, given the project where the kind is inside one
     :param objects: the objects that records are, given the project, and the ids of projects by name
@@ -58,8 +58,8 @@ class ObjectKind:
 
     option: str
     makes: type[Resource]
-    options: Mapping[str, Mapping[str, Any]]
-    wanted: Callable[[Mapping[str, Any]], Resource]
+    options: type[Any]
+    wanted: Callable[[Any], Resource]
     listing: Callable[[str | None], Call]
     objects: Callable[[Sequence[Record], str, Ids], Mapping[Hashable, State]]
     name: tuple[str, ...] = ("name",)
@@ -69,7 +69,8 @@ class ObjectKind:
 
     def entry(self, state: State) -> dict[str, Any]:
         """An object as an entry of the option: those fields that the server shows."""
-        return without_none({name: state[name] for name in self.options if name in state})
+        names = [each.name for each in fields(self.options)]
+        return without_none({name: state[name] for name in names if name in state})
 
     def name_of(self, state: State) -> str:
         """An object in plans: C(name), C(project/name), C(role/account) or C(role/account/project).
@@ -82,7 +83,7 @@ class ObjectKind:
 USERS = ObjectKind(
     "users",
     analysis_user.User,
-    analysis_user.OPTIONS,
+    analysis_user.UserEntry,
     analysis_user.wanted,
     lambda inside: Call("users", {"limit": LIMIT}),
     lambda records, inside, ids: analysis_user.objects(records),
@@ -91,24 +92,24 @@ USERS = ObjectKind(
 GROUPS = ObjectKind(
     "groups",
     analysis_group.Group,
-    analysis_group.OPTIONS,
+    analysis_group.GroupEntry,
     analysis_group.wanted,
-    lambda inside: memberships.group_listing({"limit": LIMIT}),
-    lambda records, inside, ids: memberships.groups(records),
+    lambda inside: accounts.group_listing({"limit": LIMIT}),
+    lambda records, inside, ids: accounts.groups(records),
     limited=True,
 )
 PROJECTS = ObjectKind(
     "projects",
-    project.Project,
-    project.OPTIONS,
-    project.wanted,
+    analysis_project.Project,
+    analysis_project.AnalysisProjectOptions,
+    analysis_project.wanted,
     lambda inside: Call("projects"),
-    lambda records, inside, ids: project.objects(records),
+    lambda records, inside, ids: analysis_project.objects(records),
 )
 ROLES = ObjectKind(
     "roles",
     analysis_role.Role,
-    analysis_role.OPTIONS,
+    analysis_role.RoleEntry,
     analysis_role.wanted,
     lambda inside: Call("roles"),
     lambda records, inside, ids: analysis_role.objects(records),
@@ -116,16 +117,16 @@ ROLES = ObjectKind(
 ROLE_ASSIGNMENTS = ObjectKind(
     "role_assignments",
     analysis_role_assignment.RoleAssignment,
-    analysis_role_assignment.OPTIONS,
+    analysis_role_assignment.RoleAssignmentEntry,
     analysis_role_assignment.wanted,
     lambda inside: Call("role_assignments"),
-    lambda records, inside, ids: memberships.assignments(records, ids),
+    lambda records, inside, ids: accounts.assignments(records, ids),
     name=("name", "account", "project"),
 )
 MODULES = ObjectKind(
     "modules",
     analysis_module.Module,
-    analysis_module.OPTIONS,
+    analysis_module.AnalysisModuleOptions,
     analysis_module.wanted,
     lambda inside: Call("modules", {"project": inside}),
     lambda records, inside, ids: analysis_module.objects(records, inside),
@@ -135,7 +136,7 @@ MODULES = ObjectKind(
 VIEWS = ObjectKind(
     "views",
     analysis_view.View,
-    analysis_view.OPTIONS,
+    analysis_view.AnalysisViewOptions,
     analysis_view.wanted,
     lambda inside: Call("views", {"project": inside}),
     lambda records, inside, ids: analysis_view.objects(records, inside),
@@ -145,7 +146,7 @@ VIEWS = ObjectKind(
 DEFECT_TYPES = ObjectKind(
     "defect_types",
     analysis_defect_type.DefectType,
-    analysis_defect_type.OPTIONS,
+    analysis_defect_type.AnalysisDefectTypeOptions,
     analysis_defect_type.wanted,
     lambda inside: Call("defect_types", {"project": inside}),
     lambda records, inside, ids: analysis_defect_type.objects(records, inside),
@@ -157,7 +158,7 @@ DEFECT_TYPES = ObjectKind(
 BUILDS = ObjectKind(
     "builds",
     analysis_build.Build,
-    analysis_build.OPTIONS,
+    analysis_build.AnalysisBuildOptions,
     analysis_build.wanted,
     lambda inside: Call("builds", {"project": inside}),
     lambda records, inside, ids: analysis_build.objects(records, inside),
@@ -202,7 +203,7 @@ class Catalogue:
         """The projects of the server."""
         if self._ids is None:
             records = self._client.ask("reading the projects", Call("projects"))
-            self._ids = memberships.ids_of(records)
+            self._ids = accounts.ids_of(records)
         return self._ids
 
     def known(self) -> Ids:

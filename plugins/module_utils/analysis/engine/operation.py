@@ -14,7 +14,7 @@ from ...core.plan import Change, Plan
 from ..client import AnalysisClient
 from .resource import DOING, Resource, State, compare, hidden, refuse_impossible
 
-#: Reads one object; given to a round of steps, so that many can share one listing.
+#: Reads one object; given to a round of writes, so that many objects can share one listing.
 Look: TypeAlias = Callable[[Resource], "State | None"]
 #: As many rounds as any object needs: update, create anew, the rest that creating cannot say, and
 #: that without escapes.
@@ -46,8 +46,8 @@ class ResourceWrite:
         refuse_impossible(self.resource, left)
         self._todo, self.state = ((left,) if left.changed else ()), current
 
-    def write(self, client: AnalysisClient) -> None:
-        """Send what is to be done. A failure is kept; after a lost answer one has to look."""
+    def send(self, client: AnalysisClient) -> None:
+        """Write what is to be done. It keeps a failure; after a lost answer :meth:`check` looks."""
         for number, part in enumerate(self._todo):
             self._done = part
             try:
@@ -62,7 +62,7 @@ class ResourceWrite:
                     self.error = error
                 return
 
-    def judge(self, look: Look, refusals: Mapping[str, str], *, last: bool) -> None:
+    def check(self, look: Look, refusals: Mapping[str, str], *, last: bool) -> None:
         """Read back: a server accepts without a word, and may ignore a part.
 
         :param refusals: action to the server's words for parameters that it does not know
@@ -123,24 +123,24 @@ def _as_before(resource: Resource, plan: Plan) -> Resource:
 
 def carry_out(
     client: AnalysisClient,
-    steps: Sequence[ResourceWrite],
+    writes: Sequence[ResourceWrite],
     looking: Callable[[Sequence[Resource]], Look],
     *,
     parallel: int = 1,
 ) -> None:
-    """Write all steps that are not over, at most C(parallel) at once, and read what came of it.
+    """Send all writes that are not over, at most C(parallel) at once, and read what came of it.
 
     :param looking: gives for some objects the way to read them as they are now
     """
     for left in reversed(range(_ROUNDS)):
-        todo = [step for step in steps if not step.over]
+        todo = [each for each in writes if not each.over]
         if not todo:
             return
-        spread(parallel, lambda step: step.write(client), todo)
-        written = [step for step in todo if step.error is None]
-        look = looking([step.resource for step in written])
-        for step in written:
-            step.judge(look, client.refusals, last=left == 0)
+        spread(parallel, lambda each: each.send(client), todo)
+        written = [each for each in todo if each.error is None]
+        look = looking([each.resource for each in written])
+        for each in written:
+            each.check(look, client.refusals, last=left == 0)
 
 
 def not_kept(changes: Iterable[Change]) -> str:
@@ -177,11 +177,11 @@ class ResourceOperation:
         return self._returning(found, found.after)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        step = ResourceWrite(self._resource, plan)
-        carry_out(self._client, [step], lambda resources: self._read)
-        if step.error is not None:
-            raise step.error
-        return self._returning(plan, step.state or {}).result
+        write = ResourceWrite(self._resource, plan)
+        carry_out(self._client, [write], lambda resources: self._read)
+        if write.error is not None:
+            raise write.error
+        return self._returning(plan, write.state or {}).result
 
     def _read(self, resource: Resource) -> State | None:
         what = f"reading {resource.title}"

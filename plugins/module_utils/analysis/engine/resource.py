@@ -6,7 +6,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from ...core.errors import ToolchainError, invalid
 from ...core.plan import Change, Comparison, Plan, plan
@@ -19,11 +19,10 @@ State: TypeAlias = Mapping[str, Any]
 Objects: TypeAlias = Mapping[Hashable, State]
 #: An object that others cannot do without: kind, as the option of C(analysis_config), and name.
 Reference: TypeAlias = tuple[str, str]
+#: The option C(state).
+Presence: TypeAlias = Literal["present", "absent"]
 
 DOING = {"create": "creating", "update": "updating", "delete": "deleting"}
-STATE: dict[str, Any] = {"type": "str", "choices": ["present", "absent"], "default": "present"}
-#: The option of modules that may remove what the task itself works with.
-FORCE: dict[str, dict[str, Any]] = {"force": {"type": "bool", "default": False}}
 
 
 @dataclass(frozen=True)
@@ -136,27 +135,13 @@ def without_escapes(left: Plan) -> tuple[Plan, ...]:
     return (replace(left, changes=plain),) if plain else ()
 
 
-def target_name(options: Mapping[str, Any], title: str) -> str:
+def target_name(title: str, name: str, new_name: str | None, state: Presence) -> str:
     """The name that an object is to have; C(invalid) for a new name of what is to be absent."""
-    require_names(options, "name", "new_name")
-    name, new_name = options["name"], options.get("new_name")
     if new_name is None:
-        return str(name)
-    if options.get("state") == "absent":
+        return name
+    if state == "absent":
         raise invalid(f"{title}: new_name contradicts the state absent")
-    return str(new_name)
-
-
-def require_names(options: Mapping[str, Any], *names: str) -> None:
-    """C(invalid) for an object without a name: the server would take it for another request. The
-    same for lists that have an empty entry, which no comma list can say.
-    """
-    for name in names:
-        given = options.get(name)
-        if given == "":
-            raise invalid(f"{name} must not be empty")
-        if isinstance(given, list) and "" in given:
-            raise invalid(f"an entry of {name} must not be empty")
+    return new_name
 
 
 def compare(resource: Resource, current: State | None) -> Plan:

@@ -4,19 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
 from ...core.errors import invalid
 from ...core.module.task import Task
-from ...core.plan import Reading
+from ...core.plan import Plan, unchanged
 from .. import answers
 from ..answers import Record
 from ..client import AnalysisClient, Call
 
 
 @dataclass(frozen=True)
-class _Kind:
+class ReportKind:
     """A kind of report.
 
     :param parameters: the server's names of the options that it takes
@@ -34,55 +34,76 @@ class _Kind:
 #: C(filterQuery), and the project of C(fchurns), are server facts [analysis-14]. A filter that a
 #: server does not know is never left out: the report would be about something else.
 _KINDS = {
-    "report": _Kind(
+    "report": ReportKind(
         "report",
         {"project": "project", "build": "build", "x": "x", "y": "y", "query": "filterQuery"},
         {},
         ("project",),
         one=True,
     ),
-    "metrics": _Kind(
+    "metrics": ReportKind(
         "metrics", {"project": "project", "query": "query"}, {}, ("project",), one=False
     ),
-    "churns": _Kind("fchurns", {"component": "component"}, {"project": "project"}, (), one=True),
+    "churns": ReportKind(
+        "fchurns", {"component": "component"}, {"project": "project"}, (), one=True
+    ),
 }
 #: What servers give of users and groups where no limit is named [analysis-9]; of metrics it is not
 #: documented, and the written interface has no limit for them.
 _UNTOLD_LIMIT = 1000
-_OPTIONS = ("project", "build", "x", "y", "query", "component")
 
 
-def operation(task: Task) -> Reading:
-    """The operation of the module: C(report)."""
-    params = task.params
-    name, kind = params["kind"], _KINDS[params["kind"]]
-    for option in _OPTIONS:
-        given = params[option] is not None
-        if given and option not in {**kind.parameters, **kind.optional}:
-            raise invalid(f"{option} does not go with a report of the kind {name}")
-        if params[option] == "" or (option in kind.required and not given):
-            raise invalid(f"a report of the kind {name} needs {option}, and it must not be empty")
-    subject = params["project"] or params["component"]
-    what = f"making the {name} report" + (f" on '{subject}'" if subject else "")
-    call = Call(
-        kind.action,
-        {name: params[option] for option, name in kind.parameters.items()},
-        {name: params[option] for option, name in kind.optional.items() if params[option]},
-    )
+@dataclass(frozen=True)
+class AnalysisReportOptions:
+    """The options of C(analysis_report)."""
 
-    def read() -> Mapping[str, Any]:
-        records = AnalysisClient(task).ask(what, call)
-        if kind.one:
-            return {"report": _warned(task, what, answers.one(what, records))}
+    kind: Literal["report", "metrics", "churns"] = "report"
+    project: str | None = None
+    build: str | None = None
+    x: str | None = None
+    y: str | None = None
+    query: str | None = None
+    component: str | None = None
+
+    def subject(self) -> dict[str, str | None]:
+        """What the report is about: all options but C(kind)."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "kind"}
+
+
+class AnalysisReportOperation:
+    """The task of C(analysis_report)."""
+
+    def __init__(self, task: Task, options: AnalysisReportOptions) -> None:
+        self._task, self._kind = task, _KINDS[options.kind]
+        given = options.subject()
+        for name, value in given.items():
+            if value is not None and name not in {**self._kind.parameters, **self._kind.optional}:
+                raise invalid(f"{name} does not go with a report of the kind {options.kind}")
+            if value is None and name in self._kind.required:
+                raise invalid(f"a report of the kind {options.kind} needs {name}")
+        subject = options.project or options.component
+        self._what = f"making the {options.kind} report" + (f" on '{subject}'" if subject else "")
+        self._call = Call(
+            self._kind.action,
+            {name: given[option] for option, name in self._kind.parameters.items()},
+            {name: given[option] for option, name in self._kind.optional.items() if given[option]},
+        )
+
+    def plan(self) -> Plan:
+        return unchanged({"report": self._report()})
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        raise AssertionError("a reading has nothing to apply")
+
+    def _report(self) -> Record | list[Record]:
+        records = AnalysisClient(self._task).ask(self._what, self._call)
+        if self._kind.one:
+            report = answers.one(self._what, records)
+            for warning in answers.warnings(report):
+                self._task.warn(f"{self._what}: {warning}")
+            return report
         if len(records) == _UNTOLD_LIMIT:
-            task.warn(f"{what}: the list has {len(records)} records and may be cut: narrow query")
-        return {"report": records}
-
-    return Reading(read)
-
-
-def _warned(task: Task, what: str, report: Record) -> Record:
-    """The report; what it warns of becomes warnings of the task."""
-    for warning in answers.warnings(report):
-        task.warn(f"{what}: {warning}")
-    return report
+            self._task.warn(
+                f"{self._what}: the list has {len(records)} records and may be cut: narrow query"
+            )
+        return records

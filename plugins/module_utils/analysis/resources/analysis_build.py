@@ -7,9 +7,9 @@ takes the project, too.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ...core.errors import ToolchainError
 from ...core.module.task import Task
@@ -17,15 +17,17 @@ from ...core.plan import Plan, without_none
 from ..answers import Record, named
 from ..client import Call
 from ..engine.operation import ResourceOperation
-from ..engine.resource import STATE, Objects, Renameable, State, require_names, target_name
+from ..engine.resource import Objects, Presence, Renameable, State, target_name
 
-#: The options of C(analysis_build) without the connection.
-OPTIONS: dict[str, dict[str, Any]] = {
-    "project": {"type": "str", "required": True},
-    "name": {"type": "str", "required": True},
-    "new_name": {"type": "str"},
-    "state": STATE,
-}
+
+@dataclass(frozen=True)
+class AnalysisBuildOptions:
+    """The options of C(analysis_build)."""
+
+    project: str
+    name: str
+    new_name: str | None = None
+    state: Presence = "present"
 
 
 @dataclass(frozen=True)
@@ -54,20 +56,19 @@ class Build(Renameable):
         return Call("update_build", names, {"project": self.project})
 
 
-class BuildOperation(ResourceOperation):
+class AnalysisBuildOperation(ResourceOperation):
     """The task of C(analysis_build)."""
 
-    def __init__(self, task: Task) -> None:
-        super().__init__(task, wanted(task.params))
+    def __init__(self, task: Task, options: AnalysisBuildOptions) -> None:
+        super().__init__(task, wanted(options))
 
 
-def wanted(options: Mapping[str, Any]) -> Build:
-    """The build that the options of C(analysis_build) ask for."""
-    require_names(options, "project")
-    project, name = options["project"], options["name"]
+def wanted(options: AnalysisBuildOptions) -> Build:
+    """The build that the options ask for."""
+    project, name, state = options.project, options.name, options.state
     title = f"the build '{name}' of the project '{project}'"
-    desired = {"project": project, "name": target_name(options, title)}
-    return Build(title, None if options.get("state") == "absent" else desired, name, project)
+    desired = {"project": project, "name": target_name(title, name, options.new_name, state)}
+    return Build(title, None if state == "absent" else desired, name, project)
 
 
 def objects(records: Sequence[Record], project: str) -> dict[Hashable, State]:

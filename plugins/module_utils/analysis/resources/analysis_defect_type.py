@@ -6,7 +6,7 @@ Actions: C(defect_types), C(update_defect_type). They come with the server: none
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,14 +16,16 @@ from ...core.plan import Plan
 from ..answers import Record, flag, named
 from ..client import Call
 from ..engine.operation import ResourceOperation
-from ..engine.resource import Objects, Reference, Resource, State, require_names
+from ..engine.resource import Objects, Reference, Resource, State
 
-#: The options of C(analysis_defect_type) without the connection.
-OPTIONS: dict[str, dict[str, Any]] = {
-    "project": {"type": "str", "required": True},
-    "code": {"type": "str", "required": True},
-    "enabled": {"type": "bool", "required": True},
-}
+
+@dataclass(frozen=True)
+class AnalysisDefectTypeOptions:
+    """The options of C(analysis_defect_type)."""
+
+    project: str
+    code: str
+    enabled: bool
 
 
 @dataclass(frozen=True)
@@ -59,19 +61,18 @@ class DefectType(Resource):
         )
 
 
-class DefectTypeOperation(ResourceOperation):
+class AnalysisDefectTypeOperation(ResourceOperation):
     """The task of C(analysis_defect_type)."""
 
-    def __init__(self, task: Task) -> None:
-        super().__init__(task, wanted(task.params))
+    def __init__(self, task: Task, options: AnalysisDefectTypeOptions) -> None:
+        super().__init__(task, wanted(options))
 
 
-def wanted(options: Mapping[str, Any]) -> DefectType:
-    """The defect type that the options of C(analysis_defect_type) ask for."""
-    require_names(options, "project", "code")
-    project, code = options["project"], options["code"]
+def wanted(options: AnalysisDefectTypeOptions) -> DefectType:
+    """The defect type that the options ask for."""
+    project, code = options.project, options.code
     title = f"the defect type '{code}' of the project '{project}'"
-    desired = {"project": project, "code": code, "enabled": options["enabled"]}
+    desired = {"project": project, "code": code, "enabled": options.enabled}
     return DefectType(title, desired, project, code)
 
 

@@ -10,22 +10,30 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ...core.module.task import Task
 from ...core.plan import Change, Comparison, Plan, unordered
 from ..answers import Record
 from ..client import Call
-from ..engine.memberships import group_listing, groups
-from ..engine.own_account import GuardedOperation
-from ..engine.resource import STATE, Objects, Reference, Resource, require_names, without_escapes
+from ..engine.accounts import GuardedOperation, group_listing, groups
+from ..engine.resource import Objects, Presence, Reference, Resource, without_escapes
 
-#: The options of C(analysis_group) without the connection.
-OPTIONS: dict[str, dict[str, Any]] = {
-    "name": {"type": "str", "required": True},
-    "users": {"type": "list", "elements": "str"},
-    "state": STATE,
-}
+
+@dataclass(frozen=True)
+class GroupEntry:
+    """A group as a list of C(analysis_config) names it."""
+
+    name: str
+    users: list[str] | None = None
+    state: Presence = "present"
+
+
+@dataclass(frozen=True)
+class AnalysisGroupOptions(GroupEntry):
+    """The options of C(analysis_group)."""
+
+    force: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,19 +81,17 @@ class Group(Resource):
         return (replace(left, changes=(Change("users", left.before["users"], ""),)),)
 
 
-class GroupOperation(GuardedOperation):
+class AnalysisGroupOperation(GuardedOperation):
     """The task of C(analysis_group)."""
 
     option = "groups"
 
-    def __init__(self, task: Task) -> None:
-        super().__init__(task, wanted(task.params))
+    def __init__(self, task: Task, options: AnalysisGroupOptions) -> None:
+        super().__init__(task, wanted(options), force=options.force)
 
 
-def wanted(options: Mapping[str, Any]) -> Group:
-    """The group that the options of C(analysis_group) ask for."""
-    require_names(options, "name", "users")
-    name = options["name"]
-    desired = {"name": name, "users": options.get("users")}
-    absent = options.get("state") == "absent"
-    return Group(f"the group '{name}'", None if absent else desired, name)
+def wanted(entry: GroupEntry) -> Group:
+    """The group that an entry asks for."""
+    desired = {"name": entry.name, "users": entry.users}
+    absent = entry.state == "absent"
+    return Group(f"the group '{entry.name}'", None if absent else desired, entry.name)

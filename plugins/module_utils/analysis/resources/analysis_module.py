@@ -17,25 +17,26 @@ from ..answers import Record, flag, named, texts
 from ..client import Call
 from ..engine.operation import ResourceOperation
 from ..engine.resource import (
-    STATE,
     Objects,
+    Presence,
     Reference,
     Renameable,
     State,
-    require_names,
     target_name,
     without_escapes,
 )
 
-#: The options of C(analysis_module) without the connection.
-OPTIONS: dict[str, dict[str, Any]] = {
-    "project": {"type": "str", "required": True},
-    "name": {"type": "str", "required": True},
-    "new_name": {"type": "str"},
-    "allow_all": {"type": "bool"},
-    "paths": {"type": "list", "elements": "str"},
-    "state": STATE,
-}
+
+@dataclass(frozen=True)
+class AnalysisModuleOptions:
+    """The options of C(analysis_module)."""
+
+    project: str
+    name: str
+    new_name: str | None = None
+    allow_all: bool | None = None
+    paths: list[str] | None = None
+    state: Presence = "present"
 
 
 @dataclass(frozen=True)
@@ -76,26 +77,24 @@ class Module(Renameable):
         return without_escapes(left)
 
 
-class ModuleOperation(ResourceOperation):
+class AnalysisModuleOperation(ResourceOperation):
     """The task of C(analysis_module)."""
 
-    def __init__(self, task: Task) -> None:
-        super().__init__(task, wanted(task.params))
+    def __init__(self, task: Task, options: AnalysisModuleOptions) -> None:
+        super().__init__(task, wanted(options))
 
 
-def wanted(options: Mapping[str, Any]) -> Module:
-    """The module that the options of C(analysis_module) ask for."""
-    require_names(options, "project", "paths")
-    project, name = options["project"], options["name"]
+def wanted(options: AnalysisModuleOptions) -> Module:
+    """The module that the options ask for."""
+    project, name, state = options.project, options.name, options.state
     title = f"the module '{name}' of the project '{project}'"
     desired = {
         "project": project,
-        "name": target_name(options, title),
-        "allow_all": options.get("allow_all"),
-        "paths": options.get("paths"),
+        "name": target_name(title, name, options.new_name, state),
+        "allow_all": options.allow_all,
+        "paths": options.paths,
     }
-    absent = options.get("state") == "absent"
-    return Module(title, None if absent else desired, name, project)
+    return Module(title, None if state == "absent" else desired, name, project)
 
 
 def objects(records: Sequence[Record], project: str) -> dict[Hashable, State]:

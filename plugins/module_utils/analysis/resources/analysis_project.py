@@ -7,54 +7,53 @@ The interface has no action that makes an empty project.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
 
 from ...core.address import require_address
 from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
+from ...core.module.typed_options import Option
 from ...core.plan import Plan
-from ...core.secret import Secret, secrets_of_url
+from ...core.secret import secrets_of_url
 from ..answers import Record, named
 from ..client import AnalysisClient, Call
 from ..engine.operation import ResourceOperation
-from ..engine.resource import STATE, Objects, Renameable, State, compare, require_names, target_name
-from .import_polling import WAIT_OPTIONS, Import, ImportPolling, is_running, pace_of
-
-_SOURCE = {
-    "url": {"type": "str", "required": True},
-    "username": {"type": "str", "required": True},
-    "password": {"type": "str", "no_log": True},
-}
-#: The options of C(analysis_project) without the connection.
-OPTIONS: dict[str, dict[str, Any]] = {
-    "name": {"type": "str", "required": True},
-    "new_name": {"type": "str"},
-    "import_from": {"type": "dict", "options": _SOURCE},
-    **WAIT_OPTIONS,
-    "state": STATE,
-}
+from ..engine.resource import Objects, Presence, Renameable, State, compare, target_name
+from .import_polling import Import, ImportPolling, ImportWaitOptions, is_running
 
 
 @dataclass(frozen=True)
 class ImportSource:
-    """The server that a project is imported from, and how long to wait for it."""
+    """The server that a project is imported from."""
 
     url: str
     username: str
-    password: Secret | None
-    wait: bool
-    wait_options: Mapping[str, Any]
+    password: Annotated[str | None, Option(secret=True)] = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class AnalysisProjectOptions(ImportWaitOptions):
+    """The options of C(analysis_project)."""
+
+    name: str
+    new_name: str | None = None
+    import_from: ImportSource | None = None
+    state: Presence = "present"
 
 
 @dataclass(frozen=True)
 class Project(Renameable):
-    """A project by name."""
+    """A project by name.
+
+    :param waiting: how to wait for its import
+    """
 
     noun: ClassVar[str] = "project"
 
     source: ImportSource | None = None
+    waiting: ImportWaitOptions = field(default_factory=ImportWaitOptions)
 
     @property
     def listing(self) -> Call:
@@ -78,10 +77,10 @@ class Project(Renameable):
             return
         title = f"importing {self.title}"
         wanted = Import(title, self.call(plan), self.name)
-        imports = ImportPolling(client, wanted, pace_of(self.source.wait_options))
-        imports.start()
-        if self.source.wait:
-            imports.finish()
+        polling = ImportPolling(client, wanted, self.waiting.pace())
+        polling.start()
+        if self.waiting.wait:
+            polling.finish()
         if self.target != self.name:
             names = {"name": self.name, "new_name": self.target}
             client.ask(what, Call("update_project", names), lambda: self._is_renamed(client))
@@ -91,7 +90,7 @@ class Project(Renameable):
 
     def left(self, current: State | None) -> Plan:
         """An import that is not waited for has nothing to show yet."""
-        if current is None and self.source is not None and not self.source.wait:
+        if current is None and self.source is not None and not self.waiting.wait:
             return Plan(self.desired, self.desired)
         return compare(self, current)
 
@@ -101,32 +100,31 @@ class Project(Renameable):
                 "not_found",
                 f"{self.title} is not there, and without import_from it cannot be created",
             )
-        password = None if self.source.password is None else self.source.password.reveal()
         return Call(
             "import_project",
             {
                 "project": self.name,
                 "sourceURL": self.source.url,
                 "sourceAdmin": self.source.username,
-                "sourcePassword": password,
+                "sourcePassword": self.source.password,
             },
         )
 
 
-class ProjectOperation(ResourceOperation):
+class AnalysisProjectOperation(ResourceOperation):
     """The task of C(analysis_project)."""
 
-    def __init__(self, task: Task) -> None:
-        self._project = wanted(task.params)
+    def __init__(self, task: Task, options: AnalysisProjectOptions) -> None:
+        self._project = wanted(options)
         hide_secrets(task, [self._project])
         super().__init__(task, self._project)
 
     def plan(self) -> Plan:
-        found, source = super().plan(), self._project.source
+        found = super().plan()
         begun = (
             found.action == "create"
-            and source is not None
-            and not source.wait
+            and self._project.source is not None
+            and not self._project.waiting.wait
             and is_running(self._client, self._project.name)
         )
         return self._returning(Plan({}, {}), found.after) if begun else found
@@ -135,35 +133,21 @@ class ProjectOperation(ResourceOperation):
         return super()._returning(found, state or self._resource.desired or {})
 
 
-def wanted(options: Mapping[str, Any]) -> Project:
-    """The project that the options of C(analysis_project) ask for."""
-    name = options["name"]
+def wanted(options: AnalysisProjectOptions) -> Project:
+    """The project that the options ask for; C(invalid) where they contradict each other."""
+    name, source = options.name, options.import_from
     title = f"the project '{name}'"
-    target = target_name(options, title)
-    given = options.get("import_from")
-    absent = options.get("state") == "absent"
-    if absent:
-        if given is not None:
+    target = target_name(title, name, options.new_name, options.state)
+    if options.state == "absent":
+        if source is not None:
             raise invalid(f"{title}: import_from contradicts the state absent")
         return Project(title, None, name)
-    source = None if given is None else _source(options, given)
-    if source is not None and not source.wait and target != name:
-        raise invalid(f"{title}: new_name needs the end of the import, and wait is false")
-    return Project(title, {"name": target}, name, source)
-
-
-def _source(options: Mapping[str, Any], given: Mapping[str, Any]) -> ImportSource:
-    require_names(given, "url", "username")
-    require_address(given["url"], "in import_from.url")
-    password = given.get("password")
-    pace_of(options)
-    return ImportSource(
-        given["url"],
-        given["username"],
-        None if password is None else Secret(password),
-        options["wait"],
-        {name: options[name] for name in ("wait_timeout", "poll_interval")},
-    )
+    if source is not None:
+        require_address(source.url, "in import_from.url")
+        options.pace()
+        if not options.wait and target != name:
+            raise invalid(f"{title}: new_name needs the end of the import, and wait is false")
+    return Project(title, {"name": target}, name, source, options)
 
 
 def hide_secrets(task: Task, projects: Iterable[Project]) -> None:

@@ -6,29 +6,94 @@ Actions: C(roles), C(create_role), C(update_role_permissions), C(delete_role).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
+
+from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...core.errors import invalid
 from ...core.module.task import Task
+from ...core.module.typed_options import Option
 from ...core.plan import Comparison, Plan, unordered
 from ..answers import Record, entries, flag, named
 from ..client import Call
-from ..engine.own_account import GuardedOperation
-from ..engine.resource import STATE, Objects, Resource, State, require_names
-from . import permissions
+from ..engine.accounts import GuardedOperation
+from ..engine.resource import Objects, Presence, Resource, State
 
 _TRANSITIONS = "allowed_status_transitions"
-_TRANSITION = {"from": {"type": "str", "required": True}, "to": {"type": "str", "required": True}}
-#: The options of C(analysis_role) without the connection.
-OPTIONS: dict[str, dict[str, Any]] = {
-    "name": {"type": "str", "required": True},
-    "permissions": {"type": "dict", "values": "json"},
-    **{name: {"type": "bool"} for name in permissions.WRITTEN},
-    _TRANSITIONS: {"type": "list", "elements": "dict", "options": _TRANSITION},
-    "state": STATE,
+#: The permissions that have an option of their own: those of the written interface.
+_PERMISSION_OPTIONS = ("create_project", "manage_roles", "change_issue_status")
+#: Parameter of a permission to the name that records and users see [analysis-10].
+PERMISSIONS: dict[str, str] = {
+    "create_project": "Create project",
+    "manage_roles": "Manage roles",
+    "manage_users": "Manage users",
+    "access_source_files": "Access source files",
+    "assign_role": "Assign roles",
+    "change_project_settings": "Change project settings",
+    "create_build": "Create build",
+    "delete_build": "Delete build",
+    "delete_project": "Delete project",
+    "manage_modules": "Manage modules",
+    "use_local_configuration": "Use local configuration",
+    "change_issue_status": "Change issue status",
+    "webapi_access": "Web API access",
+    "execute_kwxsync": "Perform cross-project synchronization",
+    "create_stream": "Create stream",
+    "delete_stream": "Delete stream",
 }
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[^0-9a-z]+", "", name.lower())
+
+
+_PERMISSION_PARAMETERS = {
+    _key(text): name for name, shown in PERMISSIONS.items() for text in (name, shown)
+}
+
+
+def permission_parameter(name: str) -> str:
+    """The parameter of a permission: C(Create project) and C(create_project) are the same."""
+    known = _PERMISSION_PARAMETERS.get(_key(name))
+    return known or re.sub(r"[^0-9a-z]+", "_", name.lower()).strip("_")
+
+
+@dataclass(frozen=True)
+class StatusTransition:
+    """A change of an issue's status that a role allows."""
+
+    from_: Annotated[str, Option(name="from")]
+    to: str
+
+
+@dataclass(frozen=True)
+class RoleEntry:
+    """A role as a list of C(analysis_config) names it."""
+
+    name: str
+    permissions: Annotated[dict[str, Any] | None, Option(values="json")] = None
+    create_project: bool | None = None
+    manage_roles: bool | None = None
+    change_issue_status: bool | None = None
+    allowed_status_transitions: list[StatusTransition] | None = None
+    state: Presence = "present"
+
+
+@dataclass(frozen=True)
+class AnalysisRoleOptions(RoleEntry):
+    """The options of C(analysis_role)."""
+
+    force: bool = False
+
+
+def _compare_permissions(current: Any, wanted: Any) -> tuple[bool, Any]:
+    """Only the named permissions count; one that the server does not list is not granted."""
+    before: Mapping[str, bool] = current or {}
+    differing = {name: value for name, value in wanted.items() if before.get(name, False) != value}
+    return not differing, {**before, **differing}
 
 
 @dataclass(frozen=True)
@@ -37,7 +102,7 @@ class Role(Resource):
 
     noun: ClassVar[str] = "role"
     comparisons: ClassVar[Mapping[str, Comparison]] = {
-        "permissions": permissions.compare,
+        "permissions": _compare_permissions,
         _TRANSITIONS: unordered,
     }
 
@@ -78,12 +143,12 @@ class Role(Resource):
                     if name not in before or before[name] != value
                 }
             elif change.field == _TRANSITIONS:
-                parameters[_TRANSITIONS] = pairs(change.after)
+                parameters[_TRANSITIONS] = _pairs(change.after)
         action = "create_role" if plan.action == "create" else "update_role_permissions"
         return Call(action, parameters)
 
     def _refuse_unknown(self, shown: Mapping[str, bool]) -> None:
-        known = {*permissions.NAMES, *shown}
+        known = {*PERMISSIONS, *shown}
         named = ((self.desired or {}).get("permissions") or {}).keys()
         unknown = sorted(named - known)
         if unknown:
@@ -93,27 +158,40 @@ class Role(Resource):
             )
 
 
-class RoleOperation(GuardedOperation):
+class AnalysisRoleOperation(GuardedOperation):
     """The task of C(analysis_role)."""
 
     option = "roles"
 
-    def __init__(self, task: Task) -> None:
-        super().__init__(task, wanted(task.params))
+    def __init__(self, task: Task, options: AnalysisRoleOptions) -> None:
+        super().__init__(task, wanted(options), force=options.force)
 
 
-def wanted(options: Mapping[str, Any]) -> Role:
-    """The role that the options of C(analysis_role) ask for."""
-    require_names(options, "name")
-    name = options["name"]
-    written = {each: options.get(each) for each in permissions.WRITTEN}
-    granted = permissions.wanted((options.get("permissions"), written))
-    transitions = options.get(_TRANSITIONS)
-    if transitions is not None:
-        pairs(transitions)
-    desired = {"name": name, "permissions": granted or None, _TRANSITIONS: transitions}
-    absent = options.get("state") == "absent"
-    return Role(f"the role '{name}'", None if absent else desired, name)
+def wanted(entry: RoleEntry) -> Role:
+    """The role that an entry asks for; C(invalid) where its options contradict each other."""
+    title, given = f"the role '{entry.name}'", entry.allowed_status_transitions
+    transitions = None if given is None else [{"from": each.from_, "to": each.to} for each in given]
+    _pairs(transitions or [])
+    permissions = _wanted_permissions(entry)
+    desired = {"name": entry.name, "permissions": permissions or None, _TRANSITIONS: transitions}
+    return Role(title, None if entry.state == "absent" else desired, entry.name)
+
+
+def _wanted_permissions(entry: RoleEntry) -> dict[str, bool]:
+    """The permissions of C(permissions) and of the options that name one each."""
+    found: dict[str, bool] = {}
+    single = {name: getattr(entry, name) for name in _PERMISSION_OPTIONS}
+    for name, value in [*(entry.permissions or {}).items(), *single.items()]:
+        if value is None:
+            continue
+        try:
+            enabled = bool(boolean(value))
+        except TypeError:
+            raise invalid(f"the permission '{name}' must be true or false, not {value!r}") from None
+        parameter = permission_parameter(name)
+        if found.setdefault(parameter, enabled) != enabled:
+            raise invalid(f"the permission '{parameter}' is given twice, as true and as false")
+    return found
 
 
 def objects(records: Sequence[Record]) -> dict[Hashable, State]:
@@ -126,7 +204,7 @@ def _state_of(record: Record) -> dict[str, Any]:
     state: dict[str, Any] = {"name": record["name"]}
     if "permissions" in record or "statusPermissions" in record:
         state["permissions"] = {
-            permissions.parameter(str(entry.get("name"))): flag(entry.get("enabled"))
+            permission_parameter(str(entry.get("name"))): flag(entry.get("enabled"))
             for entry in entries(record, "permissions")
         }
         state[_TRANSITIONS] = [
@@ -138,10 +216,10 @@ def _state_of(record: Record) -> dict[str, Any]:
     return state
 
 
-def pairs(transitions: Iterable[Mapping[str, str]]) -> str:
+def _pairs(transitions: Iterable[Mapping[str, str]]) -> str:
     """C(from,to;from,to); C(invalid) for a status that this cannot carry."""
     for status in (each[end] for each in transitions for end in ("from", "to")):
-        if status == "" or "," in status or ";" in status:
+        if "," in status or ";" in status:
             raise invalid(
                 f"the status '{status}' in {_TRANSITIONS} must be a name without comma or semicolon"
             )

@@ -9,25 +9,33 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ...core.errors import ToolchainError
 from ...core.module.task import Task
 from ...core.plan import Plan
 from ..answers import Record
 from ..client import Call
-from ..engine.memberships import assignments, ids_of
-from ..engine.own_account import GuardedOperation
-from ..engine.resource import STATE, Objects, Reference, Resource, require_names
+from ..engine.accounts import GuardedOperation, assignments, ids_of
+from ..engine.resource import Objects, Presence, Reference, Resource
 
-#: The options of C(analysis_role_assignment) without the connection.
-OPTIONS: dict[str, dict[str, Any]] = {
-    "name": {"type": "str", "required": True},
-    "account": {"type": "str", "required": True},
-    "project": {"type": "str"},
-    "group": {"type": "bool", "default": False},
-    "state": STATE,
-}
+
+@dataclass(frozen=True)
+class RoleAssignmentEntry:
+    """An assignment as a list of C(analysis_config) names it."""
+
+    name: str
+    account: str
+    project: str | None = None
+    group: bool = False
+    state: Presence = "present"
+
+
+@dataclass(frozen=True)
+class AnalysisRoleAssignmentOptions(RoleAssignmentEntry):
+    """The options of C(analysis_role_assignment)."""
+
+    force: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,14 +87,14 @@ class RoleAssignment(Resource):
         return Call("update_role_assignment", parameters)
 
 
-class RoleAssignmentOperation(GuardedOperation):
+class AnalysisRoleAssignmentOperation(GuardedOperation):
     """The task of C(analysis_role_assignment)."""
 
     option = "role_assignments"
 
-    def __init__(self, task: Task) -> None:
-        self._assignment = wanted(task.params)
-        super().__init__(task, self._assignment)
+    def __init__(self, task: Task, options: AnalysisRoleAssignmentOptions) -> None:
+        self._assignment = wanted(options)
+        super().__init__(task, self._assignment, force=options.force)
 
     def plan(self) -> Plan:
         if self._assignment.project is not None:
@@ -96,14 +104,12 @@ class RoleAssignmentOperation(GuardedOperation):
         return super().plan()
 
 
-def wanted(options: Mapping[str, Any]) -> RoleAssignment:
-    """The assignment that the options of C(analysis_role_assignment) ask for."""
-    require_names(options, "name", "account", "project")
-    name, account, project = options["name"], options["account"], options.get("project")
-    group = bool(options.get("group"))
+def wanted(entry: RoleAssignmentEntry) -> RoleAssignment:
+    """The assignment that an entry asks for."""
+    name, account, project, group = entry.name, entry.account, entry.project, entry.group
     kind = "group" if group else "user"
     where = "" if project is None else f" in the project '{project}'"
     title = f"the assignment of the role '{name}' to the {kind} '{account}'{where}"
     desired = {"name": name, "account": account, "project": project, "group": group}
-    absent = options.get("state") == "absent"
+    absent = entry.state == "absent"
     return RoleAssignment(title, None if absent else desired, name, account, project, group)

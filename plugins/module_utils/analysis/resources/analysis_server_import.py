@@ -4,49 +4,54 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Annotated, Any
 
 from ...core.address import require_address
-from ...core.errors import invalid
 from ...core.module.task import Task
+from ...core.module.typed_options import Option
 from ...core.plan import Plan
 from ...core.secret import clean_url, secrets_of_url
 from ..client import AnalysisClient, Call
-from .import_polling import Import, ImportPolling, pace_of
+from .import_polling import Import, ImportPolling, ImportWaitOptions
 
 
-class ServerImportOperation:
+@dataclass(frozen=True)
+class AnalysisServerImportOptions(ImportWaitOptions):
+    """The options of C(analysis_server_import)."""
+
+    source_url: str
+    source_username: str
+    source_password: Annotated[str | None, Option(secret=True)] = field(default=None, repr=False)
+
+
+class AnalysisServerImportOperation:
     """The task of C(analysis_server_import): started once, and waited for.
 
     Nothing on the server tells whether it has these settings already: every run is a change.
     """
 
-    def __init__(self, task: Task) -> None:
-        params = task.params
-        for name in ("source_url", "source_username"):
-            if params[name].strip() == "":
-                raise invalid(f"{name} must not be empty")
-        self._task, self._waits = task, params["wait"]
-        for secret in secrets_of_url(params["source_url"]):
+    def __init__(self, task: Task, options: AnalysisServerImportOptions) -> None:
+        self._task, self._waits = task, options.wait
+        for secret in secrets_of_url(options.source_url):
             task.hide(secret)
-        require_address(params["source_url"], "in source_url")
-        shown = clean_url(params["source_url"])
+        require_address(options.source_url, "in source_url")
+        self._source = clean_url(options.source_url)
         source = {
-            "sourceURL": params["source_url"],
-            "sourceAdmin": params["source_username"],
-            "sourcePassword": params["source_password"],
+            "sourceURL": options.source_url,
+            "sourceAdmin": options.source_username,
+            "sourcePassword": options.source_password,
         }
-        title = f"importing the settings of the server {shown}"
+        title = f"importing the settings of the server {self._source}"
         wanted = Import(title, Call("import_server_configuration", source))
-        self._imports = ImportPolling(AnalysisClient(task), wanted, pace_of(params))
-        self._source = shown
+        self._polling = ImportPolling(AnalysisClient(task), wanted, options.pace())
 
     def plan(self) -> Plan:
         return Plan({}, {"imported_from": self._source}, "run").returning(status=[])
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        self._imports.start()
-        status = self._imports.finish() if self._waits else []
+        self._polling.start()
+        status = self._polling.finish() if self._waits else []
         if self._waits and not status:
             self._task.warn(
                 f"The server shows nothing of the import from {self._source}: whether it went well"

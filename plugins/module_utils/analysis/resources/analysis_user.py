@@ -6,24 +6,34 @@ Actions: C(users), C(create_user), C(delete_user).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from ...core.module.task import Task
+from ...core.module.typed_options import Option
 from ...core.plan import Plan
 from ...core.secret import Secret
 from ..answers import Record, flag, named
 from ..client import Call
 from ..engine.operation import ResourceOperation
-from ..engine.resource import STATE, Objects, Resource, State, is_account, refusal, require_names
+from ..engine.resource import Objects, Presence, Resource, State, is_account, refusal
 
-#: The options of C(analysis_user) without the connection.
-OPTIONS: dict[str, dict[str, Any]] = {
-    "name": {"type": "str", "required": True},
-    "password": {"type": "str", "no_log": True},
-    "state": STATE,
-}
+
+@dataclass(frozen=True)
+class UserEntry:
+    """A user as a list of C(analysis_config) names it."""
+
+    name: str
+    password: Annotated[str | None, Option(secret=True)] = field(default=None, repr=False)
+    state: Presence = "present"
+
+
+@dataclass(frozen=True)
+class AnalysisUserOptions(UserEntry):
+    """The options of C(analysis_user)."""
+
+    force: bool = False
 
 
 @dataclass(frozen=True)
@@ -33,7 +43,7 @@ class User(Resource):
     noun: ClassVar[str] = "user"
 
     name: str
-    password: Secret | None = field(default=None)
+    password: Secret | None = None
 
     @property
     def key(self) -> Hashable:
@@ -53,23 +63,22 @@ class User(Resource):
         return Call("create_user", {"name": self.name, "password": password})
 
 
-class UserOperation(ResourceOperation):
+class AnalysisUserOperation(ResourceOperation):
     """The task of C(analysis_user)."""
 
-    def __init__(self, task: Task) -> None:
-        user = wanted(task.params)
+    def __init__(self, task: Task, options: AnalysisUserOptions) -> None:
+        user = wanted(options)
         super().__init__(task, user)
-        removes = user.desired is None and not task.params.get("force")
+        removes = user.desired is None and not options.force
         if removes and is_account(user.name, task.connection.username):
             raise refusal(f"deleting {user.title}")
 
 
-def wanted(options: Mapping[str, Any]) -> User:
-    """The user that the options of C(analysis_user) ask for."""
-    require_names(options, "name")
-    name, password = options["name"], options.get("password")
-    desired = None if options.get("state") == "absent" else {"name": name}
-    return User(f"the user '{name}'", desired, name, None if password is None else Secret(password))
+def wanted(entry: UserEntry) -> User:
+    """The user that an entry asks for."""
+    desired = None if entry.state == "absent" else {"name": entry.name}
+    password = None if entry.password is None else Secret(entry.password)
+    return User(f"the user '{entry.name}'", desired, entry.name, password)
 
 
 def objects(records: Sequence[Record]) -> dict[Hashable, State]:

@@ -10,35 +10,38 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from ...core.errors import invalid
 from ...core.module.task import Task
+from ...core.module.typed_options import Option
 from ...core.plan import Change, Comparison, Plan, unordered
 from ..answers import Record, flag, named, texts
 from ..client import Call
 from ..engine.operation import ResourceOperation
 from ..engine.resource import (
-    STATE,
     Objects,
+    Presence,
     Reference,
     Resource,
     State,
-    require_names,
     without_escapes,
 )
 
-#: The options of C(analysis_view) without the connection.
-OPTIONS: dict[str, dict[str, Any]] = {
-    "project": {"type": "str", "required": True},
-    "name": {"type": "str", "required": True},
-    "query": {"type": "str", "empty": True},
-    "tags": {"type": "list", "elements": "str"},
-    "recreate": {"type": "bool", "default": False},
-    "state": STATE,
-}
 #: The view that every project has [analysis-13].
 _BUILT_IN = "*default*"
+
+
+@dataclass(frozen=True)
+class AnalysisViewOptions:
+    """The options of C(analysis_view)."""
+
+    project: str
+    name: str
+    query: Annotated[str | None, Option(empty=True)] = None
+    tags: list[str] | None = None
+    recreate: bool = False
+    state: Presence = "present"
 
 
 @dataclass(frozen=True)
@@ -99,27 +102,20 @@ class View(Resource):
         return Plan(left.before, {}, "delete"), Plan({}, left.after, "create", fields)
 
 
-class ViewOperation(ResourceOperation):
+class AnalysisViewOperation(ResourceOperation):
     """The task of C(analysis_view)."""
 
-    def __init__(self, task: Task) -> None:
-        super().__init__(task, wanted(task.params))
+    def __init__(self, task: Task, options: AnalysisViewOptions) -> None:
+        super().__init__(task, wanted(options))
 
 
-def wanted(options: Mapping[str, Any]) -> View:
-    """The view that the options of C(analysis_view) ask for."""
-    require_names(options, "project", "name", "tags")
-    project, name = options["project"], options["name"]
+def wanted(options: AnalysisViewOptions) -> View:
+    """The view that the options ask for."""
+    project, name = options.project, options.name
     title = f"the view '{name}' of the project '{project}'"
-    desired = {
-        "project": project,
-        "name": name,
-        "query": options.get("query"),
-        "tags": options.get("tags"),
-    }
-    absent = options.get("state") == "absent"
-    recreate = bool(options.get("recreate"))
-    return View(title, None if absent else desired, project, name, recreate)
+    desired = {"project": project, "name": name, "query": options.query, "tags": options.tags}
+    absent = options.state == "absent"
+    return View(title, None if absent else desired, project, name, options.recreate)
 
 
 def objects(records: Sequence[Record], project: str) -> dict[Hashable, State]:

@@ -8,9 +8,9 @@ C(completed) or C(failed), and a project that is listed while no record tells of
 imported. Whether records of earlier imports stay is not documented, either: see
 :class:`EarlierRecords`.
 
-    imports = ImportPolling(client, Import("importing the project 'x'", call, "x"), pace)
-    imports.start()    # a write; sends none where such an import runs already
-    imports.finish()   # reads until it is over, with lines of progress; the records of it
+    polling = ImportPolling(client, Import("importing the project 'x'", call, "x"), pace)
+    polling.start()    # a write; sends none where such an import runs already
+    polling.finish()   # reads until it is over, with lines of progress; the records of it
 
 What is not to be waited for is only started.
 """
@@ -18,23 +18,17 @@ What is not to be waited for is only started.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.polling import Pace
 from ..answers import Record, named
 from ..client import AnalysisClient, Call
 
-State = Literal["running", "done", "failed"]
+ImportState = Literal["running", "done", "failed"]
 
-#: The wait options of the modules that import, as their argument spec has them.
-WAIT_OPTIONS: dict[str, dict[str, Any]] = {
-    "wait": {"type": "bool", "default": True},
-    "wait_timeout": {"type": "float", "default": 3600},
-    "poll_interval": {"type": "float", "default": 5},
-}
 #: How long nothing may be seen of an import after its start, in seconds: this long, and at most
 #: so much of the time that there is.
 _GRACE = 15.0
@@ -45,6 +39,23 @@ _WORDS = ("message", "error", "reason", "detail", "description")
 _FAILED = re.compile(r"fail|error|abort|cancel|reject", re.I)
 _DONE = re.compile(r"\b(complete[d]?|finish(ed)?|done|success\w*|succeeded|imported|ok)\b", re.I)
 _UNAVAILABLE = (502, 503, 504)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportWaitOptions:
+    """The options of modules that wait for an import."""
+
+    wait: bool = True
+    wait_timeout: float = 3600
+    poll_interval: float = 5
+
+    def pace(self) -> Pace:
+        """The pace of the polling; C(invalid) for no time at all."""
+        times = {"wait_timeout": self.wait_timeout, "poll_interval": self.poll_interval}
+        for name, seconds in times.items():
+            if seconds <= 0:
+                raise invalid(f"{name} must be greater than 0, not {seconds:g}")
+        return Pace(self.wait_timeout, self.poll_interval)
 
 
 @dataclass(frozen=True)
@@ -60,14 +71,6 @@ class Import:
     title: str
     call: Call
     project: str | None = None
-
-
-def pace_of(options: Mapping[str, Any]) -> Pace:
-    """The pace that C(wait_timeout) and C(poll_interval) ask for; C(invalid) for no time at all."""
-    for name in ("wait_timeout", "poll_interval"):
-        if options[name] <= 0:
-            raise invalid(f"{name} must be greater than 0, not {options[name]:g}")
-    return Pace(options["wait_timeout"], options["poll_interval"])
 
 
 def is_running(client: AnalysisClient, project: str) -> bool:
@@ -237,7 +240,7 @@ def _goes_on(earlier: Record, record: Record) -> bool:
     return state_of(earlier) == "running" and before == after
 
 
-def state_of(record: Record) -> State:
+def state_of(record: Record) -> ImportState:
     """What a record of C(import_status) says; what cannot be understood counts as running."""
     said = " ".join(str(record[name]) for name in _STATES if name in record)
     if _FAILED.search(said):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What C(protect) of C(analysis_config) keeps: objects by name, and what holds them.
+"""What C(purge) of C(analysis_config) deletes, and what C(protect) and the own account keep.
 
 Source: interface contract [C1.6].
 """
@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from ...core.errors import ToolchainError
-from ..engine.resource import State
+from ..engine.accounts import OwnAccount
+from ..engine.resource import Resource, State
+from ..resources.analysis_role_assignment import RoleAssignment
 from .object_kinds import (
     BUILDS,
     GROUPS,
@@ -115,3 +117,49 @@ class Protection:
     def _look_at(self, kind: ObjectKind, project: str | None) -> None:
         for state in self.catalogue.listed(kind, project).objects.values():
             self.covers(kind, state)
+
+
+def own_in(catalogue: Catalogue, account: str | None) -> OwnAccount:
+    """What belongs to the account, of what a whole configuration reads anyway."""
+
+    def listed(kind: ObjectKind) -> Iterable[State]:
+        catalogue.load([(GROUPS, None), (ROLE_ASSIGNMENTS, None)])
+        return catalogue.listed(kind).objects.values()
+
+    return OwnAccount(account, lambda: listed(GROUPS), lambda: listed(ROLE_ASSIGNMENTS))
+
+
+def surplus(
+    kind: ObjectKind,
+    places: Sequence[str | None],
+    catalogue: Catalogue,
+    wanted: Collection[int],
+    *,
+    keeps: Callable[[ObjectKind, State], bool],
+) -> list[Resource]:
+    """The objects of a kind that nobody asks for, as absent.
+
+    :param places: the projects to look into, C(None) for a kind that is in none
+    :param wanted: identities of the states that entries have found
+    :param keeps: whether an object stays whatever the lists say
+    """
+    found: list[Resource] = []
+    for place in places:
+        listed = catalogue.listed(kind, place)
+        removable = [
+            state
+            for state in listed.objects.values()
+            if id(state) not in wanted and not state.get("readonly") and not keeps(kind, state)
+        ]
+        if removable and listed.doubt is not None:
+            raise ToolchainError("rejected", f"purging {kind.option}: {listed.doubt}")
+        found += [_absent(kind, state, catalogue) for state in removable]
+    return found
+
+
+def _absent(kind: ObjectKind, state: State, catalogue: Catalogue) -> Resource:
+    named = {name: state[name] for name in (*kind.name, "group") if name in state}
+    resource = kind.wanted(kind.options(**named, state="absent"))
+    if isinstance(resource, RoleAssignment):
+        return replace(resource, ids=catalogue.known())
+    return resource

@@ -1,23 +1,90 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The account of the task and what gives it its rights: no module removes it unasked.
+"""Groups with their members, the roles that accounts hold, and the account of the task itself.
 
-Source: interface contract [C1.6].
+No module removes the account of the task, or what gives it its rights, unless it is told to.
+Sources: written interface [W4.5], interface contract [C1.6]. Server facts [analysis-9]: members are
+listed with C(list_users) only; C(project) of an assignment is the id of a project.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from ...core.module.task import Task
 from ...core.plan import Plan
+from ..answers import Record, entries, flag, named, texts
 from ..client import Call
-from .memberships import assignments, group_listing, groups
 from .operation import ResourceOperation
-from .resource import DOING, State, is_account, refusal
+from .resource import DOING, Resource, State, is_account, refusal
 
 #: Most groups that are asked for; untold, servers give at most 1000 [analysis-9].
 _LIMIT = 100_000
+
+
+def group_listing(parameters: Mapping[str, Any]) -> Call:
+    """The read of groups with their members."""
+    return Call("groups", parameters, {"list_users": True})
+
+
+def groups(records: Sequence[Record]) -> dict[Hashable, State]:
+    """Groups by their names.
+
+    Servers leave out lists without entries: where one group shows its members, those that do not
+    have none; where no group does, the server does not tell.
+    """
+    shown = any("users" in record for record in records)
+    return {record["name"]: _group(record, shown) for record in named(records)}
+
+
+def _group(record: Record, with_users: bool) -> dict[str, Any]:
+    state: dict[str, Any] = {"name": record["name"]}
+    if with_users:
+        state["users"] = _members(record)
+    if "readonly" in record:
+        state["readonly"] = flag(record["readonly"])
+    return state
+
+
+def _members(record: Record) -> list[str]:
+    """The names of the members; whether they are names or records is not documented."""
+    found = record.get("users")
+    if isinstance(found, list) and any(isinstance(each, dict) for each in found):
+        return [each["name"] for each in named(entries(record, "users"))]
+    return texts(record, "users")
+
+
+def ids_of(records: Sequence[Record]) -> dict[str, str]:
+    """Name to id of the projects that these records are; the name itself where there is no id."""
+    return {each["name"]: _id_of(each) for each in named(records)}
+
+
+def _id_of(project: Record) -> str:
+    """The id, which real servers show, else the name."""
+    return str(project["name"] if project.get("id") in (None, "") else project["id"])
+
+
+def assignments(records: Sequence[Record], ids: Mapping[str, str]) -> dict[Hashable, State]:
+    """Assignments by role, account, project (C(None) for all projects) and whether it is a group.
+
+    A project whose name is not known is shown by its id.
+    """
+    names = {project_id: name for name, project_id in ids.items()}
+    found: dict[Hashable, State] = {}
+    for record in named(records):
+        for entry in named(entries(record, "assignments")):
+            project_id = entry.get("projectId")
+            state: dict[str, Any] = {
+                "name": record["name"],
+                "account": entry["name"],
+                "project": None
+                if project_id in (None, "")
+                else names.get(str(project_id), str(project_id)),
+                "group": flag(entry.get("group")),
+            }
+            found[tuple(state.values())] = state
+    return found
 
 
 class OwnAccount:
@@ -92,15 +159,22 @@ class OwnAccount:
 
 
 class GuardedOperation(ResourceOperation):
-    """One object that may be what gives the account of the task its rights; C(option) is the list
-    of C(analysis_config) that has such objects.
+    """One object that may be what gives the account of the task its rights.
+
+    C(option) is the list of C(analysis_config) that has such objects.
+
+    :param force: whether it may be removed all the same
     """
 
     option: ClassVar[str]
 
+    def __init__(self, task: Task, resource: Resource, *, force: bool) -> None:
+        super().__init__(task, resource)
+        self._force = force
+
     def plan(self) -> Plan:
         found = super().plan()
-        if not self._task.params.get("force"):
+        if not self._force:
             own = OwnAccount(self._task.connection.username, self._groups, self._assignments)
             own.refuse(self.option, self._resource.title, found)
         return found
