@@ -68,17 +68,17 @@ def texts(lookup: LookupBase, terms: Sequence[Any]) -> list[str]:
 def ask(
     service: str,
     get: Callable[[str], Any],
-    params: Mapping[str, Any],
+    given: Mapping[str, Any],
     question: Callable[[Task], Any],
 ) -> Any:
     """Answer a lookup's question with a client that cannot write; failures become AnsibleError."""
     if REQUESTS_MISSING is not None:
         raise AnsibleError(missing_required_lib("requests"))
     hidden.clear()  # of the lookup before in the same process
-    hidden.add(*secrets_in_addresses("url", get("url")), *secrets_in_addresses("", params))
+    hidden.add(*secrets_in_addresses("url", get("url")), *secrets_in_addresses("", given))
     try:
         warn: Callable[[str], None] = lambda text: Display().warning(printable(text))  # noqa: E731
-        task = Task(params, resolve(service, get), warn, read_only=True)
+        task = Task(resolve(service, get), warn, read_only=True)
     except ToolchainError as error:
         unseen = "" if get("url") else "; a lookup does not see module_defaults"
         raise AnsibleError(error.message + unseen) from None

@@ -77,9 +77,7 @@ class _Lines(BaseHTTPRequestHandler):
 def _task(url: str) -> Task:
     warnings: list[str] = []
     settings = {"timeout": 60, "retries": 0, "retry_max_wait": 60, "validate_certs": True}
-    return Task(
-        {}, Connection("analysis", url, "analyst", settings=settings), warnings.append, True
-    )
+    return Task(Connection("analysis", url, "analyst", settings=settings), warnings.append, True)
 
 
 def _counted(url: str) -> int:

@@ -156,7 +156,7 @@ def _peer(url: str) -> int:
 def _client(url: str) -> int:
     options = {"url": url, "token": "x", "dialect": "server", "timeout": 30, "retries": 0}
     options |= {"retry_max_wait": 60, "validate_certs": True}
-    task = Task({}, resolve("tracker", options.get, {}), print, True)
+    task = Task(resolve("tracker", options.get, {}), print, True)
     return len(JqlSearchOperation(task, JqlSearchOptions(JQL, page_size=PAGE)).search().issues)
 
 

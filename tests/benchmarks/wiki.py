@@ -102,7 +102,7 @@ def _client(sandbox: Sandbox, entries: Entries) -> float:
     connection = resolve("wiki", login.get, environ={})
     options = build(WikiPageOptions, pages=list(entries))
     started = time.monotonic()
-    operation = WikiPageOperation(Task({}, connection, print, read_only=False), options)
+    operation = WikiPageOperation(Task(connection, print, read_only=False), options)
     plan = operation.plan()
     if plan.changed:
         operation.apply(plan)

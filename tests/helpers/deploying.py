@@ -46,7 +46,7 @@ def deploy_all(url: str, sources: list[Path]) -> list[Deployed]:
 def _deploy(url: str, source: str) -> Deployed:
     options = artifact_deploy.ArtifactDeployOptions(repo="repo", path="deployed/", src=source)
     connection = Connection(service="repo", url=url, settings=_SETTINGS)
-    task = Task({}, connection, print, read_only=False)
+    task = Task(connection, print, read_only=False)
     operation = artifact_deploy.ArtifactDeployOperation(task, options)
     plan = operation.plan()
     if plan.changed:

@@ -94,7 +94,7 @@ class Both:
         connection = Connection(
             service="repo", url=url, username=user, password=Secret(password), settings=settings
         )
-        return Task({}, connection, pytest.fail, read_only=True)
+        return Task(connection, pytest.fail, read_only=True)
 
     def ask(self, method: str, path: str) -> dict[str, requests.Response]:
         """The raw answers of both."""

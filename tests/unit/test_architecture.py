@@ -183,6 +183,38 @@ def test_a_room_imports_those_before_it_and_never_another_service() -> None:
     assert found == []
 
 
+def test_a_module_has_its_operation_and_its_options_in_the_file_of_its_name() -> None:
+    found = []
+    for path in python_files("plugins/modules"):
+        operation = operation_of(path.stem)
+        classes = {node.name for node in parse(operation).body if isinstance(node, ast.ClassDef)}
+        for suffix in ("Options", "Operation"):
+            if f"{camel(path.stem)}{suffix}" not in classes:
+                found.append(f"{shown(operation)}: no class {camel(path.stem)}{suffix}")
+    assert found == []
+
+
+def test_class_names_are_unique_in_the_collection() -> None:
+    places: dict[str, list[str]] = {}
+    for path in python_files("plugins"):
+        for node in parse(path).body:
+            if isinstance(node, ast.ClassDef) and node.name not in PRESCRIBED:
+                places.setdefault(node.name, []).append(shown(path))
+    assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
+
+
+def test_a_module_imports_the_runner_and_the_file_of_its_operation() -> None:
+    found = []
+    for path in python_files("plugins/modules"):
+        allowed = (RUNNER, dotted(operation_of(path.stem)))
+        found += [
+            f"{shown(path)} imports {name}"
+            for name in sorted(own_imports(path))
+            if not inside(name, *allowed)
+        ]
+    assert found == []
+
+
 def test_module_utils_import_nothing_of_ansible_but_its_module_utils() -> None:
     assert [
         f"{shown(path)} imports {name}"

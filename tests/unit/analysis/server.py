@@ -30,7 +30,7 @@ def task_for(stub: Stub, *, read_only: bool = False) -> tuple[Task, list[str]]:
     connection = connection_to(
         stub.url, "analysis", username="analyst", ltoken=Secret(LTOKEN), settings={"retries": 0}
     )
-    return Task({}, connection, warnings.append, read_only), warnings
+    return Task(connection, warnings.append, read_only), warnings
 
 
 def sent(stub: Stub) -> list[dict[str, str]]:

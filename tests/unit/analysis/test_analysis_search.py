@@ -325,7 +325,7 @@ def test_many_issues_are_read_line_by_line() -> None:
         url = f"http://127.0.0.1:{server.server_address[1]}"
         connection = connection_to(url, "analysis", settings={"timeout": 120})
         warnings: list[str] = []
-        client = AnalysisClient(Task({}, connection, warnings.append, True))
+        client = AnalysisClient(Task(connection, warnings.append, True))
         tracemalloc.start()
         seen = client.stream("searching", Call("search"), lambda found: sum(1 for _one in found))
         _now, peak = tracemalloc.get_traced_memory()

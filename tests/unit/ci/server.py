@@ -164,7 +164,7 @@ class Played:
             password=Secret(TOKEN),
             settings={"retries": 0, **self.settings},
         )
-        return Task({}, connection, self.warnings.append, self.read_only, hide=self._hide)
+        return Task(connection, self.warnings.append, self.read_only, hide=self._hide)
 
     def _hide(self, text: str) -> None:
         self.hidden.append(text)

@@ -49,7 +49,7 @@ class Run:
             password=Secret(TOKEN),
             settings=dict(self.settings),
         )
-        return Task({}, connection, self.warnings.append, self.read_only)
+        return Task(connection, self.warnings.append, self.read_only)
 
     def play(self, operation: Callable[[Task], Operation]) -> dict[str, Any]:
         """Plan, and apply what changes unless it is check mode; the values of the task."""

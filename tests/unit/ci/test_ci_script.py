@@ -93,7 +93,7 @@ def run(
         connection = connection_to(
             stub.url, "ci", username="u", password=Secret("pass-word-1"), settings={"retries": 0}
         )
-        operation = CiScriptOperation(Task({}, connection, warn, read_only), chosen)
+        operation = CiScriptOperation(Task(connection, warn, read_only), chosen)
         plan = operation.plan()
         values = {"changed": plan.changed, **plan.result, "diff": (plan.before, plan.after)}
         if plan.changed and not read_only:

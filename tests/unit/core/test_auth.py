@@ -154,7 +154,7 @@ def test_a_server_that_shows_the_request_again_does_not_show_its_secret(
         return Reply(400, f"{seen.headers.get('Authorization')} {seen.body.decode()}")
 
     with Stub(answer=echo) as stub:
-        task = Task({}, connection_to(stub.url, service, **fields), lambda text: None, False)
+        task = Task(connection_to(stub.url, service, **fields), lambda text: None, False)
         with pytest.raises(ToolchainError) as caught:
             task.transport().read("reading", "x", method="POST", form={"a": "b"})
         (seen,) = stub.seen

@@ -626,7 +626,7 @@ def test_a_failed_task_has_changed_something_where_a_write_was_acknowledged(
     status: int, changed: bool
 ) -> None:
     with Stub(Reply(status), Reply(400, "no")) as stub:
-        task = Task({}, connection_to(stub.url), lambda text: None, read_only=False)
+        task = Task(connection_to(stub.url), lambda text: None, read_only=False)
         transport = task.transport()
         if status == 200:
             transport.write("creating", "PUT", "a")

@@ -64,7 +64,7 @@ class Server:
         settings = {"dialect": self.dialect, "vendor": "Acme", "retries": self.retries}
         settings["retry_max_wait"] = 0
         connection = connection_to(self.stub.url, settings=settings)
-        return Task({}, connection, self.warnings.append, check)
+        return Task(connection, self.warnings.append, check)
 
     def client(self) -> RepoClient:
         return RepoClient(self.task())

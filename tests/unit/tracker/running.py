@@ -36,7 +36,7 @@ class Run:
         kind = {"dialect": "auto", "accept_language": None, "retries": 0, **settings}
         url = server if isinstance(server, str) else server.url
         connection = connection_to(url, "tracker", settings=kind, **login)
-        self.task = Task({}, connection, self.warnings.append, read_only=True)
+        self.task = Task(connection, self.warnings.append, read_only=True)
         self._make, self._options = make, options
         self.plan: Plan | None = None
 

@@ -35,7 +35,7 @@ class Run:
         login = {"username": "reporter", "password": Secret("reporter-password")}
         connection = connection_to(stub.url, "tracker", settings=kind, **login)
         self.options = build(JqlSearchOptions, **{"jql": "project = REL", **params})
-        self.task = Task({}, connection, self.warnings.append, read_only=True)
+        self.task = Task(connection, self.warnings.append, read_only=True)
 
     def __call__(self) -> dict[str, Any]:
         operation = JqlSearchOperation(self.task, self.options)
@@ -236,7 +236,7 @@ def test_nobody_is_who_was_asked_for_without_credentials() -> None:
     with Stub(Reply(body={"issues": []}, headers={"X-AUSERNAME": "anonymous"})) as stub:
         run = Run(stub)
         connection = connection_to(stub.url, "tracker", settings={"dialect": "auto"})
-        run.task = Task({}, connection, run.warnings.append, read_only=True)
+        run.task = Task(connection, run.warnings.append, read_only=True)
         assert run()["complete"] is True
 
 

@@ -32,7 +32,7 @@ class Run:
             stub.url, "wiki", settings={"retries": retries, "retry_max_wait": 0}, **login
         )
         self.options = build(WikiPageOptions, **params)
-        self.task = Task({}, connection, self.warnings.append, read_only)
+        self.task = Task(connection, self.warnings.append, read_only)
 
     def __call__(self) -> tuple[Plan, dict[str, Any]]:
         operation = WikiPageOperation(self.task, self.options)

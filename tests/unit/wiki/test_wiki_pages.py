@@ -176,7 +176,7 @@ def test_no_pages_are_nothing_to_do(stub: Stub) -> None:
 
 
 def read(stub: Stub, **params: Any) -> dict[str, Any]:
-    task = Task({}, connection_to(stub.url, "wiki"), lambda text: None, read_only=True)
+    task = Task(connection_to(stub.url, "wiki"), lambda text: None, read_only=True)
     plan = WikiPageInfoOperation(task, WikiPageInfoOptions(**params)).plan()
     assert not plan.changed
     shown = plan.result["page"]

@@ -91,22 +91,15 @@ def _module_class() -> type[_Module]:
     return type("_Module", (_Module, now), {"_load_params": now._load_params})
 
 
-def run(
-    service: str,
-    options: Any,
-    operation: Callable[..., Operation],
-    **rules: Any,
-) -> None:
+def run(service: str, options: type[Given], operation: Callable[[Task, Given], Operation]) -> None:
     """Run a module: read its options, plan, apply what the plan says (not in check mode), exit.
 
     :param options: the dataclass of the module's options, without those of the connection
     :param operation: makes the operation from the task and its options; raises C(invalid) for
         options that contradict each other
     """
-    typed = isinstance(options, type)
-    spec = typed_options.argument_spec(options) if typed else options
-    rules = typed_options.constraints(options) if typed else rules
-    module = _module_class()({**argument_spec(service), **spec}, **rules)
+    spec = {**argument_spec(service), **typed_options.argument_spec(options)}
+    module = _module_class()(spec, **typed_options.constraints(options))
     if REQUESTS_MISSING is not None:
         error = invalid(missing_required_lib("requests"))
         module.fail_json(**_refusal(error), exception=REQUESTS_MISSING)
@@ -116,10 +109,10 @@ def run(
     except ToolchainError as error:
         module.fail_json(**_refusal(error))
     warn: Callable[[str], None] = lambda text: module.warn(printable(text))  # noqa: E731
-    task = Task(module.params, connection, warn, module.check_mode)
-    given = (typed_options.read(options, module.params),) if typed else ()
+    task = Task(connection, warn, module.check_mode)
+    given = typed_options.read(options, module.params)
     try:
-        values = _values(operation(task, *given), module.check_mode, module._diff)
+        values = _values(operation(task, given), module.check_mode, module._diff)
     except ToolchainError as error:
         failure = task.failure(error)
         module.fail_json(failure.pop("msg"), **failure)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,12 +20,11 @@ from ..secret import hidden
 
 @dataclass(frozen=True)
 class Task:
-    """Options, connection and the ways to speak to the user.
+    """The connection, and the ways to speak to the user.
 
     C(read_only) is for the transport alone: no operation asks whether it runs in check mode.
     """
 
-    params: Mapping[str, Any]
     connection: Connection
     warn: Callable[[str], None]
     read_only: bool

@@ -6,7 +6,8 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 from urllib.parse import quote_plus
 
 import pytest
@@ -21,8 +22,34 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typed_options import (
+    Option,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation, Plan
 from tests.unit.arguments import given_to_a_module
+
+
+@dataclass(frozen=True)
+class ImportFrom:
+    url: str | None = None
+
+
+@dataclass(frozen=True)
+class Addresses:
+    job: str | None = None
+    source_url: str | None = None
+    any: str | None = None
+    import_from: ImportFrom | None = None
+
+
+@dataclass(frozen=True)
+class SourcePassword:
+    source_password: Annotated[str | None, Option(secret=True)] = None
+
+
+@dataclass(frozen=True)
+class Nothing:
+    pass
 
 
 class Known:
@@ -90,18 +117,16 @@ def test_user_info_of_the_address_is_in_no_result(
 def test_what_stands_before_the_at_sign_is_in_no_result(
     given: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options: dict[str, Any] = {"job": {}, "source_url": {}, "any": {}}
-    options["import_from"] = {"type": "dict", "options": {"url": {}}}
-
-    def operation(task: Task) -> Known:
-        job_of(task.params["job"] or "job", task.connection.url)
-        for address in ((task.params["import_from"] or {}).get("url"), task.params["source_url"]):
+    def operation(task: Task, options: Addresses) -> Known:
+        job_of(options.job or "job", task.connection.url)
+        imported = ImportFrom() if options.import_from is None else options.import_from
+        for address in (imported.url, options.source_url):
             if address is not None:
                 require_address(address, "in an option")
         raise AssertionError("nobody refused the address")
 
     with given_to_a_module(given), pytest.raises(SystemExit):
-        runner.run("ci", options, operation)
+        runner.run("ci", Addresses, operation)
     result = json.loads(capsys.readouterr().out)
     assert "wrong" in given or result["error"]["kind"] == "invalid"
     assert "wrong" in given or "percent-encode the password" in result["msg"]
@@ -119,7 +144,7 @@ def test_secrets_of_options_are_masked_in_every_spelling(
         for spelling in (str, quote_plus, html.escape, lambda one: json.dumps(one)[1:-1])
     ]
 
-    def operation(task: Task) -> Known:
+    def operation(task: Task, options: SourcePassword) -> Known:
         task.hide(told)
         for each in spelt:
             task.warn(f"warned of {each}\x1b[31m")
@@ -131,7 +156,7 @@ def test_secrets_of_options_are_masked_in_every_spelling(
 
     given = {"url": "http://host", "source_password": text}
     with given_to_a_module(given), pytest.raises(SystemExit):
-        runner.run("ci", {"source_password": {"no_log": True}}, operation)
+        runner.run("ci", SourcePassword, operation)
     printed = capsys.readouterr().out
     shown = json.dumps(json.loads(printed), ensure_ascii=False)
     assert not [form for form in (*spelt, "told", "pass/w", "\x1b", "u001b") if form in shown]
@@ -207,15 +232,15 @@ class _Checking(basic.AnsibleModule):
 def test_a_class_that_replaces_that_of_ansible_later_is_used(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def operation(task: Task) -> Operation:
+    def operation(task: Task, options: Nothing) -> Operation:
         raise AssertionError("the module ran")
 
     monkeypatch.setattr(basic, "AnsibleModule", _Checking)
     with given_to_a_module({"url": "http://127.0.0.1:9"}), pytest.raises(_Stopped):
-        runner.run("repo", {}, operation)
+        runner.run("repo", Nothing, operation)
     with given_to_a_module({"timeout": "{{ seconds }}"}), pytest.raises(SystemExit):
-        runner.run("repo", {}, operation)
+        runner.run("repo", Nothing, operation)
     assert "argument 'timeout' is of type" in capsys.readouterr().out  # lint knows these words
     with given_to_a_module({"urll": "http://127.0.0.1:9"}), pytest.raises(SystemExit):
-        runner.run("repo", {}, operation)
+        runner.run("repo", Nothing, operation)
     assert "Unsupported parameters" in capsys.readouterr().out
