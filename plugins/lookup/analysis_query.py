@@ -69,7 +69,7 @@ class LookupModule(LookupBase):
         lookups.set_options(self, "analysis", variables, kwargs)
         found: list[dict[str, Any]] = []
         for term in lookups.texts(self, terms):
-            params = {**self.get_options(), "project": term}
-            question = partial(issues, options=typed_options.read(SearchOptions, params))
-            found += lookups.ask("analysis", self.get_option, params, question)
+            options = typed_options.read(SearchOptions, {**self.get_options(), "project": term})
+            question = partial(issues, options=options)
+            found += lookups.ask("analysis", self.get_option, vars(options), question)
         return found
