@@ -68,6 +68,13 @@ class Known:
         return {"done": True}
 
 
+def carried_out(operation: Operation, predict: bool, with_diff: bool) -> dict[str, Any]:
+    """The return values of an operation, as a module has them."""
+    plan = operation.plan()
+    applied = operation.apply(plan) if runner._is_to_be_done(plan, predict) else {}
+    return runner._values(plan, applied, with_diff)
+
+
 @pytest.mark.parametrize(
     ("given", "accepted"),
     [({"a": None, "b": "x"}, True), ({"a": None, "b": None}, False), ({"b": "x", "c": None}, True)],
@@ -165,7 +172,7 @@ def test_secrets_of_options_are_masked_in_every_spelling(
 @pytest.mark.parametrize("predict", [True, False])
 def test_what_only_the_doing_tells_is_not_predicted(*, predict: bool) -> None:
     operation = Known(Plan({"a": 1}, {"a": 2}, "update", result={"name": "x"}))
-    values = runner._values(operation, predict, True)
+    values = carried_out(operation, predict, True)
     assert values["changed"] is True
     assert values["diff"] == {"before": {"a": 1}, "after": {"a": 2}}
     assert values.get("done", False) is not predict
@@ -180,7 +187,7 @@ def test_a_diff_that_takes_long_is_made_where_it_is_asked_for(*, with_diff: bool
         made.append("once")
         return "a", "b"
 
-    values = runner._values(Known(Plan(None, None, "update", sides=sides)), True, with_diff)
+    values = carried_out(Known(Plan(None, None, "update", sides=sides)), True, with_diff)
     assert values.get("diff") == ({"before": "a", "after": "b"} if with_diff else None)
     assert made == ["once"] * with_diff
 
@@ -188,7 +195,7 @@ def test_a_diff_that_takes_long_is_made_where_it_is_asked_for(*, with_diff: bool
 @pytest.mark.parametrize("with_diff", [True, False])
 def test_a_reading_may_return_a_difference_that_it_has_found(*, with_diff: bool) -> None:
     found = {"before": "<a/>", "after": "<b/>"}
-    values = runner._values(Known(Plan({}, {}, result={"diff": found})), False, with_diff)
+    values = carried_out(Known(Plan({}, {}, result={"diff": found})), False, with_diff)
     assert (values["changed"], values["diff"]) == (False, found)
 
 
@@ -202,7 +209,7 @@ def test_what_could_not_be_planned_fails_the_task_after_the_rest_is_done(
     failure = invalid("one of two")
     operation = Known(Plan({}, {"a": 2}, action, failure=failure).returning(name="x"))
     with pytest.raises(ToolchainError) as caught:
-        runner._values(operation, predict, False)
+        carried_out(operation, predict, False)
     assert caught.value is failure
     assert operation.applied == applied
 

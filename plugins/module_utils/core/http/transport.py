@@ -99,42 +99,12 @@ class Transport:
         *,
         method: str = "GET",
         expect: Collection[int] = (200,),
-        **parts: Any,
-    ) -> Answer:
-        """Send a request that changes nothing; see :meth:`send`."""
-        return self.send(what, method, path, reads=True, expect=expect, **parts)
-
-    def write(
-        self,
-        what: str,
-        method: str,
-        path: str,
-        *,
-        expect: Collection[int] = (200, 201, 202, 204),
-        **parts: Any,
-    ) -> Answer:
-        """Send a request that changes the server, once; see :meth:`send`, with C(look) and
-        C(repeatable) as :class:`Write` has them. Where the look alone tells that it is done, the
-        answer is one without a body.
-        """
-        return self.send(what, method, path, reads=False, expect=expect, **parts)
-
-    def send(
-        self,
-        what: str,
-        method: str,
-        path: str,
-        *,
-        reads: bool,
-        expect: Collection[int],
         judge: Callable[[Answer], None] | None = None,
-        look: Look | None = None,
-        repeatable: bool = False,
         **parts: Any,
     ) -> Answer:
-        """Send a request and give its whole answer.
+        """Send a request that changes nothing, and give its whole answer.
 
-        :param what: operation and object for messages, as C(updating the role 'x')
+        :param what: operation and object for messages, as C(reading the role 'x')
         :param path: encoded, relative to the base address
         :param parts: C(query), C(json) (any), C(form) (a query), C(body) (bytes), C(open_body) with
             C(size), C(headers), C(patience) (most seconds, all repetitions included), C(once) (no
@@ -144,19 +114,49 @@ class Transport:
         :param judge: is shown the answer before its status counts, and raises for what a status
             does not tell
         """
-        request = self._request(what, method, path, reads, **parts)
-        exchange = partial(self._judged, request, expect, judge)
-        if reads:
-            return exchange()
+        return self._answer(self._request(what, method, path, True, **parts), expect, judge)
+
+    def write(
+        self,
+        what: str,
+        method: str,
+        path: str,
+        *,
+        expect: Collection[int] = (200, 201, 202, 204),
+        judge: Callable[[Answer], None] | None = None,
+        look: Look | None = None,
+        repeatable: bool = False,
+        **parts: Any,
+    ) -> Answer:
+        """Send a request that changes the server, once; see :meth:`read`, and for C(look) and
+        C(repeatable) :class:`Write`. Where the look alone tells that it is done, the answer is one
+        without a body.
+        """
+        request = self._request(what, method, path, False, **parts)
+        exchange = partial(self._answer, request, expect, judge)
         answer = Write(request, exchange, look, repeatable, self._retries).carried_out()
         self.accounting.add(acknowledged=int(answer.status < 400))
         return answer
 
-    def _judged(
+    def send(
+        self,
+        what: str,
+        method: str,
+        path: str,
+        *,
+        reads: bool,
+        look: Look | None = None,
+        **parts: Any,
+    ) -> Answer:
+        """Read or write, where one address serves both."""
+        if reads:
+            return self.read(what, path, method=method, **parts)
+        return self.write(what, method, path, look=look, **parts)
+
+    def _answer(
         self, request: Request, expect: Collection[int], judge: Callable[[Answer], None] | None
     ) -> Answer:
-        with self._answer_to(request) as response:
-            answer = _whole(request, response)
+        answer = _whole(request, self._response(request))
         if judge is not None:
             judge(answer)
         if answer.status not in expect:
@@ -177,16 +177,19 @@ class Transport:
         other than 200 raises, C(judge) first.
         """
         request = self._request(what, method, path, True, streamed=True, **parts)
-        with self._answer_to(request) as response:
-            try:
-                if response.status_code != 200:
-                    answer = _whole(request, response)
-                    if judge is not None:
-                        judge(answer)
-                    raise self.failure(answer)
-                yield response
-            except REQUEST_ERRORS as error:
-                raise failure_of(error, request, self._timeout).error from None
+        response = self._response(request)
+        count_body(response, self.accounting)
+        try:
+            if response.status_code != 200:
+                answer = _whole(request, response)
+                if judge is not None:
+                    judge(answer)
+                raise self.failure(answer)
+            yield response
+        except REQUEST_ERRORS as error:
+            raise failure_of(error, request, self._timeout).error from None
+        finally:
+            response.close()
 
     def failure(self, answer: Answer) -> ToolchainError:
         """The error that an answer stands for."""
@@ -231,11 +234,8 @@ class Transport:
             parts["deadline"] = time.monotonic() + patience
         return Request(what, method, self.url(path, query), reads, headers, **parts)
 
-    @contextmanager
-    def _answer_to(self, request: Request) -> Iterator[requests.Response]:
-        """Send, wait and send again as the rules have it; the response is closed and counted
-        afterwards.
-        """
+    def _response(self, request: Request) -> requests.Response:
+        """Send, wait and send again as the rules have it."""
         attempt, crumb_renewed = 0, False
         while True:
             outcome = self._attempt(request)
@@ -253,41 +253,26 @@ class Transport:
             attempt += 1
         if isinstance(outcome, Failure):
             raise outcome.error
-        if request.streamed:
-            count_body(outcome, self.accounting)
-        try:
-            yield outcome
-        finally:
-            if request.streamed:
-                outcome.close()
+        return outcome
 
     def _attempt(self, request: Request) -> requests.Response | Failure:
-        started = time.monotonic()
+        """Send the request; follow the redirects of a read within its origin (beyond it where that
+        was asked for).
+        """
+        started, url = time.monotonic(), request.url
         timeout = max(_SHORTEST_TIMEOUT, min(self._timeout, request.left()))
         try:
-            return self._follow(request, timeout)
+            for _hop in range(_MOST_REDIRECTS):
+                response = self._exchange(request, url, timeout)
+                location = response.headers.get("Location")
+                if not request.reads or response.status_code not in REDIRECTS or location is None:
+                    return response
+                response.close()
+                url = self._next_hop(request, response.status_code, url, target(url, location))
         except REQUEST_ERRORS as error:
             return failure_of(error, request, timeout)
         finally:
             self.accounting.add(seconds=time.monotonic() - started)
-
-    def _follow(self, request: Request, timeout: float) -> requests.Response:
-        """Send the request; follow the redirects of a read within its origin (beyond it where that
-        was asked for).
-        """
-        url = request.url
-        for _hop in range(_MOST_REDIRECTS):
-            response = self._exchange(request, url, timeout)
-            location = response.headers.get("Location")
-            if not request.reads or response.status_code not in REDIRECTS or location is None:
-                return response
-            response.close()
-            there = target(url, location)
-            keeps_body = request.body is None or response.status_code in _KEEPING_METHOD
-            far = leads_elsewhere(url, there, foreign_hosts=request.foreign_hosts)
-            if is_login_page(there) or not keeps_body or far:
-                raise self._redirect_error(request, response.status_code, there)
-            url = there
         raise ToolchainError(
             "protocol",
             f"{request.what}: the server answered {response.status_code} and redirects in circles",
@@ -295,6 +280,14 @@ class Transport:
             method=request.method,
             url=clean_url(url),
         )
+
+    def _next_hop(self, request: Request, status: int, url: str, there: str) -> str:
+        """Where a redirect of a read leads; raises where it must not be followed."""
+        keeps_body = request.body is None or status in _KEEPING_METHOD
+        far = leads_elsewhere(url, there, foreign_hosts=request.foreign_hosts)
+        if is_login_page(there) or not keeps_body or far:
+            raise self._redirect_error(request, status, there)
+        return there
 
     def _exchange(self, request: Request, url: str, timeout: float) -> requests.Response:
         there = origin(url)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar
 
 from ansible.module_utils import basic
@@ -13,7 +13,7 @@ from ..accounting import Accounting
 from ..connection.options import argument_spec, resolve
 from ..errors import ToolchainError, invalid, printable
 from ..http.sessions import REQUESTS_MISSING
-from ..plan import Operation
+from ..plan import Operation, Plan
 from ..secret import hidden, secrets_in_addresses
 from . import typed_options
 from .input_check import Options, checked, for_ansible
@@ -112,7 +112,10 @@ def run(service: str, options: type[Given], operation: Callable[[Task, Given], O
     task = Task(connection, warn, module.check_mode)
     given = typed_options.read(options, module.params)
     try:
-        values = _values(operation(task, given), module.check_mode, module._diff)
+        wanted = operation(task, given)
+        plan = wanted.plan()
+        applied = wanted.apply(plan) if _is_to_be_done(plan, module.check_mode) else {}
+        values = _values(plan, applied, module._diff)
     except ToolchainError as error:
         failure = task.failure(error)
         module.fail_json(failure.pop("msg"), **failure)
@@ -126,7 +129,10 @@ def run_locally(options: type[Given], operation: Callable[[Given], Operation]) -
     )
     given = typed_options.read(options, module.params)
     try:
-        values = _values(operation(given), module.check_mode, module._diff)
+        wanted = operation(given)
+        plan = wanted.plan()
+        applied = wanted.apply(plan) if _is_to_be_done(plan, module.check_mode) else {}
+        values = _values(plan, applied, module._diff)
     except ToolchainError as error:
         module.fail_json(**_refusal(error))
     module.exit_json(**values, http=Accounting().as_dict())
@@ -137,14 +143,18 @@ def _refusal(error: ToolchainError) -> dict[str, Any]:
     return {"msg": error.message, "error": error.as_dict(), "http": Accounting().as_dict()}
 
 
-def _values(operation: Operation, predict: bool, with_diff: bool) -> dict[str, Any]:
-    """Carry out an operation, or in check mode say what it would do; the return values."""
-    plan = operation.plan()
-    values = dict(plan.result)
+def _is_to_be_done(plan: Plan, predict: bool) -> bool:
+    """Whether a plan is to be applied; raises what could not be planned where it is not."""
     if plan.changed and not predict:
-        values.update(operation.apply(plan))
-    elif plan.failure is not None:
+        return True
+    if plan.failure is not None:
         raise plan.failure
+    return False
+
+
+def _values(plan: Plan, applied: Mapping[str, Any], with_diff: bool) -> dict[str, Any]:
+    """The return values of a plan, and of what came of it."""
+    values = {**plan.result, **applied}
     values["changed"] = values.get("changed", plan.changed)
     if with_diff and "diff" not in values:  # a reading may return one of what it compares
         before, after = plan.diff()

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How far it is from a module to the wire: what somebody has to read who follows one write."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any
+
+import pytest
+import requests
+
+from ansible_collections.delivery.toolchain.plugins.modules import build_promote
+from tests.unit.arguments import given_to_a_module
+from tests.unit.stub import Reply, Seen, Stub
+
+RECORD = {"buildInfo": {"name": "agent", "number": "1", "started": "2026-01-02T03:04:05.678+0000"}}
+
+
+def test_a_promotion_is_ten_frames_in_six_files_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    paths: list[list[traceback.FrameSummary]] = []
+    send = requests.Session.send
+
+    def watched(self: requests.Session, request: Any, **rest: Any) -> requests.Response:
+        frames = traceback.extract_stack()[:-1]
+        if request.method == "POST":
+            names = [frame.name for frame in frames]
+            paths.append(list(frames[names.index("main", names.index(_NAME)) :]))
+        return send(self, request, **rest)
+
+    def answer(seen: Seen) -> Reply:
+        return Reply(200, RECORD) if seen.method == "GET" else Reply(200, {"messages": []})
+
+    monkeypatch.setattr(requests.Session, "send", watched)
+    with Stub(answer=answer) as stub:
+        given = {"url": stub.url, "build_name": "agent", "build_number": "1", "status": "released"}
+        with given_to_a_module(given), pytest.raises(SystemExit):
+            build_promote.main()
+    (path,) = paths
+    assert len(path) <= 10, [frame.name for frame in path]
+    assert len({frame.filename for frame in path}) <= 6
+
+
+_NAME = test_a_promotion_is_ten_frames_in_six_files_away.__name__
