@@ -27,9 +27,16 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Show the numbers of the builds
+- name: Build the jobs one after the other
+  delivery.toolchain.ci_job_build:
+    job: "{{ item }}"
+    wait: false
+  loop: [no-parameters]
+  register: runs
+
+- name: Show the numbers in the queue
   ansible.builtin.debug:
-    msg: "{{ runs.results | delivery.toolchain.ci_build_results(jobs) | map(attribute='build.number') }}"
+    msg: "{{ runs.results | delivery.toolchain.ci_build_results(['no-parameters']) | map(attribute='queue_id') }}"
 """
 
 RETURN = r"""

@@ -26,9 +26,15 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Show what a configuration would change
+- name: Hold the plugins of the CI server against a list
+  delivery.toolchain.ci_plugin_info:
+    required:
+      - name: git
+  register: plugins
+
+- name: Show what differs
   ansible.builtin.debug:
-    msg: "{{ planned | delivery.toolchain.findings('analysis_config') | map(attribute='text') }}"
+    msg: "{{ plugins | delivery.toolchain.findings('ci_plugin_info') | map(attribute='text') }}"
 """
 
 RETURN = r"""

@@ -195,9 +195,6 @@ def options_of(name: str) -> Spec:
     module = importlib.import_module(
         f"ansible_collections.delivery.toolchain.plugins.modules.{name}"
     )
-    if hasattr(module, "OPTIONS"):
-        own: Spec = module.OPTIONS
-        return own
     camel = "".join(part.capitalize() for part in name.split("_"))
     return argument_spec(getattr(getattr(module, name), f"{camel}Options"))
 

@@ -78,5 +78,7 @@ def test_terms_are_texts() -> None:
 def test_every_lookup_reads_its_options_so() -> None:
     for path in FOLDER.glob("[a-z]*.py"):
         text = path.read_text(encoding="utf-8")
+        if "lookups.ask(" not in text:  # a lookup that asks no service
+            continue
         assert "lookups.set_options(self, " in text, path.name
         assert "self.set_options(" not in text, path.name
