@@ -134,14 +134,8 @@ def unchanged(result: Mapping[str, Any] | None = None, state: Any = None) -> Pla
     )
 
 
-@dataclass(frozen=True)
-class Reading:
-    """An operation that only reads: C(read) gives the return values."""
-
-    read: Callable[[], Mapping[str, Any]]
-
-    def plan(self) -> Plan:
-        return unchanged(self.read())
+class ReadOnly:
+    """An operation that only reads: all that it does is its plan."""
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         raise AssertionError("a reading has nothing to apply")

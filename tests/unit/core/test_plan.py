@@ -86,12 +86,11 @@ def test_a_plan_returns_further_values() -> None:
 
 
 def test_a_reading_changes_nothing() -> None:
-    reading = plan.Reading(lambda: {"found": 3})
-    found = reading.plan()
+    found = plan.unchanged({"found": 3})
     assert not found.changed
     assert (found.before, found.after, found.result) == ({}, {}, {"found": 3})
     with pytest.raises(AssertionError):
-        reading.apply(found)
+        plan.ReadOnly().apply(found)
 
 
 def test_without_none_keeps_the_named_values_that_are_given() -> None:

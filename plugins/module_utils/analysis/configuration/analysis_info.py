@@ -11,7 +11,7 @@ from ...core.concurrency import bounded
 from ...core.errors import invalid
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
-from ...core.plan import Plan, unchanged
+from ...core.plan import Plan, ReadOnly, unchanged
 from .. import answers
 from ..answers import Record
 from ..client import AnalysisClient, Call
@@ -92,7 +92,7 @@ class AnalysisInfoOptions:
     export: bool = False
 
 
-class AnalysisInfoOperation:
+class AnalysisInfoOperation(ReadOnly):
     """The task of C(analysis_info): a key for each topic, and C(config) where it was asked for."""
 
     def __init__(self, task: Task, options: AnalysisInfoOptions) -> None:
@@ -120,9 +120,6 @@ class AnalysisInfoOperation:
         if self._export:
             found.update(export.read(self._task, self._client, self._projects, _PARALLEL))
         return unchanged(found)
-
-    def apply(self, plan: Plan) -> Mapping[str, Any]:
-        raise AssertionError("a reading has nothing to apply")
 
     def _gather(self, name: Topic) -> tuple[str, list[Record] | Record]:
         query = TOPICS[name]

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
-from ...core.plan import Plan, unchanged
+from ...core.plan import Plan, ReadOnly, unchanged
 from .. import search_text
 from ..client import AnalysisClient
 from . import issue_details, quality_gate
@@ -33,7 +33,7 @@ class AnalysisIssueInfoOptions(SearchOptions):
     max_offenders: int = 20
 
 
-class AnalysisIssueInfoOperation:
+class AnalysisIssueInfoOperation(ReadOnly):
     """The task of C(analysis_issue_info): issues, summary, and what a quality gate counted."""
 
     def __init__(self, task: Task, options: AnalysisIssueInfoOptions) -> None:
@@ -60,9 +60,6 @@ class AnalysisIssueInfoOperation:
     def plan(self) -> Plan:
         number = self._options.id
         return unchanged(self._found() if number is None else self._one(number))
-
-    def apply(self, plan: Plan) -> Mapping[str, Any]:
-        raise AssertionError("a reading has nothing to apply")
 
     def _one(self, number: int) -> Mapping[str, Any]:
         found = issue_details.read(self._client, self._options.project, [number])

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Literal
 
 from ...core.errors import invalid
 from ...core.module.task import Task
-from ...core.plan import Plan, unchanged
+from ...core.plan import Plan, ReadOnly, unchanged
 from .. import answers
 from ..answers import Record
 from ..client import AnalysisClient, Call
@@ -70,7 +70,7 @@ class AnalysisReportOptions:
         return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "kind"}
 
 
-class AnalysisReportOperation:
+class AnalysisReportOperation(ReadOnly):
     """The task of C(analysis_report)."""
 
     def __init__(self, task: Task, options: AnalysisReportOptions) -> None:
@@ -91,9 +91,6 @@ class AnalysisReportOperation:
 
     def plan(self) -> Plan:
         return unchanged({"report": self._report()})
-
-    def apply(self, plan: Plan) -> Mapping[str, Any]:
-        raise AssertionError("a reading has nothing to apply")
 
     def _report(self) -> Record | list[Record]:
         records = AnalysisClient(self._task).ask(self._what, self._call)

@@ -11,7 +11,7 @@ from typing import Any
 from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import Answer, unreadable
 from ...core.module.task import Task
-from ...core.plan import Plan, unchanged
+from ...core.plan import Plan, ReadOnly, unchanged
 from .. import xml_reader
 from ..builds import parameters, records
 from ..builds.ci_build_stop import build_segment
@@ -58,7 +58,7 @@ class CiJobInfoOptions:
     xpath: str | None = None
 
 
-class CiJobInfoOperation:
+class CiJobInfoOperation(ReadOnly):
     """Reads a job or a build, and compares the configuration of the job."""
 
     def __init__(self, task: Task, options: CiJobInfoOptions) -> None:
@@ -80,9 +80,6 @@ class CiJobInfoOperation:
         if self._options.config or self._options.expected_config is not None:
             values.update(self._configuration())
         return unchanged(values)
-
-    def apply(self, plan: Plan) -> Mapping[str, Any]:
-        raise AssertionError("a reading has nothing to apply")
 
     def _of_job(self) -> dict[str, Any]:
         shown = self._read(self._job.path, self._query(self._options.tree))

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from ...core import address
 from ...core.errors import ToolchainError, words
 from ...core.module.task import Task
-from ...core.plan import Plan, unchanged
+from ...core.plan import Plan, ReadOnly, unchanged
 from .. import repositories
 from ..client import RepoClient, objects_of
 from ..times import iso, moment_of
@@ -84,7 +84,7 @@ def _run(entry: Mapping[str, Any]) -> BuildRun:
     return BuildRun(number, started, moment_of(started))
 
 
-class BuildInfoOperation:
+class BuildInfoOperation(ReadOnly):
     """Reads the builds of a name, and the record of one of them."""
 
     def __init__(self, task: Task, options: BuildInfoOptions) -> None:
@@ -97,9 +97,6 @@ class BuildInfoOperation:
         if number is not None:
             found["build"] = _record(self._client, name, number, listed)
         return unchanged(found)
-
-    def apply(self, plan: Plan) -> Mapping[str, Any]:
-        raise AssertionError("a reading has nothing to apply")
 
 
 def _record(client: RepoClient, name: str, number: str, listed: BuildList) -> dict[str, Any]:

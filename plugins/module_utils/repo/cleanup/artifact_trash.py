@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 from ...core import address
 from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
-from ...core.plan import Operation, Plan, Reading, unchanged
+from ...core.plan import Operation, Plan, ReadOnly, unchanged
 from .. import repositories
 from ..client import RepoClient, join, objects_of, refuse_glob, repository_key, segments
 
@@ -60,7 +60,17 @@ def _operation(task: Task, options: ArtifactTrashOptions) -> Operation:
         return TrashCleaning(client, client.dialect.builds_trash, "", of_builds=True)
     if options.state == "empty":
         return TrashEmptying(client, task.warn)
-    return Reading(lambda: {"children": children(client)})
+    return TrashListing(client)
+
+
+class TrashListing(ReadOnly):
+    """The repositories that have something in the trash."""
+
+    def __init__(self, client: RepoClient) -> None:
+        self._client = client
+
+    def plan(self) -> Plan:
+        return unchanged({"children": children(self._client)})
 
 
 def _item(options: ArtifactTrashOptions) -> tuple[str, str]:

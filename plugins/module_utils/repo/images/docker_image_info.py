@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
-from ...core.plan import Plan, unchanged
+from ...core.plan import Plan, ReadOnly, unchanged
 from ..client import RepoClient, join, repository_key, segments
 from . import registry
 
@@ -24,7 +23,7 @@ class DockerImageInfoOptions:
     page_size: int = 1000
 
 
-class DockerImageInfoOperation:
+class DockerImageInfoOperation(ReadOnly):
     """Reads the tags of one image, or without C(image) all images with theirs."""
 
     def __init__(self, task: Task, options: DockerImageInfoOptions) -> None:
@@ -40,9 +39,6 @@ class DockerImageInfoOperation:
         if self._image is None:
             return unchanged({"images": self.images()})
         return unchanged({"tags": self.tags(self._image)})
-
-    def apply(self, plan: Plan) -> Mapping[str, Any]:
-        raise AssertionError("a reading has nothing to apply")
 
     def tags(self, image: str) -> list[str]:
         """The tags of an image, as the server orders them; C(not_found) where there is no such

@@ -15,7 +15,7 @@ from ...core.errors import ToolchainError, invalid, shorten
 from ...core.http.messages import unreadable
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
-from ...core.plan import Plan, unchanged
+from ...core.plan import Plan, ReadOnly, unchanged
 from .. import aql, json_rows
 from ..client import RepoClient, item_path, join, repository_key, segments
 
@@ -74,7 +74,7 @@ def option_of(term: str) -> str:
     return "aql" if _IS_QUERY.match(term) else "pattern"
 
 
-class ArtifactQueryOperation:
+class ArtifactQueryOperation(ReadOnly):
     """Asks the one question that the options name."""
 
     def __init__(self, task: Task, options: ArtifactQueryOptions) -> None:
@@ -96,9 +96,6 @@ class ArtifactQueryOperation:
     def plan(self) -> Plan:
         rows = self.rows()
         return unchanged({"results": rows, "total": len(rows), "complete": self._complete})
-
-    def apply(self, plan: Plan) -> Mapping[str, Any]:
-        raise AssertionError("a reading has nothing to apply")
 
     def rows(self) -> Rows:
         """The answer of the server."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...core import address
 from ...core.module.task import Task
-from ...core.plan import Plan, unchanged
+from ...core.plan import Plan, ReadOnly, unchanged
 from ..client import RepoClient, object_of, objects, repository_key
 from ..repositories import kind_of, listed, unknown
 from ..sizes import quantity
@@ -28,7 +28,7 @@ class RepoInfoOptions:
     storage: bool = False
 
 
-class RepoInfoOperation:
+class RepoInfoOperation(ReadOnly):
     """Reads one or all repositories, and the storage summary where it is asked for."""
 
     def __init__(self, task: Task, options: RepoInfoOptions) -> None:
@@ -41,9 +41,6 @@ class RepoInfoOperation:
         found = _all(client) if key is None else [_one(client, key)]
         storage = _storage(client) if self._options.storage else None
         return unchanged({"repositories": found, "storage": storage})
-
-    def apply(self, plan: Plan) -> Mapping[str, Any]:
-        raise AssertionError("a reading has nothing to apply")
 
 
 def _all(client: RepoClient) -> list[dict[str, Any]]:

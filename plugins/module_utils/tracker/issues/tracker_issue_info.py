@@ -12,7 +12,7 @@ from ...core.concurrency import first_alone
 from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import Answer, unreadable
 from ...core.module.task import Task
-from ...core.plan import Plan, unchanged
+from ...core.plan import Plan, ReadOnly, unchanged
 from ..client import TrackerClient, describe
 
 Issue = dict[str, Any]
@@ -54,7 +54,7 @@ class TrackerIssueInfoOptions:
         return query
 
 
-class TrackerIssueInfoOperation:
+class TrackerIssueInfoOperation(ReadOnly):
     """Reads C(issues) in the order in which they were asked for."""
 
     def __init__(self, task: Task, options: TrackerIssueInfoOptions) -> None:
@@ -66,9 +66,6 @@ class TrackerIssueInfoOperation:
         options = self._options
         found = read_issues(self._client, options.keys, options.query, options.parallel)
         return unchanged({"issues": found})
-
-    def apply(self, plan: Plan) -> Mapping[str, Any]:
-        return {}
 
 
 def require_parallel(parallel: int) -> None:

@@ -12,7 +12,7 @@ from ...core.errors import ToolchainError
 from ...core.http.messages import Answer, unreadable
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
-from ...core.plan import Plan, unchanged
+from ...core.plan import Plan, ReadOnly, unchanged
 from ..client import TrackerClient, describe
 from ..pagination import OffsetPages, SearchRange
 
@@ -32,7 +32,7 @@ class TrackerProjectInfoOptions:
     key: Annotated[str | None, Option(secret=False)] = None
 
 
-class TrackerProjectInfoOperation:
+class TrackerProjectInfoOperation(ReadOnly):
     """Reads C(projects) as the server sends them."""
 
     def __init__(self, task: Task, options: TrackerProjectInfoOptions) -> None:
@@ -41,9 +41,6 @@ class TrackerProjectInfoOperation:
     def plan(self) -> Plan:
         key = self._key
         return unchanged({"projects": self._all() if key is None else [self._project(key)]})
-
-    def apply(self, plan: Plan) -> Mapping[str, Any]:
-        return {}
 
     def _all(self) -> list[Project]:
         """All projects that the account sees; one answer where the server still has the list."""

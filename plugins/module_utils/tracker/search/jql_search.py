@@ -10,7 +10,7 @@ from typing import Any, Literal
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.http.messages import Answer, unreadable
 from ...core.module.task import Task
-from ...core.plan import Plan, unchanged, without_none
+from ...core.plan import Plan, ReadOnly, unchanged, without_none
 from ..client import TrackerClient
 from ..jql import with_unique_order
 from ..pagination import FoundIssues, OffsetPages, SearchRange, TokenPages
@@ -54,7 +54,7 @@ class JqlSearchOptions:
                 raise invalid(f"{name} is {number}, but must be at least {least}")
 
 
-class JqlSearchOperation:
+class JqlSearchOperation(ReadOnly):
     """One search, on a server or in the cloud."""
 
     def __init__(self, task: Task, options: JqlSearchOptions) -> None:
@@ -77,9 +77,6 @@ class JqlSearchOperation:
                 "complete": found.complete,
             }
         )
-
-    def apply(self, plan: Plan) -> Mapping[str, Any]:
-        return {}
 
     def search(self) -> FoundIssues:
         """All issues that were asked for; warnings of the server become warnings of the task."""

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...core.errors import ToolchainError
 from ...core.module.task import Task
-from ...core.plan import Plan, unchanged
+from ...core.plan import Plan, ReadOnly, unchanged
 from ..client import Page, WikiClient
 from .page_options import PageAddress
 
@@ -21,7 +20,7 @@ class WikiPageInfoOptions(PageAddress):
     constraints: ClassVar[dict[str, Any]] = {"required_one_of": [["page_id", "space"]]}
 
 
-class WikiPageInfoOperation:
+class WikiPageInfoOperation(ReadOnly):
     """Reads a page with its body; C(invalid) where the options name no page."""
 
     def __init__(self, task: Task, options: WikiPageInfoOptions) -> None:
@@ -30,9 +29,6 @@ class WikiPageInfoOperation:
 
     def plan(self) -> Plan:
         return unchanged({"page": self.page()})
-
-    def apply(self, plan: Plan) -> Mapping[str, Any]:
-        return {}
 
     def page(self) -> dict[str, Any]:
         """The page as the return value shows it.
