@@ -23,7 +23,9 @@ options:
     description: File or folder with the certificates of trusted authorities. Also C(toolchain_{service}_ca_path), E(TOOLCHAIN_{prefix}_CA_PATH).
     type: path
   client_cert:
-    description: PEM file with the client certificate (and its key, unless O(client_key) is given). Also C(toolchain_{service}_client_cert), E(TOOLCHAIN_{prefix}_CLIENT_CERT).
+    description:
+      - PEM file with the client certificate (and its key, unless O(client_key) is given). Also
+        C(toolchain_{service}_client_cert), E(TOOLCHAIN_{prefix}_CLIENT_CERT).
     type: path
   client_key:
     description: PEM file with the key of the client certificate. Also C(toolchain_{service}_client_key), E(TOOLCHAIN_{prefix}_CLIENT_KEY).
@@ -115,7 +117,9 @@ options:
     choices: [auto, server, cloud]
     default: auto
   accept_language:
-    description: Language of names in answers (as V(en)), whatever the account's own is. Also C(toolchain_tracker_accept_language), E(TOOLCHAIN_TRACKER_ACCEPT_LANGUAGE).
+    description:
+      - Language of names in answers (as V(en)), whatever the account's own is. Also C(toolchain_tracker_accept_language),
+        E(TOOLCHAIN_TRACKER_ACCEPT_LANGUAGE).
     type: str
 """
 

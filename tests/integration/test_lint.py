@@ -46,7 +46,8 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], in
     (folder / "lint.yml").write_text(CONFIGURATION, encoding="utf-8")
     with Stub(answer=lambda seen: Reply(body={})) as stub:
         tasks = [
-            _task(name, module, options, stub.url) for name, (module, options, _) in TASKS.items()
+            _task(name, module, options, stub.url)
+            for name, (module, options, _words) in TASKS.items()
         ]
         plays = [{"name": "Play", "hosts": "localhost", "tasks": [task]} for task in tasks]
         for number, play in enumerate(plays):

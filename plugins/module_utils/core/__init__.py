@@ -12,7 +12,7 @@ OLDEST = (3, 10)
 
 if sys.version_info[:2] < OLDEST:
     said = "{}.{}".format(*sys.version_info[:2])
-    print(
+    sys.stdout.write(
         json.dumps(
             {
                 "failed": True,
@@ -22,4 +22,4 @@ if sys.version_info[:2] < OLDEST:
             }
         )
     )
-    sys.exit(1)
+    raise SystemExit(1)
