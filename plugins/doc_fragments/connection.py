@@ -24,8 +24,8 @@ options:
     type: path
   client_cert:
     description:
-      - PEM file with the client certificate (and its key, unless O(client_key) is given). Also
-        C(toolchain_{service}_client_cert), E(TOOLCHAIN_{prefix}_CLIENT_CERT).
+      - PEM file with the client certificate (and its key, unless O(client_key) is given).
+      - Also C(toolchain_{service}_client_cert), E(TOOLCHAIN_{prefix}_CLIENT_CERT).
     type: path
   client_key:
     description: PEM file with the key of the client certificate. Also C(toolchain_{service}_client_key), E(TOOLCHAIN_{prefix}_CLIENT_KEY).
@@ -103,7 +103,9 @@ options:
     choices: [generic, jfrog]
     default: generic
   vendor:
-    description: The vendor's name in the C(generic) dialect, as in the header C(X-Vendor-Art-Api). Also C(toolchain_repo_vendor), E(TOOLCHAIN_REPO_VENDOR).
+    description:
+      - The vendor's name in the C(generic) dialect, as in the header C(X-Vendor-Art-Api).
+      - Also C(toolchain_repo_vendor), E(TOOLCHAIN_REPO_VENDOR).
     type: str
     default: Vendor
 """
@@ -118,8 +120,8 @@ options:
     default: auto
   accept_language:
     description:
-      - Language of names in answers (as V(en)), whatever the account's own is. Also C(toolchain_tracker_accept_language),
-        E(TOOLCHAIN_TRACKER_ACCEPT_LANGUAGE).
+      - Language of names in answers (as V(en)), whatever the account's own is.
+      - Also C(toolchain_tracker_accept_language), E(TOOLCHAIN_TRACKER_ACCEPT_LANGUAGE).
     type: str
 """
 

@@ -46,6 +46,7 @@ except OSError:
     _STDERR = -1
 
 _HERE = ("localhost", "127.0.0.1", "::1")
+_OLDEST_PYTHON = (3, 10)
 #: Up to ansible-core 2.20 `no_log` takes a return value C(results) for the items of a loop, and
 #: hides only those that are marked.
 _HIDES_MARKED_ROWS_ONLY = hasattr(task_result, "censor_result")
@@ -83,7 +84,26 @@ class Action(NormalAction):
             for row in result["results"]:
                 if isinstance(row, dict):
                     row["_ansible_no_log"] = True
+        if not self._in_process and _has_broken_off(result):
+            self._name_an_old_python(result)
         return result
+
+    def _name_an_old_python(self, result: dict[str, Any]) -> None:
+        """Say what is needed where a module broke off because its Python is too old for it."""
+        program = str(self._used_interpreter or "").removeprefix("#!").strip()
+        if not program:
+            return
+        asked = self._low_level_execute_command(
+            f'{program} -c "import sys; print(sys.version_info[:2] < {_OLDEST_PYTHON})"',
+            sudoable=False,
+        )
+        if asked["stdout"].strip() == "True":
+            oldest = ".".join(str(number) for number in _OLDEST_PYTHON)
+            result["msg"] = (
+                f"The modules of delivery.toolchain need Python {oldest} or newer where they run,"
+                f" and {program} is older: name another one in the variable"
+                " ansible_python_interpreter"
+            )
 
     def _may_run_here(self, task_vars: Mapping[str, Any]) -> bool:
         task = self._task
@@ -182,6 +202,12 @@ class Action(NormalAction):
 def _say_once(line: str, host: str) -> None:
     """Say it at C(-v), once a task: the items of a loop share their worker."""
     Display().v(line, host=host)
+
+
+def _has_broken_off(result: Mapping[str, Any]) -> bool:
+    """Whether a module ended without a result of its own."""
+    thrown = "module_stderr" in result or "exception" in result
+    return bool(result.get("failed")) and thrown and "error" not in result
 
 
 def _last_words(line: str) -> None:

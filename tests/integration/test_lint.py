@@ -47,7 +47,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], in
     with Stub(answer=lambda seen: Reply(body={})) as stub:
         tasks = [
             _task(name, module, options, stub.url)
-            for name, (module, options, _words) in TASKS.items()
+            for name, (module, options, _said) in TASKS.items()
         ]
         plays = [{"name": "Play", "hosts": "localhost", "tasks": [task]} for task in tasks]
         for number, play in enumerate(plays):

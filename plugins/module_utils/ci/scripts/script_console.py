@@ -30,7 +30,9 @@ class ConsoleAnswer:
 class ScriptConsole(Protocol):
     """Hands a program to the server, which runs it to its end."""
 
-    def __call__(self, what: str, program: str, *, reads: bool) -> ConsoleAnswer: ...
+    def __call__(self, what: str, program: str, *, reads: bool) -> ConsoleAnswer:
+        """What it printed and returned."""
+        ...
 
 
 def console_of(task: Task, options: SshOptions) -> ScriptConsole:

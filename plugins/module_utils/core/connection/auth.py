@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 class Login(Protocol):
     """Puts the credential into a request before it leaves; no challenge is awaited."""
 
-    def __call__(self, request: PreparedRequest) -> PreparedRequest: ...
+    def __call__(self, request: PreparedRequest) -> PreparedRequest:
+        """The request with the credential."""
+        ...
 
 
 class Anonymous:

@@ -24,7 +24,9 @@ from ..properties import Properties
 class Content(Protocol):
     """Bytes that can be read more than once."""
 
-    def open(self) -> IO[bytes]: ...
+    def open(self) -> IO[bytes]:
+        """The bytes from their beginning."""
+        ...
 
 
 @dataclass(frozen=True)
