@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: analysis_query
 short_description: Make a search text of the code analysis server from data
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Turns a dict of keywords and values into a search text, with quotation marks where a value needs them.
   - "Keywords are those of the server, as C(build) (a part of a build's name), C(state), C(status), C(severity), C(code), C(file), C(module)

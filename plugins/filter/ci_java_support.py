@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: ci_java_support
 short_description: The versions of Java that a release of the CI server runs on
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Looks up a release in the table of supported runtimes.
   - A release with three numbers (V(2.346.1)) is a long-term one, one with two (V(2.340)) a weekly one. Each line has a column of

@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: jql
 short_description: Make a JQL query from data
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Turns a dict or a list of clauses into a query, with every value quoted.
   - "A dict holds fields and values: C(project), or a field with an operator behind it, as C(created >=) or C(status not in)."

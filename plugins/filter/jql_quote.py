@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: jql_quote
 short_description: Quote one value for a JQL query
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Puts a value into quotation marks and escapes what would end the string or break the query.
   - These are backslashes, quotation marks and control characters.

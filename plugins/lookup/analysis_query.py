@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: analysis_query
 short_description: Issues of the code analysis server
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Returns the issues of the projects, each project's issues after those of the one before.
   - A list that is not every match is warned of. A search by a build that the project does not have is an error.

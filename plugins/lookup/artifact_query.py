@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: artifact_query
 short_description: Items and builds in the artifact repository manager
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Returns what the queries find, each query's results after those of the one before.
   - Use C(query), so that a single result comes as a list, too.

@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: ci_build_parameters
 short_description: Parameters of a build of the CI server
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Returns the parameters of one build of each job, as a dictionary.
 author: delivery.toolchain contributors (@delivery-toolchain)

@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: ci_builds
 short_description: Builds of jobs of the CI server
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Returns the builds of jobs, newest first, each job's builds after those of the one before.
   - Use C(query), so that a single build comes as a list, too.

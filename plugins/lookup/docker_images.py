@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: docker_images
 short_description: Container images of repositories with their tags
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Returns all images of repositories with their tags, in the order of the server, each repository's images after those of
     the one before.

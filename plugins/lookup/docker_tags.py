@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: docker_tags
 short_description: Tags of container images
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Returns all tags of images, in the order of the server, each image's tags after those of the one before.
   - Use C(query), so that a single tag comes as a list, too. An image that is not there is an error.

@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: jql_search
 short_description: Issues that match a JQL query
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Returns all issues that match the queries, in the order of the server, each query's issues after those of the one before.
   - Use C(query), so that a single issue comes as a list, too.

@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: wiki_page
 short_description: Pages of the wiki with their bodies
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Returns pages with their bodies in storage format, as the server keeps them.
   - A page that is missing, in the trash, a draft, or not visible to the login is an error.

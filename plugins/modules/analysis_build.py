@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: analysis_build
 short_description: Rename or delete a build of a project on the code analysis server
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Gives a build another name, or deletes it. A build that is as wanted costs one request.
   - Only an analysis makes builds; one that is not there, but is to be, fails the task.

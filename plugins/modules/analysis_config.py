@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: analysis_config
 short_description: Bring a code analysis server into a desired state
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Reads each kind of objects once (those inside projects once per project), plans everything, then writes what differs.
   - Entries of the lists have the options of the modules for single objects. What is not given is not managed; a list that

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: analysis_defect_type
 short_description: Enable or disable a defect type of a project on the code analysis server
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Decides whether an analysis of a project looks for defects of a type. A type that is as wanted costs one request.
   - Defect types come with the server; one that is not there fails the task.

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: analysis_group
 short_description: Manage a group of users of the code analysis server
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Creates, changes or deletes a group of users. A group that is as wanted costs one request.
   - After a change the group is read back; members that the server did not keep fail the task.

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: analysis_info
 short_description: Read what the code analysis server and its projects are like
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Reads the parts that O(gather) names, several at once, and returns each under its own key, as the server gives it.
   - With O(export) it also returns the configuration of the server as M(delivery.toolchain.analysis_config) takes it, so that a

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: analysis_issue
 short_description: Change status, owner and comment of issues of the code analysis server
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Sets the status and the owner of issues, and comments on them. What is not given is not managed.
   - Only issues that differ are written, up to 100 of them by one request, and read back afterwards. What the server did not

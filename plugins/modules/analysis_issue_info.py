@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: analysis_issue_info
 short_description: Read issues of the code analysis server, and judge them
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Reads the issues that a search finds, or one issue with its history.
   - The answer of the server is read line by line, and RV(complete) tells whether it is every match. Without O(limit) the task asks

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: analysis_module
 short_description: Manage a module of a project on the code analysis server
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Creates, changes, renames or deletes a module of a project, that is, a named part of its source code.
   - What is not given is not managed. A module that is as wanted costs one request.

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: analysis_project
 short_description: Manage a project of the code analysis server
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - ImportPolling, renames or deletes a project. A project that is as wanted costs one request.
   - The interface has no action that makes an empty project. One that is not there is imported from another server

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: analysis_report
 short_description: Make a report of the code analysis server
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Counts issues by two dimensions, lists metrics, or shows how often files changed.
   - What the server warns of becomes warnings of the task.

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: analysis_role
 short_description: Manage a role of the code analysis server
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Creates, changes or deletes a role, its permissions and the changes of an issue's status that it allows.
   - What is not given is not managed. An existing role that is as wanted costs one request.

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: analysis_role_assignment
 short_description: Give a role of the code analysis server to a user or a group
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Gives a role to a user or a group, everywhere or in one project, or takes it away.
   - An assignment that is as wanted costs one request, one in a project two.

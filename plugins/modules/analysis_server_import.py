@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: analysis_server_import
 short_description: Import the settings of another code analysis server
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Starts the import once and waits until the server says that it is over. While it waits, the user sees how far it is.
   - An import of which the server shows nothing for 15 seconds (or for half of O(wait_timeout), where that is less) counts as over, with a

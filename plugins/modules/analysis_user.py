@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: analysis_user
 short_description: Manage a user of the code analysis server
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Creates or deletes a user. An existing one costs one request.
   - After a change the users are read back.

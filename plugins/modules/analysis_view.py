@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: analysis_view
 short_description: Manage a view of a project on the code analysis server
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Creates, changes or deletes a view of a project, that is, a search with a name.
   - What is not given is not managed. A view that is as wanted costs one request.

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: artifact_cleanup
 short_description: Delete old items from the artifact repository manager by rules
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Deletes what the rules name. Each rule stands by itself; what one of them deletes goes, once, and with a folder all that is in it.
   - One query for each rule, and one request for each item.

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: artifact_deploy
 short_description: Deploy files, folders and archives to the artifact repository manager
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Makes sure that files are in a repository, with their content and their properties, or that an item is not there.
   - Content that the server has already is not sent. What is sent is streamed, so that memory does not grow with its size.

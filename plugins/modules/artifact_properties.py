@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: artifact_properties
 short_description: Set or remove properties of an item in the artifact repository manager
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Makes sure that an item that is in a repository already, a file or a folder, has the named properties, or has them no longer.
   - Other properties of the item are not touched.

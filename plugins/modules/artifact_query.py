@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: artifact_query
 short_description: Find items and builds in the artifact repository manager
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Asks the server in its query language, by a pattern, or for the listing of a folder.
   - What the server leaves out because of a limit of its own becomes a warning.

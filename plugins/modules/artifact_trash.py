@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: artifact_trash
 short_description: Clean or empty the trash of the artifact repository manager
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Removes deleted items for good, or tells of which repositories there are any.
   - The trash lists only the keys of repositories. Where the server does not show a single item in it (dialect V(generic)),

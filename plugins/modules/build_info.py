@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: build_info
 short_description: Read the builds of a name, or the record of one
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Lists the builds of a name, the newest first, and reads the record of one of them.
 author: delivery.toolchain contributors (@delivery-toolchain)

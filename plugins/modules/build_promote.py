@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: build_promote
 short_description: Promote a build in the artifact repository manager
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Gives a build a status, copies or moves its files to another repository, or both.
   - The newest promotion of the build is read first; where it has the wanted status and target already, nothing is sent.

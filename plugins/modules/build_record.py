@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: build_record
 short_description: Delete build records
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Deletes the records of single builds, all runs of a number included.
   - Numbers that are not there are left out; where none is there, nothing is written.

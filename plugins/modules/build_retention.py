@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: build_retention
 short_description: Discard old build records by count and age
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Discards builds that are beyond O(count) or older than O(max_age) or O(minimum_build_date), except those in O(keep).
   - Which builds will go is computed from the list of builds, by the clock of the server, and shown as diff, in check mode

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: ci_build_stop
 short_description: Stop a running build of the CI server
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Stops a build and waits until it has ended. A build that does not run any more is left as it is.
   - Each request that stops is sent once. When its answer is lost, the build is looked at.

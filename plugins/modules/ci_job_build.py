@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: ci_job_build
 short_description: Build a job of the CI server and wait for the result
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Starts one build of a job, follows it from the queue to its end, and fails when the build fails.
   - A build is started by one request. When its answer is lost or does not tell, the build is looked for in the queue and among

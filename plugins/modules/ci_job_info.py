@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: ci_job_info
 short_description: Read a job of the CI server, its builds, parameters and configuration
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Reads a job with its builds, or one build with its parameters.
   - Compares the configuration of a job with one that is expected.

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: ci_plugin_info
 short_description: Read the plugins of the CI server, and hold them against a baseline
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Lists the installed plugins, and says which of those that are required are missing, outdated, disabled or not loaded.
   - Versions are compared as the server itself compares them, so that V(1.2-beta) is older than V(1.2).

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: ci_restart
 short_description: Restart the CI server when its builds are done, and wait for it
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Asks for a safe restart. The server starts no more builds, waits for those that run, and starts anew.
   - It has restarted when it gives a whole answer with another session mark (C(X-Jenkins-Session)) than before. On the way there

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: ci_script
 short_description: Run a Groovy script on the CI server
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Runs a script in the script console of the CI server, and fails when the script fails.
   - The way there is HTTP or the command C(groovy =) of the server's SSH interface; both give the same results.

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: docker_image_info
 short_description: List container images and their tags
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Lists the tags of an image, or all images of a repository with theirs.
   - The list is complete. A server that announces a page and does not give it is an error.

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: docker_promote
 short_description: Promote a container image in the artifact repository manager
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Copies or moves one tag of an image, some or all of them to another repository, under its own name or another one.
   - A copy is done where the target holds the same manifest digest. Where the server shows tags only, the tag's name counts.

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: jql_search
 short_description: Search for issues with a JQL query
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Reads all issues that match a query, in the order of the server, each one once.
   - The result is complete, or it says that it is not. A server that refuses to page further is an error.

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: oauth_consumer
 short_description: Make the key and the certificate of an OAuth consumer
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Makes what an issue tracker or a wiki has to know of a client that logs in by OAuth 1.0a. That is an RSA key (PKCS#8), which stays secret, and a
     self-signed certificate with its public half.

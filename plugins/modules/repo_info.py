@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: repo_info
 short_description: Read repositories and the storage of the artifact repository manager
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Lists the repositories that the login may see, or reads one, and on request the use of the storage in numbers.
 author: delivery.toolchain contributors (@delivery-toolchain)

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: tracker_attachment
 short_description: Download the attachments of an issue
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Downloads the attachments that are missing in a folder, or that differ from the files there, several at once.
   - A file appears whole or not at all. Its size is compared with what the server says of it, and a page of the server (as a login form) is never

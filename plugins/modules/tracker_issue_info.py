@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: tracker_issue_info
 short_description: Read issues of the issue tracker by their keys
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Reads issues, several of them in parallel, and gives them as the server does.
   - An issue that is missing, or that the account may not see, is an error that names all such issues.

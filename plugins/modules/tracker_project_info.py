@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: tracker_project_info
 short_description: Read projects of the issue tracker
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Reads all projects that the account sees, or one of them.
   - Where the server does not list projects at once any more, they are read page by page.

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: wiki_page
 short_description: Create, update, move or remove pages of the wiki
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Writes a page only where something that a reader would see has changed.
   - What the server rewrites on save (ids of macros, order of parameters, spelling of the XML) is no difference; see RV(ignored_differences).

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: wiki_page_info
 short_description: Read a page of the wiki
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Reads a page with its body in storage format, as the server keeps it.
   - A page that is missing, in the trash, a draft, or not visible to the login is an error of the kind C(not_found).
