@@ -32,7 +32,6 @@ class ScriptConsole(Protocol):
 
     def __call__(self, what: str, program: str, *, reads: bool) -> ConsoleAnswer:
         """What it printed and returned."""
-        ...
 
 
 def console_of(task: Task, options: SshOptions) -> ScriptConsole:

@@ -22,7 +22,6 @@ class Login(Protocol):
 
     def __call__(self, request: PreparedRequest) -> PreparedRequest:
         """The request with the credential."""
-        ...
 
 
 class Anonymous:

@@ -26,7 +26,6 @@ class Content(Protocol):
 
     def open(self) -> IO[bytes]:
         """The bytes from their beginning."""
-        ...
 
 
 @dataclass(frozen=True)
