@@ -47,10 +47,13 @@ class _Module(AnsibleModule):
         internal = {name: self.params[name] for name in self.params if name.startswith("_ansible_")}
         self.params = {name: self.params[name] for name in self.params if name not in internal}
         self._hide_secrets()
+        refused: ToolchainError | None = None
         try:
             self.params = {**internal, **checked(self._options, self.params)}
         except ToolchainError as error:
-            self.fail_json(**_refusal(error))
+            refused = error
+        if refused is not None:
+            self.fail_json(**_refusal(refused))
 
     def _log_invocation(self) -> None:
         self._to_be_logged = True
@@ -110,10 +113,13 @@ def run(service: str, options: type[Given], operation: Callable[[Task, Given], O
         error = invalid(missing_required_lib("requests"))
         module.fail_json(**_refusal(error), exception=REQUESTS_MISSING)
     hidden.add(*module.no_log_values)
+    failed: ToolchainError | None = None  # outside of `except`: there Ansible adds a traceback
     try:
         connection = resolve(service, module.params.get)
     except ToolchainError as error:
-        module.fail_json(**_refusal(error))
+        failed = error
+    if failed is not None:
+        module.fail_json(**_refusal(failed))
     warn: Callable[[str], None] = lambda text: module.warn(printable(text))  # noqa: E731
     task = Task(connection, warn, module.check_mode)
     given = typed_options.read(options, module.params)
@@ -123,7 +129,9 @@ def run(service: str, options: type[Given], operation: Callable[[Task, Given], O
         applied = wanted.apply(plan) if _is_to_be_done(plan, module.check_mode) else {}
         values = _values(plan, applied, module._diff)
     except ToolchainError as error:
-        failure = task.failure(error)
+        failed = error
+    if failed is not None:
+        failure = task.failure(failed)
         module.fail_json(failure.pop("msg"), **failure)
     module.exit_json(**values, http=task.accounting.as_dict())
 
@@ -134,13 +142,16 @@ def run_locally(options: type[Given], operation: Callable[[Given], Operation]) -
         typed_options.argument_spec(options), **typed_options.constraints(options)
     )
     given = typed_options.read(options, module.params)
+    failed: ToolchainError | None = None
     try:
         wanted = operation(given)
         plan = wanted.plan()
         applied = wanted.apply(plan) if _is_to_be_done(plan, module.check_mode) else {}
         values = _values(plan, applied, module._diff)
     except ToolchainError as error:
-        module.fail_json(**_refusal(error))
+        failed = error
+    if failed is not None:
+        module.fail_json(**_refusal(failed))
     module.exit_json(**values, http=Accounting().as_dict())
 
 
