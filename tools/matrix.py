@@ -76,6 +76,8 @@ PAIRS = (
     Pair("2.22", ">=2.22a0", "3.13", without=("pylint",)),
 )
 _NICKNAMES = {"oldest": PAIRS[0].name, "newest": PAIRS[-1].name}
+#: Where the checks of `make test` run is deep in a folder of its own.
+_SHORT_PATH = "/tmp" if Path("/tmp").is_dir() else None  # noqa: S108 - a folder of its own in it
 
 
 def interpreter(version: str) -> str | None:
@@ -204,7 +206,8 @@ def main() -> int:
     if len(chosen) < len(names):
         raise SystemExit(f"The pairs are {', '.join(pair.name for pair in PAIRS)}.")
     cells: dict[Pair, dict[str, str]] = {}
-    with tempfile.TemporaryDirectory(prefix="toolchain-matrix-") as folder:
+    # ansible-core 2.22 makes a socket below it, whose path has at most 107 characters
+    with tempfile.TemporaryDirectory(prefix="matrix-", dir=_SHORT_PATH) as folder:
         _provide_tree(Path(folder))
         for pair in chosen:
             cells[pair] = run(pair, Path(folder), options.brief)
