@@ -93,15 +93,16 @@ options:
 _REPO = """
 options:
   api_key:
-    description: API key, sent in the header of the dialect. {credential}
+    description: API key, sent in the header of the dialect (or of both, while that is not known). {credential}
     type: str
   dialect:
     description:
       - The spelling of the interface that the server speaks.
-      - V(generic) is the written interface, V(jfrog) what JFrog Artifactory speaks. Also C(toolchain_repo_dialect), E(TOOLCHAIN_REPO_DIALECT).
+      - V(generic) is the written interface, V(jfrog) what JFrog Artifactory speaks; V(auto) learns it from the server's answers,
+        and asks for its version where they do not tell. Also C(toolchain_repo_dialect), E(TOOLCHAIN_REPO_DIALECT).
     type: str
-    choices: [generic, jfrog]
-    default: generic
+    choices: [auto, generic, jfrog]
+    default: auto
   vendor:
     description:
       - The vendor's name in the C(generic) dialect, as in the header C(X-Vendor-Art-Api).

@@ -4,16 +4,21 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Mapping
 from typing import Any
 
 from ..core import address
-from ..core.errors import invalid, looks_like_html
+from ..core.errors import ToolchainError, invalid, looks_like_html
 from ..core.http.messages import Answer, unreadable
 from ..core.module.task import Task
-from .dialect import dialect_of
+from .dialect import JFROG, Dialect, dialect_of, generic, tells_jfrog
 from .error_text import describe, errors_in
 
+#: What is remembered of a server, and the address that only one of the dialects has [repo-5].
+_SPEAKS_JFROG, _VERSION = "speaks jfrog", "api/system/version"
+#: Statuses of a server that does not know an address.
+_UNKNOWN = (400, 404, 405, 501)
 #: How a part of a page begins: no text of the server does.
 _PART_OF_PAGE = re.compile(
     r"[\ufeff\s]*<(?:!--|(?:a|b|br|center|div|form|h\d|img|link|meta|p|script|span|style|table"
@@ -26,7 +31,9 @@ class RepoClient:
     """The way to one repository manager; C(connections) is the most that are open at once."""
 
     def __init__(self, task: Task, *, connections: int = 4) -> None:
-        self.dialect = dialect_of(task.connection.settings)
+        settings = task.connection.settings
+        self._named, self._generic = dialect_of(settings), generic(settings["vendor"])
+        self._finding = threading.Lock()
         self.connections, self.warn = connections, task.warn
         #: Whether asking for properties or checksums is worth a request: the written interface
         #: lists neither.
@@ -34,9 +41,44 @@ class RepoClient:
         self.tells_checksums = True
         self.transport = task.transport(
             describe=describe,
-            api_key_header=self.dialect.api_key_header,
+            notice=self._notice,
+            api_key_headers={one.api_key_header for one in self._possible()},
             connections=connections,
         )
+
+    @property
+    def dialect(self) -> Dialect:
+        """The spelling that the server speaks. With C(auto) the answers tell it that came before,
+        else one more request does [C1.6].
+        """
+        if self._named is not None:
+            return self._named
+        with self._finding:
+            if _SPEAKS_JFROG not in self.transport.memory:
+                self.transport.memory[_SPEAKS_JFROG] = self._ask()
+            return JFROG if self.transport.memory[_SPEAKS_JFROG] else self._generic
+
+    def _possible(self) -> tuple[Dialect, ...]:
+        """The dialects that the server may speak, before it was asked anything."""
+        return (JFROG, self._generic) if self._named is None else (self._named,)
+
+    def _notice(self, headers: Mapping[str, str]) -> None:
+        if tells_jfrog(headers):
+            self.transport.memory[_SPEAKS_JFROG] = True
+
+    def _ask(self) -> bool:
+        """Ask for what the written interface does not have; without its own headers a server may
+        still be one behind a proxy that takes them out.
+        """
+        try:
+            answer = self.transport.read(
+                "finding out which dialect the server speaks", _VERSION, expect=(200, *_UNKNOWN)
+            )
+            return answer.status == 200 and "version" in object_of(answer, "its version")
+        except ToolchainError as error:
+            if _SPEAKS_JFROG in self.transport.memory:
+                return True
+            raise error.with_words("the option dialect saves this request") from None
 
     def write(self, what: str, method: str, path: str, **parts: Any) -> Answer:
         """Send a write; see :meth:`Transport.send`. An answer that is a page, or that reports

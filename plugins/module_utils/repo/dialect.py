@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The two spellings of the repository manager's interface, as one table [C1.5].
+"""The two spellings of the repository manager's interface, as one table [C1.5], and how a server
+tells which of them it speaks.
 
 Nothing else asks which dialect a server speaks: code asks for a property of :class:`Dialect`.
 """
@@ -51,7 +52,7 @@ class Dialect:
     fail_fast_told: bool
 
 
-_JFROG = Dialect(
+JFROG = Dialect(
     api_key_header="X-JFrog-Art-Api",
     containers="api/docker",
     properties="api/storage",
@@ -72,7 +73,7 @@ _JFROG = Dialect(
 )
 
 
-def _generic(vendor: str) -> Dialect:
+def generic(vendor: str) -> Dialect:
     return Dialect(
         api_key_header=f"X-{vendor}-Art-Api",
         containers="api/container",
@@ -94,8 +95,8 @@ def _generic(vendor: str) -> Dialect:
     )
 
 
-def dialect_of(settings: Mapping[str, Any]) -> Dialect:
-    """The dialect that the connection options C(dialect) and C(vendor) name.
+def dialect_of(settings: Mapping[str, Any]) -> Dialect | None:
+    """The dialect that the connection options C(dialect) and C(vendor) name; C(None) for C(auto).
 
     Raises C(invalid) for a vendor that cannot be part of a header's name.
     """
@@ -105,4 +106,15 @@ def dialect_of(settings: Mapping[str, Any]) -> Dialect:
             "vendor must be made of letters, digits, dots, hyphens and underscores: "
             "it is part of the name of a header"
         )
-    return _JFROG if settings["dialect"] == "jfrog" else _generic(vendor)
+    named = {"jfrog": JFROG, "generic": generic(vendor)}
+    return named.get(settings["dialect"])
+
+
+def tells_jfrog(headers: Mapping[str, str]) -> bool:
+    """Whether headers are those of a server that speaks C(jfrog). Others tell nothing: a proxy may
+    have taken them out.
+
+    Server fact [repo-5].
+    """
+    own = any(name in headers for name in ("X-JFrog-Version", "X-Artifactory-Id"))
+    return own or headers.get("Server", "").lower().startswith("artifactory")

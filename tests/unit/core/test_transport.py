@@ -414,7 +414,9 @@ def test_another_server_is_not_followed() -> None:
 
 def test_another_server_is_followed_without_credentials_where_that_was_asked_for() -> None:
     with Stub(OK) as other, Stub(Reply(302, headers={"Location": f"{other.url}/x"})) as stub:
-        transport = transport_to(stub.url, login=Header("Authorization", Secret("t"), "Bearer "))
+        transport = transport_to(
+            stub.url, login=Header("Authorization", secret=Secret("t"), prefix="Bearer ")
+        )
         transport.read("downloading", "x", foreign_hosts=True)
     assert "Authorization" in stub.seen[0].headers
     assert "Authorization" not in other.seen[0].headers
@@ -479,7 +481,7 @@ def test_a_credential_goes_to_its_own_origin_alone(before: str, *, foreign: bool
             host = home.url.removeprefix("http://")
             location = {"Location": f"{there}{before}{host}/y"}
             home.replies = [Reply(302, headers=location)]
-            login = Header("Authorization", Secret("token-1"), "Bearer ")
+            login = Header("Authorization", secret=Secret("token-1"), prefix="Bearer ")
             transport = transport_to(home.url, login=login, retries=0)
             with suppress(ToolchainError), transport.stream("reading", "x", foreign_hosts=foreign):
                 pass
@@ -495,7 +497,7 @@ def test_a_token_on_the_cut_of_a_long_answer_is_masked() -> None:
     for before in range(870, 905):
         said = f"{'.' * before}{token} and more {'x' * 5000}"
         with Stub(Reply(400, f"<html><pre>{said}</pre></html>" if before % 2 else said)) as stub:
-            login = Header("Authorization", Secret(token), "Bearer ")
+            login = Header("Authorization", secret=Secret(token), prefix="Bearer ")
             connection = connection_to(stub.url, token=Secret(token))
             transport = Transport(connection, login, read_only=False)
             error = fails(transport.write, "creating", "POST", "x")

@@ -30,13 +30,16 @@ class Anonymous:
 
 
 class Header:
-    """A header that carries the secret: bearer token, API key."""
+    """A header that carries the secret: bearer token, API key. An API key goes in several where it
+    is not known yet which of them the server reads.
+    """
 
-    def __init__(self, name: str, secret: Secret, prefix: str = "") -> None:
-        self._name, self._secret, self._prefix = name, secret, prefix
+    def __init__(self, *names: str, secret: Secret, prefix: str = "") -> None:
+        self._names, self._secret, self._prefix = names, secret, prefix
 
     def __call__(self, request: PreparedRequest) -> PreparedRequest:
-        request.headers[self._name] = f"{self._prefix}{self._secret.reveal()}"
+        for name in self._names:
+            request.headers[name] = f"{self._prefix}{self._secret.reveal()}"
         return request
 
 
@@ -101,14 +104,14 @@ def oauth1(oauth: OAuth) -> Login:
     return signer
 
 
-def login_of(connection: Connection, api_key_header: str = "X-Api-Key") -> Login:
+def login_of(connection: Connection, *api_key_headers: str) -> Login:
     """The way to log in that a connection asks for."""
     if connection.service == "analysis":
         return FormToken(connection.username or "", connection.ltoken)
     if connection.token is not None:
-        return Header("Authorization", connection.token, "Bearer ")
+        return Header("Authorization", secret=connection.token, prefix="Bearer ")
     if connection.api_key is not None:
-        return Header(api_key_header, connection.api_key)
+        return Header(*api_key_headers, secret=connection.api_key)
     if connection.oauth is not None:
         return oauth1(connection.oauth)
     if connection.username is not None and connection.password is not None:

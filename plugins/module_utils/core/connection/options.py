@@ -57,7 +57,7 @@ _SETTINGS: dict[str, dict[str, Any]] = {
 }
 _SERVICE_SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     "repo": {
-        "dialect": {"type": "str", "choices": ["generic", "jfrog"], "default": "generic"},
+        "dialect": {"type": "str", "choices": ["auto", "generic", "jfrog"], "default": "auto"},
         "vendor": {"type": "str", "default": "Vendor"},
     },
     "tracker": {

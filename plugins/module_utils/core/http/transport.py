@@ -42,6 +42,7 @@ class Transport:
 
     :param read_only: check mode: a request that is not marked as a read raises instead of leaving
     :param describe: turns an error answer into the server's words (one decoder per service)
+    :param notice: is shown the headers of every answer of the server, whatever its status
     :param connections: most connections at once
     :param crumbs: keep the session cookie and send the anti-forgery token of the CI server with
         every POST
@@ -56,6 +57,7 @@ class Transport:
         accounting: Accounting | None = None,
         proxies: Proxies | None = None,
         describe: Callable[[Answer], str] | None = None,
+        notice: Callable[[Mapping[str, str]], None] | None = None,
         connections: int = 10,
         crumbs: bool = False,
         sleep: Callable[[float], None] = time.sleep,
@@ -65,6 +67,7 @@ class Transport:
         self.accounting = Accounting() if accounting is None else accounting
         self._login, self._read_only = login, read_only
         self._describe = describe or (lambda answer: errors.words(answer.text))
+        self._notice = notice or (lambda headers: None)
         self._kept = kept_session(connection, connections=connections, cookies=crumbs)
         self._proxies = Proxies() if proxies is None else proxies
         self._timeout = float(connection.settings["timeout"])
@@ -323,6 +326,8 @@ class Transport:
             if upload is not None:
                 upload.close()
             self.accounting.add(bytes_sent=len(sent or b""))
+        if at_home:
+            self._notice(response.headers)
         if not request.streamed:
             self.accounting.add(bytes_received=len(response.content))
         return response

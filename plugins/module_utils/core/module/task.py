@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,18 +40,20 @@ class Task:
         self,
         *,
         describe: Callable[[Answer], str] | None = None,
-        api_key_header: str = "X-Api-Key",
+        notice: Callable[[Mapping[str, str]], None] | None = None,
+        api_key_headers: Collection[str] = (),
         connections: int = 10,
         crumbs: bool = False,
     ) -> Transport:
         """The way to the service of this task; see :class:`Transport`."""
         return Transport(
             self.connection,
-            login_of(self.connection, api_key_header),
+            login_of(self.connection, *api_key_headers),
             read_only=self.read_only,
             accounting=self.accounting,
             proxies=self.proxies,
             describe=describe,
+            notice=notice,
             connections=connections,
             crumbs=crumbs,
         )

@@ -50,8 +50,20 @@ class FileDeployment:
     ) -> None:
         self._task, self._repo, self._sources = task, repo, sources
         self._client = RepoClient(task, connections=parallel)
-        self._by_checksum = _by_checksum(self._client, checksum_deploy)
+        self._checksum_deploy = checksum_deploy
+        if checksum_deploy:
+            self._by_checksum()
         self._actions: list[FileAction] = []
+
+    def _by_checksum(self) -> bool | None:
+        """Whether content that the server knows goes without bytes; C(None): where that pays."""
+        if self._client.dialect.checksum_headers:
+            return self._checksum_deploy
+        if self._checksum_deploy:
+            raise invalid(
+                "checksum_deploy: a server of this dialect may ignore it and store an empty file"
+            )
+        return False
 
     def _wanted_files(self) -> list[WantedFile]:
         return read_all(self._sources, self._client.connections)
@@ -79,7 +91,7 @@ class FileDeployment:
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         done: dict[str, tuple[str, int]] = {}
         progress = _Progress(self._task, len(self._actions))
-        uploader = Uploader(self._client, self._repo, self._by_checksum)
+        uploader = Uploader(self._client, self._repo, self._by_checksum())
 
         def work(file: FileAction) -> None:
             done[file.wanted.path] = self._carry_out(uploader, file)
@@ -167,16 +179,6 @@ class ArchiveDeployment(FileDeployment):
         return uploader.explode(
             self._archive, self._folder, [file.wanted for file in self._actions]
         )
-
-
-def _by_checksum(client: RepoClient, option: bool | None) -> bool | None:
-    if client.dialect.checksum_headers:
-        return option
-    if option is True:
-        raise invalid(
-            "checksum_deploy: a server of this dialect may ignore it and store an empty file"
-        )
-    return False
 
 
 def _action_for(found: FileState) -> str:

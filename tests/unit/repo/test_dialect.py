@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which dialect a server speaks, where nobody says it [C1.6]."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+    settings_options,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import RepoClient
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.dialect import JFROG
+from tests.unit.repo.conftest import Server
+from tests.unit.stub import Reply, connection_to
+
+VERSION = "GET /api/system/version"
+LOGIN = '<html><input type="password"></html>'
+
+
+@pytest.fixture
+def unknown(server: Server) -> Server:
+    """A server of which only its answers tell what it speaks."""
+    server.dialect = "auto"
+    return server
+
+
+def test_it_is_the_default() -> None:
+    assert settings_options("repo")["dialect"]["default"] == "auto"
+
+
+@pytest.mark.parametrize("status", [200, 404, 403])
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"X-JFrog-Version": "Artifactory/7.77.5"},
+        {"x-artifactory-id": "a"},
+        {"Server": "Artifactory/6.23"},
+    ],
+)
+def test_a_header_of_any_answer_tells(unknown: Server, header: dict[str, str], status: int) -> None:
+    unknown.on["GET /x"] = Reply(status, "", headers=header)
+    client = unknown.client()
+    client.transport.read("reading", "x", expect=(status,))
+    assert client.dialect is JFROG
+    assert unknown.asked == ["GET /x"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "jfrog"),
+    [
+        (Reply(200, {"version": "6.9.1", "addons": []}), True),
+        (Reply(200, {"name": "something else"}), False),
+        (Reply(404, "Not Found", headers={"Server": "nginx"}), False),
+        (Reply(401, "who?", headers={"X-JFrog-Version": "Artifactory/7"}), True),
+        (Reply(405), False),
+    ],
+)
+def test_one_request_tells_where_no_header_has(
+    unknown: Server, reply: Reply, *, jfrog: bool
+) -> None:
+    unknown.on[VERSION] = reply
+    client = unknown.client()
+    with ThreadPoolExecutor(4) as pool:
+        found = set(pool.map(lambda _number: client.dialect.api_key_header, range(8)))
+    assert found == {"X-JFrog-Art-Api" if jfrog else "X-Acme-Art-Api"}
+    assert unknown.client().dialect is client.dialect or not jfrog
+    assert unknown.asked == [VERSION]
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        (Reply(401, "who?"), "auth"),
+        (Reply(403, "no"), "permission"),
+        (Reply(200, LOGIN), "auth"),
+        (Reply(500, "broken"), "server"),
+    ],
+)
+def test_what_does_not_tell_is_no_other_dialect(unknown: Server, reply: Reply, kind: str) -> None:
+    unknown.on[VERSION] = reply
+    with pytest.raises(ToolchainError, match="the option dialect") as caught:
+        unknown.client().dialect  # noqa: B018 - it asks
+    assert caught.value.kind == kind
+    assert unknown.asked == [VERSION]
+
+
+def test_a_proxy_elsewhere_tells_nothing(unknown: Server) -> None:
+    unknown.on[VERSION] = Reply(404)
+    unknown.on["GET /x"] = Reply(200, headers={"Server": "Apache", "X-JFrog-Other": "1"})
+    client = unknown.client()
+    client.transport.read("reading", "x")
+    assert client.dialect is not JFROG
+
+
+def test_an_api_key_goes_in_both_headers(unknown: Server) -> None:
+    settings = {"dialect": "auto", "vendor": "Acme", "retries": 0}
+    connection = connection_to(unknown.stub.url, api_key=Secret("key-12345"), settings=settings)
+    client = RepoClient(Task(connection, unknown.warnings.append, False))
+    client.transport.read("reading", "x", expect=(404,))
+    (seen,) = unknown.stub.seen
+    assert seen.headers["X-JFrog-Art-Api"] == seen.headers["X-Acme-Art-Api"] == "key-12345"
