@@ -18,7 +18,7 @@ from tools import lock
 ALLOWED = frozenset(
     {
         *("0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "GPL-3.0-or-later"),
-        *("ISC", "MIT", "MIT-0", "MPL-2.0", "PSF-2.0"),
+        *("ISC", "LGPL-3.0-only", "MIT", "MIT-0", "MPL-2.0", "PSF-2.0"),
     }
 )
 FILES = (lock.FILE, lock.FILE.parent / "tests" / "benchmarks" / "requirements.txt")
@@ -45,6 +45,7 @@ _READ = {
     "sphinxcontrib-applehelp": "BSD-2-Clause",
     "sphinxcontrib-devhelp": "BSD-2-Clause",
     "sphinxcontrib-htmlhelp": "BSD-2-Clause",
+    "sphinxcontrib-jquery": "0BSD",
     "sphinxcontrib-jsmath": "BSD-2-Clause",
     "sphinxcontrib-qthelp": "BSD-2-Clause",
     "sphinxcontrib-serializinghtml": "BSD-2-Clause",
