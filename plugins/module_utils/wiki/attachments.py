@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..core.errors import ToolchainError, invalid
 from ..core.http.messages import json_or_none
+from ..core.http.multipart import FilePart, MultipartForm
 from ..core.module.typed_options import Option, PathText
 from ..core.plan import Change
 from .client import Page, WikiClient, member, number, place_of
-from .multipart import MultipartForm
 
 if TYPE_CHECKING:
     import requests
@@ -171,8 +171,8 @@ class PageAttachments:
         below = () if stored is None else (stored.id, "data")
         version = 1 if stored is None else (stored.version or 0) + 1
         mark = f"(sha256 {file.sha256}, version {version})"
-        fields = {"comment": f"{file.comment} {mark}".lstrip(), "minorEdit": "true"}
-        form = MultipartForm(fields, "file", file.name, file.src, file.size)
+        fields = [("comment", f"{file.comment} {mark}".lstrip()), ("minorEdit", "true")]
+        form = MultipartForm(fields, [FilePart("file", file.name, file.src, file.size)])
         what = f"uploading the attachment '{file.name}' to the page '{page.title}' ({page.id})"
         answer = self._client.send(
             what,

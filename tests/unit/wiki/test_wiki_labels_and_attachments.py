@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import attachments
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.multipart import MultipartForm
 from tests.unit.stub import Reply, Seen, Stub
 from tests.unit.wiki.running import Run, methods
 from tests.unit.wiki.server import Wiki
@@ -280,23 +279,6 @@ def test_a_page_that_is_removed_needs_no_files(stub: Stub, wiki: Wiki) -> None:
     gone = [{"src": "/nowhere/x"}]
     Run(stub, page_id="7", state="absent", attachments=gone, labels=["a b"])()
     assert wiki.pages["7"]["status"] == "trashed"
-
-
-def test_a_form_is_read_from_disk_in_pieces(tmp_path: Path) -> None:
-    source = tmp_path / "big"
-    source.write_bytes(b"0123456789" * 1000)
-    form = MultipartForm({"comment": "ä"}, "file", "ä.png", str(source), 5000, boundary="b0")
-    with form.open() as stream:
-        pieces = iter(lambda: stream.read(17), b"")
-        body = b"".join(pieces)
-    assert len(body) == form.size
-    assert body.startswith(
-        b'--b0\r\nContent-Disposition: form-data; name="comment"\r\n\r\n\xc3\xa4\r\n'
-        b'--b0\r\nContent-Disposition: form-data; name="file"; filename="\xc3\xa4.png"\r\n'
-        b"Content-Type: image/png\r\n\r\n0123456789"
-    )
-    assert body.endswith(b"9\r\n--b0--\r\n")
-    assert form.content_type == "multipart/form-data; boundary=b0"
 
 
 @pytest.mark.parametrize("body", [b"", b"OK", b"{}", b'{"results": []}', b"[1]"])

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The body of an upload: a form with files, read from disk while it is sent (RFC 7578)."""
+
+from __future__ import annotations
+
+import io
+import mimetypes
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+from ..errors import invalid
+
+
+@dataclass(frozen=True)
+class FilePart:
+    """The first C(length) bytes of the file C(src) as the field C(name), under a C(filename)."""
+
+    name: str
+    filename: str
+    src: str
+    length: int
+
+
+@dataclass(frozen=True)
+class MultipartForm:
+    """C(fields), which may repeat a name, then C(files).
+
+    Names are sent as they are, in UTF-8; what servers read in different ways there (quotation
+    marks, backslashes, line breaks) is refused.
+    """
+
+    fields: Iterable[tuple[str, str]]
+    files: Sequence[FilePart]
+    boundary: str = field(default_factory=lambda: secrets.token_hex(16))
+
+    @property
+    def content_type(self) -> str:
+        return f"multipart/form-data; boundary={self.boundary}"
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole body."""
+        return sum(len(part) if isinstance(part, bytes) else part.length for part in self._parts())
+
+    def open(self) -> IO[bytes]:
+        """The body, to be read from its beginning; no more of a file than its length."""
+        return io.BufferedReader(_Chained(self._parts()))
+
+    def _parts(self) -> Iterator[bytes | FilePart]:
+        for name, value in self.fields:
+            yield self._head(f'name="{_plain(name)}"') + f"{value}\r\n".encode()
+        for file in self.files:
+            kind = mimetypes.guess_type(file.filename)[0] or "application/octet-stream"
+            named = f'name="{_plain(file.name)}"; filename="{_plain(file.filename)}"'
+            yield self._head(f"{named}\r\nContent-Type: {kind}")
+            yield file
+            yield b"\r\n"
+        yield f"--{self.boundary}--\r\n".encode()
+
+    def _head(self, words: str) -> bytes:
+        return f"--{self.boundary}\r\nContent-Disposition: form-data; {words}\r\n\r\n".encode()
+
+
+def _plain(name: str) -> str:
+    if any(char in '"\\' or ord(char) < 32 for char in name):
+        raise invalid(
+            f"the name {name!r} cannot be sent in a form: it has a quotation mark, a backslash or a"
+            " control character"
+        )
+    return name
+
+
+class _Chained(io.RawIOBase):
+    """Bytes and parts of files, one after the other; one file is open at a time."""
+
+    def __init__(self, parts: Iterator[bytes | FilePart]) -> None:
+        self._parts = parts
+        self._stream: IO[bytes] = io.BytesIO()
+        self._left = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer)
+        while True:
+            block = self._stream.read(min(self._left, len(view)))
+            if block:
+                self._left -= len(block)
+                view[: len(block)] = block
+                return len(block)
+            if not self._next():
+                return 0
+
+    def _next(self) -> bool:
+        self._stream.close()
+        part = next(self._parts, None)
+        if isinstance(part, FilePart):
+            self._stream, self._left = open(part.src, "rb"), part.length  # noqa: SIM115
+        else:
+            self._stream, self._left = io.BytesIO(part or b""), len(part or b"")
+        return part is not None
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
