@@ -9,10 +9,12 @@ from typing import Any
 
 from ansible.errors import AnsibleError
 from ansible.module_utils.basic import missing_required_lib
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.lookup import LookupBase
 from ansible.utils.display import Display
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+    argument_spec,
     resolve,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
@@ -55,6 +57,28 @@ def set_options(
         lookup.set_options(direct=given)
     finally:
         os.environ.update(dict.fromkeys(empty, ""))
+
+
+def further_service(
+    lookup: LookupBase,
+    service: str,
+    variables: Mapping[str, Any] | None,
+    given: Mapping[str, Any],
+) -> Callable[[str], Any] | None:
+    """The connection options of a service beside the lookup's own, from C(given), variables and
+    environment; C(None) where none of them names an address.
+    """
+    template = lookup._templar.template
+    named = {**from_variables(service, given, variables or {}, template), **given}
+    spec = argument_spec(service)
+    try:
+        checked = ArgumentSpecValidator(spec).validate(input_check.checked(spec, named))
+    except ToolchainError as error:
+        raise AnsibleError(f"{service}: {error.message}") from None
+    if checked.error_messages:
+        raise AnsibleError(f"{service}: {'; '.join(checked.error_messages)}")
+    options = checked.validated_parameters
+    return options.get if options["url"] else None
 
 
 def texts(lookup: LookupBase, terms: Sequence[Any]) -> list[str]:

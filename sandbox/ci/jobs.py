@@ -35,7 +35,8 @@ CONTAINERS = (FOLDER, MULTIBRANCH)
 # running build takes no notice of; `post_production_seconds`: how long a build with a result still
 # works; `on_success`: `publish_build: {name, number}`, `push_image: {repo, image, tag}`;
 # `artifacts`: what a build keeps, `{path, content or parameter, recorded_as}`; `fingerprint`:
-# whether their digests are recorded. `parts`, `properties`, `save` and `hold_off` are of the
+# whether their digests are recorded; `changes`: the commits that a build takes in first, `{id,
+# message, author, timestamp}`. `parts`, `properties`, `save` and `hold_off` are of the
 # configuration, see `configuration.read`.
 DEFAULTS: dict[str, Any] = {
     "kind": FREESTYLE,
@@ -54,6 +55,7 @@ DEFAULTS: dict[str, Any] = {
     "on_success": {},
     "artifacts": [],
     "fingerprint": True,
+    "changes": [],
     "parts": None,
     "properties": [],
     "save": 0,

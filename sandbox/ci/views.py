@@ -196,7 +196,11 @@ def _lazy_build(world: World, job: str, number: int, cls: str) -> Exported:
     fields = {name: lazy(name) for name in _BUILD_FIELDS}
     if world.real:
         fields["artifacts"] = lazy("artifacts")
-        if cls != jobs.BUILD_CLASSES[jobs.FREESTYLE]:
+        freestyle = cls == jobs.BUILD_CLASSES[jobs.FREESTYLE]
+        # server fact [ci-27]
+        changes = "changeSet" if freestyle else "changeSets"
+        fields[changes] = lazy(changes)
+        if not freestyle:
             # server fact [ci-11]: only freestyle builds tell where they ran
             del fields["builtOn"]
     else:
@@ -248,11 +252,34 @@ def _build_fields(world: World, build: dict[str, Any]) -> dict[str, Getter]:
         ),
         "actions": lambda: _actions(world, build),
         "artifacts": lambda: archiving.exported(build),
+        "changeSet": lambda: _changes(definition),
+        "changeSets": lambda: [_changes(definition)] if definition["changes"] else [],
         "fingerprint": lambda: archiving.fingerprints(definition, build),
         "inProgress": lambda: builds.in_progress(world.context, build),
         "nextBuild": lambda: _neighbour(world, job, number, 1),
         "previousBuild": lambda: _neighbour(world, job, number, -1),
     }
+
+
+def _changes(definition: dict[str, Any]) -> Exported:
+    """Server fact [ci-27]. The first line of a message is its C(msg)."""
+    items = [
+        Exported(
+            "hudson.plugins.git.GitChangeSet",
+            constants(
+                affectedPaths=[],
+                author=Exported("hudson.model.User", constants(fullName=change["author"])),
+                commitId=change["id"],
+                comment=f"{change['message']}\n",
+                id=change["id"],
+                msg=change["message"].partition("\n")[0],
+                timestamp=change["timestamp"],
+            ),
+        )
+        for change in definition["changes"]
+    ]
+    kind = "git" if items else None
+    return Exported("hudson.plugins.git.GitChangeSetList", constants(items=items, kind=kind))
 
 
 def _neighbour(world: World, job: str, number: int, step: int) -> Exported | None:

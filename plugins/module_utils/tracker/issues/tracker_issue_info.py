@@ -77,27 +77,37 @@ def require_parallel(parallel: int) -> None:
 def read_issues(
     client: TrackerClient, keys: Sequence[str], query: Mapping[str, str], parallel: int
 ) -> list[Issue]:
-    """All issues, or C(not_found) that names every missing one.
-
-    Server fact [tracker-5]: the server answers the same for an issue that the account may not see.
-    """
-    paths = {key: f"rest/api/2/issue/{path(key)}" for key in keys}
-
-    def ask(key: str) -> Answer:
-        what = f"reading the issue '{key}'"
-        return client.read(what, paths[key], query=query, expect=(200, 404))
-
-    # The first one alone: a login that is refused must not count several times towards a lock.
-    answers = first_alone(parallel, ask, keys)
-    found, missing = [], {}
-    for key, answer in zip(keys, answers, strict=True):
-        if answer.status == 404:
-            missing[key] = answer
-        else:
-            found.append(_issue(answer))
+    """All issues, or C(not_found) that names every missing one."""
+    answers = _answers(client, keys, query, parallel)
+    missing = {key: answer for key, answer in answers.items() if answer.status == 404}
     if missing:
         raise _not_found(missing)
-    return found
+    return [_issue(answer) for answer in answers.values()]
+
+
+def existing_issues(
+    client: TrackerClient, keys: Sequence[str], query: Mapping[str, str], parallel: int
+) -> dict[str, Issue]:
+    """Those issues that are there and visible, by the key by which each was asked for."""
+    answers = _answers(client, keys, query, parallel)
+    return {key: _issue(answer) for key, answer in answers.items() if answer.status != 404}
+
+
+def _answers(
+    client: TrackerClient, keys: Sequence[str], query: Mapping[str, str], parallel: int
+) -> dict[str, Answer]:
+    """Server fact [tracker-5]: the server answers the same, 404, for an issue that the account may
+    not see.
+    """
+
+    def ask(key: str) -> Answer:
+        path_of_issue = f"rest/api/2/issue/{path(key)}"
+        return client.read(
+            f"reading the issue '{key}'", path_of_issue, query=query, expect=(200, 404)
+        )
+
+    # The first one alone: a login that is refused must not count several times towards a lock.
+    return dict(zip(keys, first_alone(parallel, ask, keys), strict=True))
 
 
 def _issue(answer: Answer) -> Issue:

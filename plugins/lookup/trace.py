@@ -1,0 +1,209 @@
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: trace
+short_description: From an artifact, an image or a build to its commits and issues
+version_added: 1.0.0
+description:
+  - Follows what the servers have written down, from an item or an image of the repository manager over the record of its build
+    and the run on the CI server to the commits of that run and the issues that they name.
+  - What a server does not tell, and what is not there any more, is null in the result.
+  - The address and login of the repository manager are options of this lookup. Those of CI server and issue tracker come from O(ci)
+    and O(tracker), from variables C(toolchain_ci_...) and C(toolchain_tracker_...), or from the environment. Without an address of
+    the CI server there are only the commits of the build record; without one of the tracker an issue is not read, and whatever looks
+    like a key counts as one.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.repo_plugin
+options:
+  _terms:
+    description:
+      - C(repo/path) of an item, C(build/number), or C(repo/image:tag).
+      - A prefix C(artifact:), C(build:) or C(image:) says which it is. Without one a term with a colon is an image, one that begins
+        with the name of a repository is an item, and any other is a build.
+    type: list
+    elements: str
+    required: true
+  ci:
+    description: Connection options of the CI server, as C(url), C(username) and C(password).
+    type: dict
+    default: {}
+  tracker:
+    description: Connection options of the issue tracker, as C(url) and C(token).
+    type: dict
+    default: {}
+seealso:
+  - module: delivery.toolchain.build_info
+  - module: delivery.toolchain.ci_job_info
+  - module: delivery.toolchain.tracker_issue_info
+"""
+
+EXAMPLES = r"""
+- name: Which issues went into what runs here?
+  ansible.builtin.debug:
+    msg: "{{ lookup('delivery.toolchain.trace', 'docker-release-local/delivery/agent:1.0.0').issues }}"
+
+- name: Which commits are in this file?
+  ansible.builtin.debug:
+    msg: "{{ lookup('delivery.toolchain.trace', 'artifact:generic-release-local/agent/agent.bin').commits }}"
+"""
+
+RETURN = r"""
+_list:
+  description: What is behind each term.
+  type: list
+  elements: dict
+  contains:
+    artifact:
+      description: The item, as C(repo), C(path), C(size), C(sha1), C(sha256) and C(properties); of an image its manifest.
+      type: dict
+    build:
+      description: The build record, as the server has it.
+      type: dict
+    ci_build:
+      description: The run, as C(job), C(number), C(url), C(result), C(building), C(started) (ISO 8601, UTC) and C(duration) (milliseconds).
+      type: dict
+    commits:
+      description: The commits, as C(id), C(message), C(author) and C(date).
+      type: list
+      elements: dict
+    issues:
+      description: The issues, as C(key), C(summary), C(status) and C(url).
+      type: list
+      elements: dict
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ansible.plugins.lookup import LookupBase
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds import changes
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import trace
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.client import TrackerClient
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues import (
+    tracker_issue_info,
+)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
+
+Options = Callable[[str], Any]
+Record = Mapping[str, Any]
+
+_KEY = re.compile(r"(?<![\w/-])[A-Z][A-Z0-9_]{1,30}-[1-9][0-9]{0,9}(?![\w-])")
+_PARALLEL = 4
+
+
+class LookupModule(LookupBase):
+    def run(
+        self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
+    ) -> list[dict[str, Any]]:
+        lookups.set_options(self, "repo", variables, kwargs)
+        further = {
+            service: lookups.further_service(self, service, variables, self.get_option(service))
+            for service in ("ci", "tracker")
+        }
+        found = lookups.texts(self, terms)
+        return [self._trace(term, further["ci"], further["tracker"]) for term in found]
+
+    def _trace(self, term: str, ci: Options | None, tracker: Options | None) -> dict[str, Any]:
+        found: trace.Origin = lookups.ask(
+            "repo", self.get_option, {"_terms": term}, lambda task: trace.origin(task, term)
+        )
+        run = _run(ci, found.ci_address)
+        commits = _commits(found.build or {}, run)
+        return {
+            "artifact": found.artifact,
+            "build": found.build,
+            "ci_build": run.build if run else None,
+            "commits": commits,
+            "issues": _issues(tracker, found.build, commits),
+        }
+
+
+def _run(ci: Options | None, address: str | None) -> changes.TracedBuild | None:
+    """The CI build at the address that the record names; nothing is sent to another server."""
+    if ci is None or address is None:
+        return None
+
+    def question(task: Task) -> changes.TracedBuild | None:
+        try:
+            return changes.traced_build(task, address)
+        except ToolchainError as error:
+            if error.kind != "invalid":
+                raise
+            task.warn(f"the CI build of the record is not followed: {error.message}")
+            return None
+
+    found: changes.TracedBuild | None = lookups.ask("ci", ci, {}, question)
+    return found
+
+
+def _commits(record: Record, run: changes.TracedBuild | None) -> list[dict[str, Any]] | None:
+    """Those of the run, then the revisions of the record that are not among them."""
+    found = list(run.commits) if run else []
+    known = {commit["id"] for commit in found}
+    for source in _objects(record.get("vcs")):
+        revision = source.get("revision")
+        if revision and revision not in known:
+            message = str(source.get("message") or "")
+            found.append({"id": revision, "message": message, "author": None, "date": None})
+    return found if run or found else None
+
+
+def _issues(
+    tracker: Options | None, record: Record | None, commits: list[dict[str, Any]] | None
+) -> list[dict[str, Any]] | None:
+    """The issues that the record lists, and those whose keys stand in the commits."""
+    listed = (record or {}).get("issues")
+    recorded = {
+        str(issue["key"]): issue
+        for issue in _objects((listed if isinstance(listed, Mapping) else {}).get("affectedIssues"))
+        if issue.get("key")
+    }
+    named = [key for commit in commits or [] for key in _KEY.findall(commit["message"])]
+    keys = list(dict.fromkeys([*recorded, *named]))
+    if not keys:
+        return None if commits is None and not isinstance(listed, Mapping) else []
+    known = _read(tracker, keys)
+    return [
+        _issue(key, recorded.get(key, {}), None if known is None else known.get(key))
+        for key in keys
+        if known is None or key in known or key in recorded
+    ]
+
+
+def _read(tracker: Options | None, keys: list[str]) -> dict[str, dict[str, Any]] | None:
+    if tracker is None:
+        return None
+    query = {"fields": "summary,status"}
+    found: dict[str, dict[str, Any]] = lookups.ask(
+        "tracker",
+        tracker,
+        {},
+        lambda task: tracker_issue_info.existing_issues(
+            TrackerClient(task, connections=_PARALLEL), keys, query, _PARALLEL
+        ),
+    )
+    return found
+
+
+def _issue(key: str, recorded: Record, shown: Record | None) -> dict[str, Any]:
+    fields = (shown or {}).get("fields", {})
+    status = fields.get("status")
+    return {
+        "key": key,
+        "summary": fields.get("summary") or recorded.get("summary"),
+        "status": status.get("name") if isinstance(status, Mapping) else None,
+        "url": recorded.get("url"),
+    }
+
+
+def _objects(value: object) -> list[Record]:
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []

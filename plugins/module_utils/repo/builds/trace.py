@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From an item, an image or a build to the build record behind it: a part of the lookup C(trace)
+[C8.11].
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.errors import ToolchainError, invalid
+from ...core.module.task import Task
+from .. import properties, repositories
+from ..client import RepoClient, join, repository_key
+from ..items import listing
+from . import records
+
+_PREFIX = re.compile(r"(artifact|build|image):(.*)", re.DOTALL)
+#: The files that stand for a tag: an image, and a list of images for several platforms.
+_MANIFESTS = ("manifest.json", "list.manifest.json")
+#: Where a record says which CI build made it: its own field, else its environment.
+_CI_ADDRESS = "buildInfo.env.BUILD_URL"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What the repository manager knows; C(None): it does not tell, or nothing was asked for."""
+
+    artifact: dict[str, Any] | None
+    build: dict[str, Any] | None
+
+    @property
+    def ci_address(self) -> str | None:
+        """The address of the CI build that made it."""
+        record = self.build or {}
+        address = record.get("url") or record.get("properties", {}).get(_CI_ADDRESS)
+        return str(address) if address else None
+
+
+def origin(task: Task, term: str) -> Origin:
+    """The item that a term names, and its build record.
+
+    :param term: C(repo/path), C(build/number) or C(repo/image:tag); a prefix C(artifact:),
+        C(build:) or C(image:) says which
+
+    Raises C(not_found) where the named thing is not there, C(invalid) where the term names nothing.
+    """
+    client = RepoClient(task)
+    kind, name = _kind(client, term)
+    if kind == "build":
+        return Origin(None, _build_of_term(client, name))
+    artifact = _artifact(client, name) if kind == "artifact" else _image(client, name)
+    return Origin(artifact, _build_of_item(client, artifact))
+
+
+def _kind(client: RepoClient, term: str) -> tuple[str, str]:
+    prefixed = _PREFIX.fullmatch(term)
+    if prefixed:
+        return prefixed[1], prefixed[2]
+    if ":" in term:
+        return "image", term
+    first = term.partition("/")[0]
+    try:
+        _answer, listed = repositories.listed(client)
+    except ToolchainError as error:
+        raise error.with_words(f"write artifact:{term} or build:{term}") from None
+    known = any(entry.get("key") == first for entry in listed)
+    return ("artifact" if known else "build"), term
+
+
+def _build_of_term(client: RepoClient, term: str) -> dict[str, Any]:
+    name, _slash, number = term.rpartition("/")
+    if not name.strip() or not number.strip():
+        raise invalid(f"'{term}' names no build: write build/number, as nightly/104")
+    return _record(client, name, number)
+
+
+def _record(client: RepoClient, name: str, number: str) -> dict[str, Any]:
+    record = records.read_record(client, name, number)
+    found = record.get("properties")
+    shown = {"name": name, "number": number, **record}
+    return {**shown, "properties": found if isinstance(found, Mapping) else {}}
+
+
+def _artifact(client: RepoClient, term: str) -> dict[str, Any]:
+    repo, path = _in_repository(term, "repo/path")
+    found = _item(client, repo, path)
+    if found is None:
+        raise ToolchainError("not_found", f"there is no item '{path}' in the repository '{repo}'")
+    return found
+
+
+def _image(client: RepoClient, term: str) -> dict[str, Any]:
+    name, _colon, tag = term.rpartition(":")
+    repo, image = _in_repository(name, "repo/image:tag")
+    if not tag.strip():
+        raise invalid(f"'{term}' names no tag: write repo/image:tag")
+    for manifest in _MANIFESTS:
+        found = _item(client, repo, join(image, tag, manifest))
+        if found is not None:
+            return found
+    message = f"there is no image '{image}' with the tag '{tag}' in the repository '{repo}'"
+    raise ToolchainError("not_found", message)
+
+
+def _in_repository(term: str, wanted: str) -> tuple[str, str]:
+    repo, _slash, rest = term.partition("/")
+    if not rest.strip("/ "):
+        raise invalid(f"'{term}' is incomplete: write {wanted}")
+    return repository_key("the term", repo), rest
+
+
+def _item(client: RepoClient, repo: str, path: str) -> dict[str, Any] | None:
+    found = listing.head(client, repo, path)
+    if found is None:
+        return None
+    told = properties.read(client, repo, path)
+    shown = {"size": found.size, "sha1": found.sha1, "sha256": found.sha256}
+    return {"repo": repo, "path": path, **shown, "properties": told}
+
+
+def _build_of_item(client: RepoClient, artifact: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The record that the properties of an item name [repo-30]; C(None) where it is gone."""
+    told = artifact["properties"] or {}
+    names, numbers = told.get("build.name"), told.get("build.number")
+    if not names or not numbers:
+        return None
+    item = f"{artifact['repo']}/{artifact['path']}"
+    if len(names) > 1 or len(numbers) > 1:
+        client.warn(f"'{item}' names several builds; the last one is followed")
+    try:
+        return _record(client, names[-1], numbers[-1])
+    except ToolchainError as error:
+        if error.kind != "not_found":
+            raise
+        client.warn(f"'{item}' is of the build '{names[-1]}' #{numbers[-1]}, which has no record")
+        return None

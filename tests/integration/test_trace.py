@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The lookup `trace`: from an image, an item and a build to commits and issues."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook
+
+Fresh = Callable[[str], Sandbox]
+
+JOB = "delivery/toolchain"
+IMAGE = "docker-staging-local/delivery/toolchain:3.1.4"
+TERMS = {
+    "image": IMAGE,
+    "item": "docker-staging-local/delivery/toolchain/3.1.4/manifest.json",
+    "build": "build:toolchain/1",
+}
+
+
+def variables(sandbox: Sandbox, *services: str) -> dict[str, Any]:
+    """Connections as group_vars have them."""
+    return {
+        f"toolchain_{service}_{option}": value
+        for service in services
+        for option, value in connections.connection(service, sandbox.urls[service]).items()
+    }
+
+
+def released() -> list[dict[str, Any]]:
+    """A build that publishes a record and an image, which is then marked as that build's."""
+    build = {"job": JOB, "parameters": {"VERSION": "3.1.4"}, "poll_interval": 0.1}
+    mark = {
+        "repo": "docker-staging-local",
+        "path": "delivery/toolchain/3.1.4/manifest.json",
+        "properties": {"build.name": "toolchain", "build.number": "1"},
+    }
+    return [
+        playbook.task("ci_job_build", build, "build"),
+        playbook.task("artifact_properties", mark, "mark"),
+    ]
+
+
+def lookup(name: str, term: str, options: str = "") -> dict[str, Any]:
+    text = f"{{{{ lookup('delivery.toolchain.trace', '{term}'{options}) | to_json }}}}"
+    return {"name": name, "ansible.builtin.set_fact": {"found": text}}
+
+
+def answers(run: playbook.Run) -> dict[str, Any]:
+    assert run.code == 0, run.output
+    found = {}
+    for event in run.events:
+        value = event.result.get("ansible_facts", {}).get("found")
+        if value is not None:
+            found[event.task] = json.loads(value) if isinstance(value, str) else value
+    return found
+
+
+@pytest.fixture(scope="module")
+def traced(fresh: Fresh, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    sandbox = fresh("real")
+    tasks = [*released(), *(lookup(name, term) for name, term in TERMS.items())]
+    defaults = connections.module_defaults(sandbox.urls)
+    named = variables(sandbox, "repo", "ci", "tracker")
+    play = playbook.play(tasks, module_defaults=defaults, vars=named)
+    return answers(playbook.run(tmp_path_factory.mktemp("trace"), [play]))
+
+
+@pytest.mark.parametrize("name", TERMS)
+def test_every_way_leads_to_the_same_commits_and_issues(traced: dict[str, Any], name: str) -> None:
+    found = traced[name]
+    assert found["build"]["name"] == "toolchain"
+    assert (found["ci_build"]["job"], found["ci_build"]["number"]) == (JOB, 1)
+    assert found["ci_build"]["result"] == "SUCCESS"
+    assert [commit["id"] for commit in found["commits"]] == ["5f2b6c1d9e", "8a7d3e4f10"]
+    assert found["commits"][0] == {
+        "id": "5f2b6c1d9e",
+        "message": "REL-1: deploy a folder in one task",
+        "author": "Rhea",
+        "date": "2026-01-02T03:03:20Z",
+    }
+    # neither UTF-8 nor NONE-1 is an issue of the tracker
+    assert [issue["key"] for issue in found["issues"]] == ["REL-1", "REL-3"]
+    assert found["issues"][0]["summary"] == "Deploy a folder of files in one task"
+
+
+def test_an_image_is_its_manifest(traced: dict[str, Any]) -> None:
+    assert traced["image"]["artifact"] == traced["item"]["artifact"]
+    assert traced["image"]["artifact"]["properties"]["build.number"] == ["1"]
+    assert len(traced["image"]["artifact"]["sha256"]) == 64
+    assert traced["build"]["artifact"] is None
+
+
+def test_what_is_not_told_is_null(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    tasks = [
+        lookup("of no build", "generic-snapshot-local/nightly/agent/keep.txt"),
+        lookup("no CI", "nightly/104"),
+    ]
+    named = variables(sandbox, "repo")
+    found = answers(playbook.run(tmp_path, [playbook.play(tasks, vars=named)]))
+    assert found["of no build"]["artifact"]["path"] == "nightly/agent/keep.txt"
+    of_build = {
+        name: found["of no build"][name] for name in ("build", "ci_build", "commits", "issues")
+    }
+    assert of_build == {"build": None, "ci_build": None, "commits": None, "issues": None}
+    assert found["no CI"]["build"]["name"] == "nightly"
+    assert (found["no CI"]["ci_build"], found["no CI"]["commits"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("term", "said"),
+    [
+        ("artifact:generic-snapshot-local/missing.bin", "no item 'missing.bin' in the repository"),
+        ("docker-staging-local/delivery/none:1", "no image 'delivery/none' with the tag '1'"),
+        ("nightly/999", "reading the build 'nightly' #999"),
+        ("nightly", "'nightly' names no build: write build/number"),
+        ("build:/1", "names no build"),
+        ("image:docker-staging-local/x", "write repo/image:tag"),
+        ("artifact:generic-snapshot-local", "is incomplete: write repo/path"),
+    ],
+)
+def test_what_is_not_there_is_named(fresh: Fresh, tmp_path: Path, term: str, said: str) -> None:
+    sandbox = fresh("real")
+    play = playbook.play([lookup("ask", term)], vars=variables(sandbox, "repo"))
+    run = playbook.run(tmp_path, [play])
+    assert run.code != 0
+    assert said in run.output
+
+
+def test_a_record_of_another_server_is_not_followed(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    elsewhere = {"url": f"http://{'127.0.0.2'}:9/job/x/1/", "user": "builder"}
+    wrong = f", ci={{'url': '{elsewhere['url'].removesuffix('/job/x/1/')}/base'}}"
+    tasks = [*released(), lookup("asked", "build:toolchain/1", wrong)]
+    defaults = connections.module_defaults(sandbox.urls)
+    play = playbook.play(
+        tasks, module_defaults=defaults, vars=variables(sandbox, "repo", "tracker")
+    )
+    run = playbook.run(tmp_path, [play])
+    assert answers(run)["asked"]["ci_build"] is None
+    assert "is not followed" in run.output
