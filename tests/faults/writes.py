@@ -33,6 +33,7 @@ WRITES: dict[str, dict[str, str]] = {
     "ci_restart": {"method": "POST", "path": "^/safeRestart"},
     "ci_script": {"method": "POST", "path": "^/scriptText"},
     "docker_promote": {"method": "POST", "path": "/promote$"},
+    "tracker_version": {"method": "POST", "path": "^/rest/api/2/version$"},
     "wiki_page": {"method": "POST", "path": "^/rest/api/content"},
 }
 #: Options that are left out there: with `unless` a script is sent before the one that writes.

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The client of the issue tracker: requests that read, refused logins, error texts [W4.2]."""
+"""The client of the issue tracker: requests, refused logins, error texts [W4.2]."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core import errors
@@ -12,13 +12,17 @@ from ..core.address import Query, origin
 from ..core.errors import ToolchainError
 from ..core.http.download import download
 from ..core.http.login_refusal import require_login
-from ..core.http.messages import Answer
+from ..core.http.messages import Answer, unreadable
+from ..core.http.writes import Look
 from ..core.module.task import Task
 
 if TYPE_CHECKING:
     import requests
 
 Taken = TypeVar("Taken")
+
+#: The header against forged requests [tracker-12].
+_UNFORGED = {"X-Atlassian-Token": "no-check"}
 
 
 def describe(answer: Answer) -> str:
@@ -31,11 +35,12 @@ def describe(answer: Answer) -> str:
 
 
 class TrackerClient:
-    """Requests to the tracker that change nothing."""
+    """Requests to the tracker, with its own rules for logins and refusals."""
 
     def __init__(self, task: Task, *, connections: int = 4) -> None:
         self._transport = task.transport(describe=describe, connections=connections)
         self._headers = {"Accept": "application/json"}
+        self._accepted = False
         language = task.connection.settings.get("accept_language")
         if language is not None:
             self._headers |= {"Accept-Language": language, "X-Force-Accept-Language": "true"}
@@ -64,9 +69,34 @@ class TrackerClient:
         """
         headers = dict(self._headers)
         if parts.get("method", "GET") != "GET":
-            headers["X-Atlassian-Token"] = "no-check"
-        return self._transport.read(
+            headers.update(_UNFORGED)
+        answer = self._transport.read(
             what, path, expect=expect, headers=headers, judge=self._require_login, **parts
+        )
+        self._accepted |= answer.status < 400
+        return answer
+
+    def write(
+        self,
+        what: str,
+        method: str,
+        path: str,
+        *,
+        look: Look,
+        expect: Collection[int] = (200, 201, 204),
+        headers: Mapping[str, str] | None = None,
+        **parts: Any,
+    ) -> Answer:
+        """Send a request that changes something, once; see C(Transport.write)."""
+        return self._transport.write(
+            what,
+            method,
+            path,
+            look=look,
+            expect=expect,
+            headers={**self._headers, **_UNFORGED, **(headers or {})},
+            judge=self._require_taken,
+            **parts,
         )
 
     def download(
@@ -93,3 +123,15 @@ class TrackerClient:
 
     def _require_login(self, answer: Answer) -> None:
         require_login(answer, self._transport.connection)
+
+    def _require_taken(self, answer: Answer) -> None:
+        """As for a read. A web page with a success status is no answer to a write, and a 401 to an
+        account whose reads were answered is no matter of its login [tracker-18].
+        """
+        self._require_login(answer)
+        if answer.status < 300 and errors.looks_like_html(answer.text):
+            raise unreadable(answer, "another answer")
+        if answer.status == 401 and self._accepted:
+            said = errors.shorten(describe(answer))
+            message = "the server answered 401, and takes the login for other requests"
+            raise answer.error("permission", f"{message}: {said}" if said else message, said)

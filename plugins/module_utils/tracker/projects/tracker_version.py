@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module C(tracker_version): versions of a project, up to their release [C8.7]."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Annotated, Any, Literal
+
+from ...core.concurrency import bounded
+from ...core.errors import ToolchainError, invalid
+from ...core.module.task import Task
+from ...core.module.typed_options import Option
+from ...core.plan import Plan, plan, unchanged, without_none
+from ..client import TrackerClient
+from .version_issues import VersionIssues
+from .versions import MOVE, ProjectVersions, Version, named, plain_lines, same_name
+
+_LONGEST = 255
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_MODES = ("ignore", "warn", "fail")
+#: What each state manages. A version is released, unreleased or archived, as users see it.
+_STATES: dict[str, dict[str, bool]] = {
+    "present": {},
+    "released": {"released": True, "archived": False},
+    "unreleased": {"released": False, "archived": False},
+    "archived": {"archived": True},
+}
+_OF_VERSIONS_THAT_STAY = ("new_name", "description", "start_date", "release_date")
+
+
+@dataclass(frozen=True)
+class TrackerVersionOptions:
+    """The options of C(tracker_version)."""
+
+    project: str
+    name: str
+    new_name: str | None = None
+    description: Annotated[str | None, Option(empty=True)] = None
+    start_date: str | None = None
+    release_date: str | None = None
+    state: Literal["present", "released", "unreleased", "archived", "absent"] = "present"
+    unresolved: str = "warn"
+    move_to: str | None = None
+
+    def require_sense(self) -> None:
+        """C(invalid) for options that cannot be meant."""
+        for option in ("start_date", "release_date"):
+            _require_day(option, getattr(self, option))
+        if self.start_date and self.release_date and self.start_date > self.release_date:
+            raise invalid(
+                f"start_date is {self.start_date}, after release_date {self.release_date}"
+            )
+        for option in ("name", "new_name"):
+            if len(getattr(self, option) or "") > _LONGEST:
+                raise invalid(f"{option} has more than {_LONGEST} characters")
+        if self.state == "absent":
+            self._require_removal()
+        elif self.move_to is not None:
+            raise invalid("move_to says where the issues go with state 'absent': leave it out")
+
+    def _require_removal(self) -> None:
+        given = [name for name in _OF_VERSIONS_THAT_STAY if getattr(self, name) is not None]
+        if given:
+            raise invalid(f"{given[0]} has no meaning with state 'absent': leave it out")
+        if self.move_to is not None and same_name(self.move_to, self.name):
+            raise invalid(f"move_to is '{self.move_to}', the version that is to be deleted")
+
+
+def _require_day(option: str, value: str | None) -> None:
+    try:
+        if value is not None and (_DAY.fullmatch(value) is None or not date.fromisoformat(value)):
+            raise ValueError
+    except ValueError:
+        raise invalid(f"{option} is '{value}': write a day as 2026-05-31") from None
+
+
+class TrackerVersionOperation:
+    """One version of one project. Raises C(invalid)."""
+
+    def __init__(self, task: Task, options: TrackerVersionOptions) -> None:
+        options.require_sense()
+        self._task, self._options = task, options
+        self._client = TrackerClient(task)
+        self._versions = ProjectVersions(self._client, options.project)
+        self._current: Version | None = None
+        self._target: Version | None = None
+        self._count: int | None = None
+        self._wanted: dict[str, Any] = {}
+
+    def plan(self) -> Plan:
+        known = self._versions.all()
+        if self._options.state == "absent":
+            return self._removal(known)
+        self._current = self._managed(known)
+        if self._options.state == "released":
+            self._judge_unresolved(known)
+        self._wanted = self._desired()
+        self._require_order()
+        found = plan(self._before(), self._wanted, {"description": _same_lines})
+        found = self._with_moved_issues(found)
+        return found.returning(version=self._predicted(found), unresolved_count=self._count)
+
+    def _removal(self, known: list[Version]) -> Plan:
+        options = self._options
+        self._current = named(known, options.name)
+        if self._current is None:
+            return unchanged({"version": None, "unresolved_count": None})
+        if options.move_to is not None:
+            self._target = self._required(known, "move_to", options.move_to)
+        found = plan(self._current.settable(), None)
+        return found.returning(version=None, unresolved_count=None)
+
+    def _managed(self, known: list[Version]) -> Version | None:
+        """The version to change; C(conflict) where the old and the new name are both there."""
+        options = self._options
+        found = named(known, options.name)
+        if options.new_name is None:
+            return found
+        renamed = named(known, options.new_name)
+        if found is not None and renamed is not None and found != renamed:
+            raise ToolchainError(
+                "conflict",
+                f"renaming the version '{options.name}' of the project '{options.project}': there"
+                f" is a version '{renamed.name}', too",
+            )
+        return found or renamed
+
+    def _required(self, known: list[Version], option: str, name: str) -> Version:
+        found = named(known, name)
+        if found is None:
+            raise ToolchainError(
+                "not_found",
+                f"{option}: the project '{self._options.project}' has no version '{name}'",
+            )
+        return found
+
+    @property
+    def _releases(self) -> bool:
+        released = self._current is not None and self._current.released
+        return self._options.state == "released" and not released
+
+    def _judge_unresolved(self, known: list[Version]) -> None:
+        """Count unresolved issues; warn, fail or find where they move, if this task releases."""
+        mode, current = self._options.unresolved, self._current
+        self._count = 0 if current is None else self._versions.unresolved(current)
+        if not self._releases or mode == "ignore":
+            return
+        if mode not in _MODES:
+            target = self._required(known, "unresolved", mode)
+            if target == current or same_name(mode, self._options.new_name or self._options.name):
+                raise invalid(f"unresolved is '{mode}', the version that is to be released")
+            self._target = target if self._count else None
+        elif self._count:
+            issues = "issue is" if self._count == 1 else "issues are"
+            said = f"{self._count} {issues} unresolved in the version '{self._options.name}'"
+            if mode == "fail":
+                raise ToolchainError("failed", said, result={"unresolved_count": self._count})
+            self._task.warn(said)
+
+    def _desired(self) -> dict[str, Any]:
+        options, current = self._options, self._current
+        name = options.new_name or (options.name if current is None else current.name)
+        day = options.release_date
+        if day is None and self._releases and (current is None or current.release_date is None):
+            day = self._versions.today()
+        given = {
+            "name": name.strip(),
+            "description": options.description,
+            "start_date": options.start_date,
+            "release_date": day,
+        }
+        return without_none({**given, **_STATES[options.state]})
+
+    def _require_order(self) -> None:
+        """The server refuses a start after the release; check mode shall say so, too."""
+        after = {**(self._before() or {}), **self._wanted}
+        start, release = after.get("start_date"), after.get("release_date")
+        if start and release and start > release:
+            raise ToolchainError(
+                "rejected",
+                f"the version '{self._options.name}' would start on {start}, after its release on"
+                f" {release}",
+            )
+
+    def _before(self) -> dict[str, Any] | None:
+        return None if self._current is None else self._current.settable()
+
+    def _with_moved_issues(self, found: Plan) -> Plan:
+        if self._target is None or self._current is None:
+            return found
+        found.before["unresolved_issues"] = {self._current.name: self._count}
+        found.after["unresolved_issues"] = {self._target.name: self._count}
+        return found
+
+    def _predicted(self, found: Plan) -> dict[str, Any]:
+        """The version after the task, as far as it is known before."""
+        blank = Version("", "", "", "", False, False, None, None).settable()
+        after = {**blank, **(self._before() or {}), **found.after}
+        number = None if self._current is None else self._current.id
+        return self._shown(number, after)
+
+    def _shown(self, number: str | None, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """The C(version) return value."""
+        names = ("name", "released", "archived", "release_date", "start_date", "description")
+        place = f"{self._client.url}/projects/{self._options.project}/versions/{number}"
+        shown = {name: fields[name] for name in names}
+        return {"id": number, **shown, "url": None if number is None else place}
+
+    # -- doing ---------------------------------------------------------------------------------
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        if plan.action == "delete" and self._current is not None:
+            self._versions.delete(self._current, self._target)
+            return {}
+        version = self._written()
+        return {"version": self._shown(version.id, version.settable())}
+
+    def _written(self) -> Version:
+        """Create, or change what differs. Server fact [tracker-16]: older servers make versions
+        without the states that they are given.
+        """
+        current = self._current
+        if current is None:
+            sent = {name: value for name, value in self._wanted.items() if value is not False}
+            current = self._versions.create(sent)
+        left = current.differing(self._wanted)
+        if not left:
+            return current
+        if self._target is None:
+            return self._versions.update(current, left)
+        return self._released(current, left, self._target)
+
+    def _released(self, current: Version, left: Mapping[str, Any], target: Version) -> Version:
+        """Release, and move unresolved issues: by the server, or one by one where it does not know
+        how, or has not done it [tracker-16].
+        """
+        issues = VersionIssues(self._task, self._client)
+        try:
+            version = self._versions.update(current, left, target)
+        except ToolchainError as error:
+            if error.status != 400 or MOVE not in str(error.detail):
+                raise
+            list(bounded(4, lambda key: issues.move(key, current, target), issues.of(current)))
+            version = self._versions.update(current, left)
+        if self._versions.unresolved(version):
+            list(bounded(4, lambda key: issues.move(key, version, target), issues.of(version)))
+            self._warn_of_the_rest(version)
+        return version
+
+    def _warn_of_the_rest(self, version: Version) -> None:
+        count = self._versions.unresolved(version)
+        if count:
+            self._task.warn(
+                f"{count} unresolved issues of the version '{version.name}' could not be moved:"
+                " this account does not see them"
+            )
+
+
+def _same_lines(current: Any, wanted: Any) -> tuple[bool, Any]:
+    return plain_lines(current or "") == plain_lines(wanted), wanted

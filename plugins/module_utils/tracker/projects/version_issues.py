@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The unresolved issues of a version, which move to another one when it is released."""
+
+from __future__ import annotations
+
+from ...core.address import path
+from ...core.module.task import Task
+from ..client import TrackerClient
+from ..search.jql_search import JqlSearchOperation, JqlSearchOptions
+from .versions import Version
+
+
+class VersionIssues:
+    """Finds and edits issues one by one, which every server can [tracker-16]."""
+
+    def __init__(self, task: Task, client: TrackerClient) -> None:
+        self._task, self._client = task, client
+
+    def of(self, version: Version) -> list[str]:
+        """The keys of the unresolved issues that the account sees."""
+        jql = f"fixVersion = {version.id} AND resolution is EMPTY"
+        found = JqlSearchOperation(self._task, JqlSearchOptions(jql, fields=["key"])).search()
+        return [str(issue["key"]) for issue in found.issues]
+
+    def move(self, key: str, version: Version, target: Version) -> None:
+        """Take one version from an issue and add the other; its further versions stay."""
+        verbs = [{"remove": {"id": version.id}}, {"add": {"id": target.id}}]
+        place = f"rest/api/2/issue/{path(key)}"
+
+        def done() -> bool:
+            answer = self._client.read(
+                f"reading the issue '{key}'", place, query={"fields": "fixVersions"}
+            )
+            fields = answer.json()["fields"]
+            ids = {str(each["id"]) for each in fields["fixVersions"]}
+            return target.id in ids and version.id not in ids
+
+        self._client.write(
+            f"moving the issue '{key}' from the version '{version.name}' to '{target.name}'",
+            "PUT",
+            place,
+            json={"update": {"fixVersions": verbs}},
+            look=done,
+            repeatable=True,
+        )

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Operations of the tracker against the sandbox, in the process of the test: as the runner does it,
+without a playbook around them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import requests
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+    argument_spec,
+    resolve,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import typed_options
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.input_check import (
+    checked,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation
+from sandbox.client import Sandbox
+from tests.helpers.connections import LOGINS
+from tests.helpers.options import build
+
+#: Accounts of the seeds that may do less than everything.
+DEVELOPER = {"token": "developer-tracker-token-1234567890"}
+READER = {"token": "reader-tracker-token-1234567890"}
+
+
+@dataclass
+class Done:
+    """What a task returned, warned of and asked for."""
+
+    values: dict[str, Any]
+    changed: bool
+    diff: tuple[Any, Any]
+    warnings: list[str]
+    requests: list[dict[str, Any]] = field(repr=False)
+
+    @property
+    def writes(self) -> list[str]:
+        return [f"{each['method']} {each['path']}" for each in self.requests if each["write"]]
+
+
+@dataclass
+class Tracker:
+    """The tracker of a sandbox, and one of our operations on it.
+
+    :param make: the operation, from the task and its options
+    """
+
+    sandbox: Sandbox
+    make: Callable[[Task, Any], Operation]
+    options: type
+
+    def __call__(self, *, check: bool = False, login: Any = None, **given: Any) -> Done:
+        """Run a task as the runner does; connection options stand among C(given)."""
+        names = argument_spec("tracker")
+        own = {name: given.pop(name) for name in names if name in given}
+        said = {"url": self.sandbox.urls["tracker"], **(login or LOGINS["tracker"]), **own}
+        defaults = {name: option.get("default") for name, option in names.items()}
+        connection = resolve("tracker", {**defaults, **said}.get)
+        warnings: list[str] = []
+        task = Task(connection, warnings.append, read_only=check)
+        options: Any = build(
+            self.options, **checked(typed_options.argument_spec(self.options), given)
+        )
+        before = self.sandbox.mark()
+        operation = self.make(task, options)
+        plan = operation.plan()
+        if plan.failure is not None and (check or not plan.changed):
+            raise plan.failure
+        values = dict(plan.result)
+        if plan.changed and not check:
+            values |= operation.apply(plan)
+        asked = self.sandbox.requests("tracker", since=before)
+        return Done(values, values.get("changed", plan.changed), plan.diff(), warnings, asked)
+
+    def refused(self, kind: str, *words: str, **given: Any) -> ToolchainError:
+        """The error with which a task fails; its sentence holds C(words)."""
+        with pytest.raises(ToolchainError) as raised:
+            self(**given)
+        error = raised.value
+        assert error.kind == kind, error.message
+        for word in words:
+            assert word in error.message
+        return error
+
+    def get(self, path: str, **query: str) -> Any:
+        """What the server shows, asked past our client."""
+        return self._ask("GET", path, params=query)
+
+    def send(self, method: str, path: str, body: Any) -> Any:
+        """Change the server past our client."""
+        return self._ask(method, path, json=body)
+
+    def _ask(self, method: str, path: str, **parts: Any) -> Any:
+        token = LOGINS["tracker"]["token"]
+        headers = {"Authorization": f"Bearer {token}", "X-Atlassian-Token": "no-check"}
+        address = f"{self.sandbox.urls['tracker']}/rest/api/2/{path}"
+        answer = requests.request(method, address, headers=headers, timeout=30, **parts)
+        assert answer.status_code < 400, answer.text
+        return answer.json() if answer.content else None

@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Versions of a project, on servers and in the cloud: releases, renames, moves, refusals [C8.7]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.projects.tracker_version import (
+    TrackerVersionOperation,
+    TrackerVersionOptions,
+)
+from sandbox.client import Sandbox
+from tests.helpers.tracker import DEVELOPER, READER, Done, Tracker
+
+SERVERS: dict[str, dict[str, Any]] = {
+    "server": {},
+    "old server": {"version_post_ignores_states": True, "remove_and_swap": False},
+    "cloud": {"deployment": "Cloud"},
+}
+#: How a server says that it does not know a member of a PUT.
+UNKNOWN_MEMBER = {
+    "service": "tracker",
+    "method": "PUT",
+    "path": "/version/",
+    "status": 400,
+    "body": '{"errorMessages":["Unrecognized field \\"moveUnfixedIssuesTo\\""]}',
+}
+
+
+@pytest.fixture
+def tracker(fresh: Callable[[str], Sandbox]) -> Iterator[Tracker]:
+    sandbox = fresh("real")
+    yield Tracker(sandbox, TrackerVersionOperation, TrackerVersionOptions)
+    sandbox.clear_faults()
+
+
+def shown(tracker: Tracker, name: str) -> dict[str, Any] | None:
+    """A version of REL as the server has it."""
+    found = tracker.get("project/REL/versions")
+    return next((one for one in found if one["name"] == name), None)
+
+
+def versions_of(tracker: Tracker, key: str) -> list[str]:
+    fields = tracker.get(f"issue/{key}", fields="fixVersions")["fields"]
+    return [one["name"] for one in fields["fixVersions"]]
+
+
+def unresolved(tracker: Tracker, name: str) -> int:
+    version = shown(tracker, name)
+    assert version is not None
+    count: int = tracker.get(f"version/{version['id']}/unresolvedIssueCount")[
+        "issuesUnresolvedCount"
+    ]
+    return count
+
+
+def rel(tracker: Tracker, name: str, **options: Any) -> Done:
+    return tracker(project="REL", name=name, **options)
+
+
+@pytest.mark.parametrize("settings", SERVERS.values(), ids=list(SERVERS))
+def test_a_version_lives_from_plan_to_archive(tracker: Tracker, settings: dict[str, Any]) -> None:
+    tracker.sandbox.settings("tracker", **settings)
+    life: list[dict[str, Any]] = [
+        {"start_date": "2026-05-01", "description": "größe"},
+        {"state": "released", "release_date": "2026-05-31"},
+        {"state": "archived"},
+        {"state": "unreleased"},
+    ]
+    for options in life:
+        checked = rel(tracker, "9.0", check=True, **options)
+        done = rel(tracker, "9.0", **options)
+        again = rel(tracker, "9.0", **options)
+        assert (checked.changed, done.changed, again.changed) == (True, True, False), options
+        assert checked.diff == done.diff
+        assert checked.writes == again.writes == []
+        assert again.values["version"] == done.values["version"]
+    version = done.values["version"]
+    assert version == {
+        "id": version["id"],
+        "name": "9.0",
+        "released": False,
+        "archived": False,
+        "release_date": "2026-05-31",
+        "start_date": "2026-05-01",
+        "description": "größe",
+        "url": f"{tracker.sandbox.urls['tracker']}/projects/REL/versions/{version['id']}",
+    }
+
+
+@pytest.mark.parametrize("settings", SERVERS.values(), ids=list(SERVERS))
+def test_a_version_is_made_and_released_at_once(tracker: Tracker, settings: dict[str, Any]) -> None:
+    tracker.sandbox.settings("tracker", **settings)
+    done = rel(tracker, "9.0", state="released", release_date="2026-05-31")
+    made = shown(tracker, "9.0")
+    assert made is not None
+    assert (made["released"], made["releaseDate"]) == (True, "2026-05-31")
+    assert done.values["unresolved_count"] == 0
+    assert not rel(tracker, "9.0", state="released").changed
+
+
+def test_a_release_without_a_day_gets_that_of_the_server(tracker: Tracker) -> None:
+    today = tracker.get("serverInfo")["serverTime"][:10]
+    done = rel(tracker, "2.0.0", state="released", unresolved="ignore")
+    assert done.values["version"]["release_date"] == today
+    assert done.warnings == []
+
+
+def test_a_day_that_is_there_stays_and_an_earlier_release_gets_none(tracker: Tracker) -> None:
+    rel(tracker, "2.0.0", release_date="2026-01-02")
+    done = rel(tracker, "2.0.0", state="released", unresolved="ignore")
+    assert done.values["version"]["release_date"] == "2026-01-02"
+    earlier = rel(tracker, "1.0.0", state="released")
+    assert (earlier.changed, earlier.values["version"]["release_date"]) == (False, None)
+
+
+def test_present_leaves_the_states_as_they_are(tracker: Tracker) -> None:
+    rel(tracker, "1.0.0", state="archived")
+    done = rel(tracker, "1.0.0", description="first")
+    assert done.changed
+    assert done.values["version"]["released"] is True
+    assert done.values["version"]["archived"] is True
+
+
+def test_only_what_differs_is_sent(tracker: Tracker) -> None:
+    rel(tracker, "1.1.0", start_date="2026-01-02", description="a\nb")
+    done = rel(tracker, "1.1.0", start_date="2026-01-03", description="a\r\nb ")
+    (write,) = [each for each in done.requests if each["write"]]
+    assert write["body"] == '{"startDate": "2026-01-03"}'
+
+
+def test_unresolved_issues_are_warned_of(tracker: Tracker) -> None:
+    count = unresolved(tracker, "1.1.0")
+    done = rel(tracker, "1.1.0", state="released", check=True)
+    assert count > 1
+    assert done.warnings == [f"{count} issues are unresolved in the version '1.1.0'"]
+    assert done.values["unresolved_count"] == count
+    assert rel(tracker, "1.1.0", state="released").warnings == done.warnings
+    assert rel(tracker, "1.1.0", state="released").warnings == []
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_unresolved_issues_fail_before_any_write(tracker: Tracker, check: bool) -> None:
+    error = tracker.refused(
+        "failed",
+        "unresolved in the version '1.1.0'",
+        project="REL",
+        name="1.1.0",
+        state="released",
+        unresolved="fail",
+        check=check,
+    )
+    assert error.result == {"unresolved_count": unresolved(tracker, "1.1.0")}
+    assert tracker.sandbox.requests("tracker", writes=True) == []
+
+
+@pytest.mark.parametrize("knows", [True, False], ids=["by the server", "one by one"])
+def test_unresolved_issues_move(tracker: Tracker, knows: bool) -> None:
+    if not knows:
+        tracker.sandbox.fault(**UNKNOWN_MEMBER)
+    count, of_next = unresolved(tracker, "1.1.0"), unresolved(tracker, "2.0.0")
+    both = versions_of(tracker, "REL-24")
+    checked = rel(tracker, "1.1.0", state="released", unresolved="2.0.0", check=True)
+    done = rel(tracker, "1.1.0", state="released", unresolved="2.0.0")
+    assert checked.diff == done.diff
+    assert done.diff[1]["unresolved_issues"] == {"2.0.0": count}
+    assert (both, versions_of(tracker, "REL-24")) == (["1.1.0", "2.0.0"], ["2.0.0"])
+    assert unresolved(tracker, "1.1.0") == 0
+    assert unresolved(tracker, "2.0.0") == of_next + count - 1  # one was in both
+    assert shown(tracker, "1.1.0")["released"] is True  # type: ignore[index]
+    assert len(done.writes) == (1 if knows else count + 2)
+    assert done.warnings == []
+
+
+def test_issues_move_only_when_this_task_releases(tracker: Tracker) -> None:
+    rel(tracker, "1.1.0", state="released", unresolved="ignore")
+    count = unresolved(tracker, "1.1.0")
+    done = rel(tracker, "1.1.0", state="released", unresolved="2.0.0")
+    assert not done.changed
+    assert unresolved(tracker, "1.1.0") == count > 0
+
+
+@pytest.mark.parametrize(
+    ("target", "kind", "words"),
+    [
+        ("fial", "not_found", "unresolved: the project 'REL' has no version 'fial'"),
+        ("1.1.0", "invalid", "unresolved is '1.1.0', the version that is to be released"),
+    ],
+)
+def test_a_target_that_cannot_be(tracker: Tracker, target: str, kind: str, words: str) -> None:
+    options = {"name": "1.1.0", "state": "released", "unresolved": target}
+    tracker.refused(kind, words, project="REL", check=True, **options)
+
+
+def test_a_version_is_renamed_once(tracker: Tracker) -> None:
+    done = rel(tracker, "1.1.0", new_name="1.2.0")
+    again = rel(tracker, "1.1.0", new_name="1.2.0", description="")
+    assert (done.changed, again.changed) == (True, False)
+    assert done.values["version"] == again.values["version"]
+    assert shown(tracker, "1.1.0") is None
+    assert "1.2.0" in versions_of(tracker, "REL-24")
+
+
+def test_a_renaming_without_any_of_the_two_creates(tracker: Tracker) -> None:
+    done = rel(tracker, "7.0", new_name="7.1")
+    assert done.changed
+    assert (shown(tracker, "7.0"), shown(tracker, "7.1") is not None) == (None, True)
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_a_renaming_with_both_there_is_a_conflict(tracker: Tracker, check: bool) -> None:
+    options = {"name": "1.1.0", "new_name": "2.0.0", "check": check}
+    tracker.refused("conflict", "'1.1.0'", "'2.0.0'", project="REL", **options)
+
+
+def test_names_are_compared_as_the_server_does(tracker: Tracker) -> None:
+    rel(tracker, "Spring")
+    assert not rel(tracker, " sPRING ").changed
+    assert rel(tracker, "spring", new_name="SPRING").changed
+    assert not rel(tracker, "Spring", new_name="SPRING").changed
+
+
+@pytest.mark.parametrize("settings", SERVERS.values(), ids=list(SERVERS))
+def test_a_version_is_deleted_and_its_issues_move(
+    tracker: Tracker, settings: dict[str, Any]
+) -> None:
+    tracker.sandbox.settings("tracker", **settings)
+    options = {"state": "absent", "move_to": "1.0.0"}
+    checked = rel(tracker, "2.0.0", check=True, **options)
+    done, again = rel(tracker, "2.0.0", **options), rel(tracker, "2.0.0", **options)
+    assert (checked.changed, done.changed, again.changed) == (True, True, False)
+    assert (done.values["version"], again.values["version"]) == (None, None)
+    assert versions_of(tracker, "REL-21") == ["1.0.0"]
+
+
+def test_a_version_is_deleted_and_its_issues_lose_it(tracker: Tracker) -> None:
+    rel(tracker, "2.0.0", state="absent")
+    assert versions_of(tracker, "REL-21") == []
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_a_target_that_is_not_there_stops_the_deletion(tracker: Tracker, check: bool) -> None:
+    options = {"name": "2.0.0", "state": "absent", "move_to": "3.x", "check": check}
+    tracker.refused("not_found", "move_to", "'3.x'", project="REL", **options)
+    assert shown(tracker, "2.0.0") is not None
+
+
+SLIPS: list[tuple[dict[str, Any], str]] = [
+    ({"release_date": "31.05.2026"}, "release_date is '31.05.2026': write a day as 2026-05-31"),
+    ({"start_date": "2026-02-30"}, "start_date is '2026-02-30'"),
+    ({"start_date": "20260531"}, "start_date is '20260531'"),
+    ({"release_date": ""}, "release_date is empty"),
+    ({"start_date": "2026-06-01", "release_date": "2026-05-01"}, "start_date is 2026-06-01, after"),
+    ({"name": 1.1}, "name is the number 1.1"),
+    ({"name": " "}, "name is empty"),
+    ({"new_name": 1.1}, "new_name is the number 1.1"),
+    ({"name": "x" * 256}, "name has more than 255 characters"),
+    ({"project": ""}, "project is empty"),
+    ({"unresolved": ""}, "unresolved is empty"),
+    ({"unresolved": False}, "unresolved is the boolean false"),
+    ({"move_to": "2.0.0"}, "move_to says where the issues go with state 'absent'"),
+    ({"state": "absent", "move_to": "1.1.0"}, "the version that is to be deleted"),
+    ({"state": "absent", "new_name": "1.2.0"}, "new_name has no meaning with state 'absent'"),
+    ({"state": "absent", "description": "x"}, "description has no meaning"),
+]
+
+
+@pytest.mark.parametrize(("options", "words"), SLIPS)
+def test_slips_are_refused_before_any_request(
+    tracker: Tracker, options: dict[str, Any], words: str
+) -> None:
+    given = {"project": "REL", "name": "1.1.0", **options}
+    tracker.refused("invalid", words, **given)
+    assert tracker.sandbox.requests("tracker") == []
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_a_start_after_the_release_that_the_server_has(tracker: Tracker, check: bool) -> None:
+    tracker.send("PUT", "version/10002", {"releaseDate": "2026-01-02"})
+    given = {"name": "1.1.0", "start_date": "2026-01-03", "check": check}
+    tracker.refused("rejected", "2026-01-03", "2026-01-02", project="REL", **given)
+
+
+def test_an_unknown_project_is_named(tracker: Tracker) -> None:
+    tracker.refused("not_found", "the project 'NOPE'", project="NOPE", name="1.0", state="absent")
+
+
+def test_the_written_interface_has_no_versions(fresh: Callable[[str], Sandbox]) -> None:
+    tracker = Tracker(fresh("written"), TrackerVersionOperation, TrackerVersionOptions)
+    words = "the written interface of the tracker knows no versions"
+    tracker.refused("not_found", words, project="REL", name="1.0")
+
+
+REFUSED: list[dict[str, Any]] = [
+    {"name": "9.0"},
+    {"name": "1.1.0", "description": "mine"},
+    {"name": "1.1.0", "state": "absent"},
+]
+
+
+@pytest.mark.parametrize("settings", SERVERS.values(), ids=list(SERVERS))
+@pytest.mark.parametrize("login", [DEVELOPER, READER], ids=["developer", "reader"])
+@pytest.mark.parametrize("options", REFUSED, ids=["create", "update", "delete"])
+def test_a_missing_right_is_no_matter_of_the_login(
+    tracker: Tracker, settings: dict[str, Any], login: dict[str, str], options: dict[str, Any]
+) -> None:
+    """[tracker-18]: 404, 403 and 401 for one and the same thing."""
+    tracker.sandbox.settings("tracker", **settings)
+    before = tracker.get("project/REL/versions")
+    error = tracker.refused("permission", project="REL", login=login, **options)
+    assert error.result.get("changed", False) is False
+    assert tracker.get("project/REL/versions") == before
+
+
+def test_a_version_that_another_host_made_counts_as_found(tracker: Tracker) -> None:
+    listing = {"service": "tracker", "path": "/project/REL/versions", "body": "[]", "status": 200}
+    tracker.sandbox.fault(**listing)
+    done = rel(tracker, "1.1.0", description="ours")
+    assert done.values["version"]["description"] == "ours"
+    assert shown(tracker, "1.1.0")["description"] == "ours"  # type: ignore[index]
+
+
+def test_a_server_that_does_not_keep_a_value_is_not_believed(tracker: Tracker) -> None:
+    answer = '{"self": "x", "id": "10002", "name": "1.1.0", "archived": false, "released": false}'
+    tracker.sandbox.fault(
+        service="tracker", method="PUT", path="/version/", status=200, body=answer
+    )
+    words = "does not show what was set: description"
+    tracker.refused("rejected", words, project="REL", name="1.1.0", description="kept")
