@@ -18,15 +18,21 @@ _COLLECTION = Path(__file__).resolve().parents[2]
 def unknown(owner: str, names: Iterable[str]) -> list[str]:
     """The names with the prefix of C(owner) that it does not know, each with the nearest known one.
 
+    A name with the longer prefix of another role, as C(release_notes_title) of the playbook
+    C(release), belongs to that role.
+
     :param owner: name of a role, or of a playbook
     """
-    known = known_to(owner)
-    others = tuple(f"{each}_" for each in owners() if each.startswith(f"{owner}_"))
-    return [
-        _told(name, known)
-        for name in sorted(names)
-        if name.startswith(f"{owner}_") and name not in known and not name.startswith(others)
-    ]
+    found = []
+    for name in sorted(each for each in names if each.startswith(f"{owner}_")):
+        known = known_to(_owner_of(name)) | known_to(owner)
+        if name not in known:
+            found.append(_told(name, known))
+    return found
+
+
+def _owner_of(name: str) -> str:
+    return max((each for each in owners() if name.startswith(f"{each}_")), key=len)
 
 
 def _told(name: str, known: Iterable[str]) -> str:

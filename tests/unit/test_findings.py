@@ -108,9 +108,12 @@ def test_a_misspelt_variable_is_named_with_the_one_that_is_meant() -> None:
     assert role_variables.unknown("ci_build", names) == ["ci_build_job (is ci_build_jobs meant?)"]
 
 
-def test_variables_of_a_role_are_none_of_a_playbook() -> None:
+def test_variables_with_the_prefix_of_a_role_are_those_of_the_role() -> None:
     names = ["release_job", "release_jobs", "release_publish_file", "release_notes_title"]
-    assert role_variables.unknown("release", names) == ["release_job (is release_jobs meant?)"]
+    assert role_variables.unknown("release", names) == [
+        "release_job (is release_jobs meant?)",
+        "release_publish_file (is release_publish_files meant?)",
+    ]
     assert role_variables.unknown("release_publish", names) == [
         "release_publish_file (is release_publish_files meant?)"
     ]
