@@ -19,6 +19,7 @@ import pytest
 import yaml
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
+from tests.helpers import request_table
 from tools import actions, lock
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -345,3 +346,8 @@ def test_the_lock_holds_everything_that_is_asked_for_by_name() -> None:
 def test_a_lock_names_no_host_and_no_folder(path: str) -> None:
     text = (ROOT / path).read_text(encoding="utf-8")
     assert re.findall(r"://|--(?:extra-)?index|--find-links|file:|^/", text, re.MULTILINE) == []
+
+
+def test_the_table_of_requests_is_generated() -> None:
+    """If not: `python -m tests.helpers.request_table` writes it."""
+    assert request_table.TABLE.read_text(encoding="utf-8") == request_table.page()
