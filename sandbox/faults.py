@@ -14,7 +14,7 @@ class Fault:
 
     Conditions: `service`; `method`; `path` (regex, searched in the path as sent, without the
     service's prefix); `match` (regex, searched in a textual body and in its decoded `name=value`
-    form lines); `times` (how many requests it hits).
+    form lines); `times` (how many requests it hits); `skip` (how many pass before it).
 
     Effects: `delay` (seconds before anything happens); `status`, `headers`, `body` (text, or an
     object sent as JSON), `content_type`; `redirect` (a Location, status 302 unless given); `cut`
@@ -30,6 +30,7 @@ class Fault:
     path: str | None = None
     match: str | None = None
     times: int = 1
+    skip: int = 0
     status: int | None = None
     headers: dict[str, str] | None = None
     body: Any = None
@@ -88,6 +89,9 @@ class Faults:
         """The fault for this request; counts it down."""
         for fault in self._pending:
             if fault.hits(service, method, path, text):
+                if fault.skip > 0:
+                    fault.skip -= 1
+                    continue
                 fault.times -= 1
                 if fault.times <= 0:
                     self._pending.remove(fault)

@@ -192,6 +192,13 @@ def test_faults_hit_in_order_and_are_used_up() -> None:
     assert faults.pending == []
 
 
+def test_a_fault_may_let_requests_pass_first() -> None:
+    faults = Faults()
+    faults.add({"service": "repo", "method": "PUT", "status": 500, "skip": 2})
+    hits = [faults.take("repo", method, "/a", "") for method in ("PUT", "GET", "PUT", "PUT", "PUT")]
+    assert [hit and hit.status for hit in hits] == [None, None, None, 500, None]
+
+
 def test_log_keeps_the_newest_requests_and_says_what_it_forgot() -> None:
     log = Log()
     for number in range(1, KEPT + 1):
