@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 from urllib.parse import parse_qs, urlsplit
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.auth import (
@@ -54,7 +54,8 @@ class Seen:
 class Reply:
     """`truncate`: send only so many bytes of the body, then close; `cut`: close without an answer.
 
-    `hold`: answer only when the server is closed.
+    `hold`: answer only when the server is closed; `trickle`: send the head, or the body, byte by
+    byte, for as long as the client takes it; `protocol`: how the status line begins.
     """
 
     status: int = 200
@@ -63,6 +64,9 @@ class Reply:
     truncate: int | None = None
     cut: bool = False
     hold: bool = False
+    trickle: Literal["head", "body", ""] = ""
+    protocol: str = "HTTP/1.1"
+    reason: str = "Stub"
 
     @property
     def payload(self) -> bytes:
@@ -169,10 +173,15 @@ class _Handler(BaseHTTPRequestHandler):
             return
         payload = reply.payload
         headers = {"Content-Length": str(len(payload)), **reply.headers}
-        head = f"HTTP/1.1 {reply.status} Stub\r\n"
+        head = f"{reply.protocol} {reply.status} {reply.reason}\r\n"
         head += "".join(f"{name}: {value}\r\n" for name, value in headers.items()) + "\r\n"
         sent = b"" if self.command == "HEAD" else payload[: reply.truncate]
-        self.wfile.write(head.encode("latin-1") + sent)
+        whole = head.encode("latin-1") + sent
+        at_once = {"head": 20, "body": len(whole) - len(sent), "": len(whole)}[reply.trickle]
+        self.wfile.write(whole[:at_once])
+        for byte in whole[at_once:]:
+            self.server.stub.closing.wait(0.01)
+            self.wfile.write(bytes([byte]))
         self.close_connection = reply.truncate is not None
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is inherited

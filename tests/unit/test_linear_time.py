@@ -10,8 +10,9 @@ import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci import client as ci
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts import unmarked_output
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http import messages
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import error_text
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import errors
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http import bodies, messages
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo import error_text, json_rows
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images import pagination
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import client as tracker
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import client as wiki
@@ -32,16 +33,52 @@ def _link(text: str) -> object:
     return pagination._next_query(_answer("", text))
 
 
+def _lines(text: str) -> object:
+    pieces = (text[at : at + 100].encode() for at in range(0, len(text), 100))
+    return list(bodies.lines(pieces, SIZE))
+
+
+def _rows(text: str) -> object:
+    body = f'{{"rows": [{{"x": "{text.encode("unicode_escape").decode()}'.encode()
+    pieces = (body[at : at + 100] for at in range(0, len(body), 100))
+    with pytest.raises(ValueError, match=r"."):
+        json_rows.parse(pieces, "rows", json_rows.StreamedObject())
+    return None
+
+
 READERS: list[Callable[[str], object]] = [
     lambda text: tracker.describe(_answer(f"<{text}")),
     lambda text: error_text.describe(_answer(text)),
     lambda text: wiki.describe(_answer(text)),
     lambda text: ci.describe(_answer(text)),
+    lambda text: errors.words(f"<html>{text}"),
+    lambda text: errors.words(f"<html><h1>{text}"),
+    errors.visible,
     _unmarked,
     _link,
+    _lines,
+    _rows,
 ]
 UNITS = [
-    *("<", ">", "\n", " ", "a.", "a", "rel=", "<x>;rel=", "<x>;", "<message>", "<html><p>", "("),
+    *(
+        "<",
+        ">",
+        "\n",
+        " ",
+        "a.",
+        "a",
+        "<h1>",
+        "</h1>",
+        "<h1",
+        "&amp;",
+        "\x1b[",
+        "rel=",
+        "<x>;rel=",
+        "<x>;",
+        "<message>",
+        "<html><p>",
+        "(",
+    ),
     *(
         "available only in ",
         "\n at a(",

@@ -6,13 +6,14 @@ Sources: written interface [W2.5], for builds; server facts [analysis-2] for all
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..core import json_text
 from ..core.errors import ToolchainError
+from ..core.http.bodies import MOST_BYTES
 
 Record = dict[str, Any]
 
@@ -69,7 +70,12 @@ def records(lines: Iterable[bytes]) -> Iterator[Record]:
 
 
 def _spread_object(first: bytes, rest: Iterable[bytes]) -> Record:
-    lines = [first, *filter(None, rest)]
+    lines, size = [first], len(first)
+    for line in filter(None, rest):
+        lines.append(line)
+        size += len(line)
+        if size > MOST_BYTES:
+            raise UnreadableAnswer("the answer is no JSON, and longer than can be read")
     value = _decoded(b"\n".join(lines))
     if value is None:
         raise UnreadableAnswer(_where(first, len(lines) > 1 and not first.startswith(b"{")))
@@ -85,8 +91,8 @@ def _where(line: bytes, more_follows: bool) -> str:
 def _decoded(text: bytes) -> Any:
     """The JSON value of C(text), C(None) where it is none (a bare C(null) is no record either)."""
     try:
-        return json.loads(text.decode("utf-8-sig"))
-    except (ValueError, RecursionError):
+        return json_text.loads(text.decode("utf-8-sig"))
+    except ValueError:
         return None
 
 

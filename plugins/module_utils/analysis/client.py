@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core import errors
 from ..core.errors import Kind, ToolchainError
+from ..core.http.bodies import lines
 from ..core.http.messages import Answer, Request, unreadable
 from ..core.http.writes import Look
 from ..core.module.task import Task
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 Taken = TypeVar("Taken")
 
 _PATH = "review/api"
-_CHUNK = 64 * 1024  # bytes
+#: Most bytes of a record.
+_LONGEST_LINE = 16 * 1024 * 1024
 #: What an action may be answered with; of those that write the written interface has no status.
 _READ, _WRITTEN = frozenset({200, 204}), frozenset({200, 201, 202, 204})
 #: What breaks in the middle of an answer.
@@ -212,7 +214,9 @@ class AnalysisClient:
             return Answer(response.status_code, response.headers, head, request, response.url)
 
         try:
-            for record in answers.records(_noted(response.iter_lines(_CHUNK), seen)):
+            for record in answers.records(
+                _noted(lines(response.iter_content(), _LONGEST_LINE), seen)
+            ):
                 refusal = answers.refusal_of(record)
                 if refusal is not None:
                     raise refused(said(), refusal)

@@ -6,11 +6,11 @@ text here.
 from __future__ import annotations
 
 import html
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
+from . import json_text
 from .secret import hidden
 
 Kind = Literal[
@@ -57,6 +57,8 @@ _ESCAPE = re.compile(
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # Marks that change the direction of writing, and those that are not seen.
 _DIRECTION = re.compile(r"[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+# All of these, where they are to be seen; a carriage return before a line break steers nothing.
+_STEERING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)" + f"|{_DIRECTION.pattern}")
 _MESSAGE_MEMBERS = ("message", "errorMessage", "error_description", "reason", "detail")
 _LIST_MEMBERS = ("errors", "messages", "errorMessages", "error massages")
 
@@ -146,6 +148,23 @@ def shorten(text: str, limit: int = WORDS_LIMIT) -> str:
     return _cut(" ".join(_bare(text).split()), limit)
 
 
+def visible(value: Any) -> Any:
+    """C(value) with what steers a terminal, or turns the direction of writing, written as escapes
+    in all of its texts: for a diff, where taking it out would hide the difference.
+    """
+    if isinstance(value, str):
+        return _STEERING.sub(_escaped, value)
+    if isinstance(value, Mapping):
+        return {visible(name): visible(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [visible(one) for one in value]
+    return value
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode("ascii")
+
+
 def _bare(text: str) -> str:
     text = _DIRECTION.sub("", _ESCAPE.sub("", hidden.mask(text)))
     return hidden.mask(_CONTROL.sub(" ", text))
@@ -172,8 +191,8 @@ def words(body: str) -> str:
     if looks_like_html(body):
         return shorten(_words_of_html(body))
     try:
-        found = list(dict.fromkeys(text for text in _words_of_json(json.loads(body)) if text))
-    except (ValueError, RecursionError):
+        found = list(dict.fromkeys(text for text in _words_of_json(json_text.loads(body)) if text))
+    except ValueError:
         return shorten(body)
     return shorten("; ".join(found) if found else body)
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -53,12 +52,9 @@ def errors_in(body: str) -> str:
 
 def text_of(body: str) -> str:
     """A body that is a plain text, or a text as JSON."""
-    try:
-        decoded = json.loads(body)
-    except (ValueError, RecursionError):
-        return body.strip()
-    if decoded is None:
+    if body.strip() == "null":
         return ""
+    decoded = json_or_none(body)
     return decoded if isinstance(decoded, str) else body.strip()
 
 

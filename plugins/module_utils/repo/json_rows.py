@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ToolchainError
 from ..core.http.messages import Answer, Request, unreadable
+from ..core.json_text import TooDeep, require_depth
 from .client import RepoClient
 
 if TYPE_CHECKING:
@@ -84,13 +85,21 @@ class _JsonReader:
         while True:
             try:
                 found, end = _DECODER.raw_decode(self._text, self._at)
+            except RecursionError:
+                raise TooDeep from None
             except ValueError:
                 end = len(self._text)
             if end < len(self._text):
+                opened = (self._text.count(mark, self._at, end) for mark in "[{")
+                require_depth(found, sum(opened))
                 self._at = end
                 return found
+            # twice as much each time, so that a long value is not read again and again
+            wanted = 2 * (len(self._text) - self._at)
             if not self._more():
                 raise InvalidJson("it ends too early")
+            while len(self._text) < wanted and self._more():
+                pass
 
     def entries(self, closing: str) -> Iterator[None]:
         """Stand before each entry of a list or an object that has been opened."""
@@ -156,12 +165,15 @@ def _read(
         found.headers = response.headers
         try:
             parse(_noted(response, head), member, found)
-        except InvalidJson as error:
+        except (InvalidJson, TooDeep) as error:
             method = parts.get("method", "GET")
             request = Request(what, method, client.transport.url(path), reads=True)
             answer = Answer(
                 response.status_code, response.headers, b"".join(head), request, response.url
             )
+            if isinstance(error, TooDeep):
+                said = f"the server answered with JSON that cannot be read: {error}"
+                raise answer.error("protocol", said) from None
             if found.rows:
                 raise answer.error(
                     "protocol",

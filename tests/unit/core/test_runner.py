@@ -192,6 +192,16 @@ def test_a_diff_that_takes_long_is_made_where_it_is_asked_for(*, with_diff: bool
     assert made == ["once"] * with_diff
 
 
+def test_a_diff_shows_what_would_steer_a_terminal() -> None:
+    sides = ({"a\x1b[31m": ["x\u202ey", "bell\x07", 1]}, "one\r\ntwo\rthree\ttab ü\u200b")
+    values = carried_out(Known(Plan(*sides, "update", result={"name": "x\u202ey"})), True, True)
+    assert values["diff"] == {
+        "before": {"a\\x1b[31m": ["x\\u202ey", "bell\\x07", 1]},
+        "after": "one\r\ntwo\\rthree\ttab ü\\u200b",
+    }
+    assert values["name"] == "x\u202ey"
+
+
 @pytest.mark.parametrize("with_diff", [True, False])
 def test_a_reading_may_return_a_difference_that_it_has_found(*, with_diff: bool) -> None:
     found = {"before": "<a/>", "after": "<b/>"}

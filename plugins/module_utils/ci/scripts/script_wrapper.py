@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ...core import json_text
+
 #: File name of the user's script in stack traces and messages of the compiler.
 SCRIPT_NAME = "ci_script.groovy"
 #: A Java string constant holds at most 65,535 bytes.
@@ -209,7 +211,7 @@ def ended(text: str, marker: str) -> ScriptEnd | None:
     if found is None:
         return None
     try:
-        told = json.loads(b64decode(found[2], validate=True))
+        told = json_text.loads(b64decode(found[2], validate=True))
     except (binascii.Error, ValueError):
         return None
     # Server fact [ci-17]: what C(groovy =) prints goes through the character set of the server's

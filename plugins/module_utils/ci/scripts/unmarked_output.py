@@ -7,11 +7,10 @@ server answers as its script console does: what was printed, the value, or a sta
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any, NoReturn
 
-from ...core import errors
+from ...core import errors, json_text
 from .script_wrapper import ScriptEnd
 
 # Server fact [ci-16]: C(scriptText) prints the value, where there is one, as its last line.
@@ -44,7 +43,7 @@ def read(text: str, marker: str) -> ScriptEnd | None:
 def decoded(text: str) -> Any:
     """A text that is JSON as what it stands for."""
     try:
-        return json.loads(text, parse_constant=_not_json)
+        return json_text.loads(text, parse_constant=_not_json)
     except ValueError:
         return text
 

@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from typing import IO, Any
 
-from .. import errors
+from .. import errors, json_text
 from ..errors import ToolchainError
 from ..secret import clean_url
 
@@ -82,13 +82,21 @@ class Answer:
         U+FFFD: Ansible refuses a result with a half.
         """
         try:
-            found = json.loads(self.body)
+            found = json_text.loads(self.body)
             if _HALF.search(self.body) is not None:
                 text = json.dumps(found, ensure_ascii=False).encode("utf-16", "surrogatepass")
                 found = json.loads(text.decode("utf-16", "replace"))
             return found
-        except (ValueError, RecursionError):
+        except json_text.TooDeep as error:
+            said = f"the server answered {self.status} with JSON that cannot be read: {error}"
+            raise self.untold(self.error("protocol", said)) from None
+        except ValueError:
             raise unreadable(self, "JSON") from None
+
+    def untold(self, error: ToolchainError) -> ToolchainError:
+        """The error, of an answer that does not tell what became of a write."""
+        error.unanswered = not self.request.reads
+        return error
 
     def error(self, kind: errors.Kind, message: str, detail: str | None = None) -> ToolchainError:
         """An error of C(kind) that this answer stands for; trouble of the server does not tell what
@@ -113,9 +121,7 @@ def unreadable(answer: Answer, wanted: str) -> ToolchainError:
     """The error for an answer of another kind than C(wanted). It does not tell what became of a
     write.
     """
-    error = _unreadable(answer, wanted)
-    error.unanswered = not answer.request.reads
-    return error
+    return answer.untold(_unreadable(answer, wanted))
 
 
 def _unreadable(answer: Answer, wanted: str) -> ToolchainError:
@@ -141,10 +147,10 @@ def _unreadable(answer: Answer, wanted: str) -> ToolchainError:
 
 
 def json_or_none(body: str | bytes) -> Any:
-    """What a body stands for; C(None) where it is not JSON, or nested deeper than can be read."""
+    """What a body stands for; C(None) where it is not JSON, or nested deeper than is read."""
     try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
+        return json_text.loads(body)
+    except ValueError:
         return None
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ..errors import Kind, ToolchainError, shorten
 from ..secret import clean_url
+from .bodies import SlowBody, TooLarge, Unpackable
 from .messages import Request
 from .sessions import REQUESTS_MISSING
 
@@ -108,11 +109,23 @@ def _reason(
     if refusal is not None:
         # a password that was refused is not tried again
         return "network", f"the proxy refused ({refusal}): {_CHECK_PROXY}", " 407 " in refusal
+    return _late_reason(causes, timeout) or _body_reason(error, causes)
+
+
+def _late_reason(causes: list[BaseException], timeout: float) -> tuple[Kind, str, bool] | None:
+    if any(isinstance(cause, SlowBody) for cause in causes):
+        return "timeout", f"the answer came slower than 1 KiB/s for {timeout:g} s", False
     timeouts = (requests.Timeout, urllib3.exceptions.TimeoutError, TimeoutError)
     if any(isinstance(cause, timeouts) for cause in causes):
         return "timeout", f"no answer within {timeout:g} s", False
-    if any(isinstance(cause, urllib3.exceptions.DecodeError) for cause in causes):
+    return None
+
+
+def _body_reason(error: Exception, causes: list[BaseException]) -> tuple[Kind, str, bool]:
+    if isinstance(error, Unpackable):
         return "protocol", "the body of the answer cannot be unpacked", True
+    if isinstance(error, TooLarge):
+        return "protocol", _own_words(error), True
     if _is_our_mistake(error):
         return "invalid", _own_words(error), True
     return "network", f"the connection broke ({_own_words(causes[-1])})", False

@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ..connection.options import Connection
 from ..errors import ToolchainError, invalid
+from .bodies import ACCEPTED, BodyError
 
 if TYPE_CHECKING:
     from ..accounting import Accounting
@@ -25,11 +26,12 @@ REQUESTS_MISSING: str | None = None
 REQUEST_ERRORS: tuple[type[Exception], ...] = ()
 try:
     import requests
-    import requests.adapters
     import urllib3
     from requests.utils import get_environ_proxies
 
-    REQUEST_ERRORS = (requests.RequestException, urllib3.exceptions.HTTPError)
+    from .connections import PacedAdapter
+
+    REQUEST_ERRORS = (requests.RequestException, urllib3.exceptions.HTTPError, BodyError)
 except ImportError:
     REQUESTS_MISSING = traceback.format_exc()
 
@@ -76,20 +78,6 @@ class Upload:
         except OSError as error:
             said = f"{self._what}: the file cannot be read: {error.strerror or error}"
             raise ToolchainError("failed", said) from None
-
-
-def count_body(response: requests.Response, accounting: Accounting) -> None:
-    """Add the bytes of a body to C(accounting) as they are taken, by C(content) or C(iter_lines),
-    too. The connection itself does not count those of a body in chunks.
-    """
-    pieces = response.iter_content
-
-    def counted(*args: Any, **options: Any) -> Iterator[bytes]:
-        for piece in pieces(*args, **options):
-            accounting.add(bytes_received=len(piece))
-            yield piece
-
-    response.iter_content = counted  # type: ignore[method-assign]
 
 
 @dataclass
@@ -188,9 +176,8 @@ def _new_session(
     # Who follows redirects decides about them; this library would read their bodies and addresses.
     session.get_redirect_target = lambda resp: None  # type: ignore[method-assign]
     session.trust_env = False  # a ~/.netrc that nobody named must not replace the credential
-    adapter = requests.adapters.HTTPAdapter(
-        pool_maxsize=connections, max_retries=0, pool_block=True
-    )
+    session.headers["Accept-Encoding"] = ACCEPTED
+    adapter = PacedAdapter(pool_maxsize=connections, max_retries=0, pool_block=True)
     session.mount("https://", adapter)
     session.mount("http://", adapter)
     if not cookies:

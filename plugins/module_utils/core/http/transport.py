@@ -20,10 +20,11 @@ from ..connection.auth import Anonymous, Crumb, Login, hide
 from ..connection.options import Connection
 from ..errors import ToolchainError, invalid
 from ..secret import clean_url
+from . import bodies
 from .messages import REDIRECTS, Answer, Request, retry_after
 from .network_errors import Failure, failure_of
 from .retries import RETRIED_READS, Retries
-from .sessions import REQUEST_ERRORS, Proxies, Upload, count_body, kept_session
+from .sessions import REQUEST_ERRORS, Proxies, Upload, kept_session
 from .writes import Look, Write
 
 if TYPE_CHECKING:
@@ -181,7 +182,6 @@ class Transport:
         """
         request = self._request(what, method, path, True, streamed=True, **parts)
         response = self._response(request)
-        count_body(response, self.accounting)
         try:
             if response.status_code != 200:
                 answer = _whole(request, response)
@@ -328,8 +328,8 @@ class Transport:
             self.accounting.add(bytes_sent=len(sent or b""))
         if at_home:
             self._notice(response.headers)
-        if not request.streamed:
-            self.accounting.add(bytes_received=len(response.content))
+        taken_later = request.streamed and response.status_code == 200
+        (bodies.count if taken_later else bodies.hold)(response, self.accounting)
         return response
 
     def _invitation(self, request: Request, outcome: requests.Response | Failure) -> float | None:

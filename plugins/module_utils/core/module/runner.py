@@ -11,7 +11,7 @@ from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ..accounting import Accounting
 from ..connection.options import argument_spec, resolve
-from ..errors import ToolchainError, invalid, printable
+from ..errors import ToolchainError, invalid, printable, visible
 from ..http.sessions import REQUESTS_MISSING
 from ..plan import Operation, Plan
 from ..secret import hidden, secrets_in_addresses
@@ -176,4 +176,6 @@ def _values(plan: Plan, applied: Mapping[str, Any], with_diff: bool) -> dict[str
     if with_diff and "diff" not in values:  # a reading may return one of what it compares
         before, after = plan.diff()
         values["diff"] = {"before": before, "after": after if values["changed"] else before}
+    if "diff" in values:
+        values["diff"] = visible(values["diff"])
     return values

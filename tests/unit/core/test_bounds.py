@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an answer may cost at most: time, bytes, levels [C1.4]."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import errors, json_text
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http import bodies
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.connections import (
+    PacedBytes,
+)
+from tests.unit.stub import Reply, Stub, transport_to
+
+BIG = b"x" * 100_000
+GZIP = {"Content-Encoding": "gzip"}
+
+
+def failed(reply: Reply, *, streamed: bool = False, **settings: Any) -> ToolchainError:
+    """What a read says of a server that always answers so."""
+    with Stub(answer=lambda seen: reply) as stub:
+        transport = transport_to(stub.url, retries=0, **settings)
+
+        def read() -> None:
+            if streamed:
+                with transport.stream("reading", "x") as response:
+                    list(response.iter_content())
+            else:
+                transport.read("reading", "x")
+
+        with pytest.raises(ToolchainError) as caught:
+            read()
+    return caught.value
+
+
+@pytest.mark.parametrize("part", ["head", "body"])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_byte_after_the_other_is_too_late(part: Any, streamed: bool) -> None:
+    reply = Reply(body=BIG, trickle=part, headers={"X-Long": "y" * 10_000})
+    error = failed(reply, streamed=streamed, timeout=0.2)
+    words = {"head": "no answer within 0.2 s", "body": "slower than 1 KiB/s for 0.2 s"}
+    assert error.kind == "timeout"
+    assert words[part] in str(error)
+
+
+def test_a_slow_write_does_not_tell_what_became_of_it() -> None:
+    with Stub(answer=lambda seen: Reply(body=BIG, trickle="body")) as stub:
+        transport = transport_to(stub.url, timeout=0.2)
+        with pytest.raises(ToolchainError) as caught:
+            transport.write("writing", "PUT", "x")
+        assert (caught.value.kind, caught.value.unanswered) == ("timeout", True)
+        assert len(stub.seen) == 1
+
+
+class Clock:
+    """Time that passes only while somebody waits for bytes, and the socket that they come from."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+        self.timeouts: list[float | None] = []
+
+    def gettimeout(self) -> float | None:
+        return 10.0
+
+    def settimeout(self, value: float | None, /) -> None:
+        self.timeouts.append(value)
+
+
+class Source(io.RawIOBase):
+    """Brings so many bytes at each wait of so many seconds."""
+
+    def __init__(self, clock: Clock, waits: list[tuple[float, int]]) -> None:
+        self._clock, self._waits = clock, waits
+
+    def readinto(self, buffer: Any, /) -> int:
+        seconds, count = self._waits.pop(0) if self._waits else (0.0, 0)
+        self._clock.time += seconds
+        return count
+
+
+def paced(*waits: tuple[float, int]) -> tuple[PacedBytes, Clock]:
+    clock = Clock()
+    return PacedBytes(Source(clock, list(waits)), clock, now=lambda: clock.time), clock
+
+
+def test_the_head_gets_the_time_that_is_left() -> None:
+    source, clock = paced((4.0, 100), (5.0, 100), (2.0, 100))
+    buffer = bytearray(1000)
+    assert [source.readinto(buffer), source.readinto(buffer)] == [100, 100]
+    assert clock.timeouts == [10.0, 6.0]
+    source.readinto(buffer)
+    with pytest.raises(TimeoutError, match="head"):
+        source.readinto(buffer)
+
+
+@pytest.mark.parametrize(
+    ("waits", "slow"),
+    [
+        ([(5.0, 5000), (5.0, 6000), (5.0, 20_000), (5.0, 1000)], False),
+        ([(5.0, 5000), (5.0, 5000)], True),
+        ([(1.0, 50_000), (9.0, 1), (9.9, 10_000)], False),
+        ([(1.0, 50_000), (9.0, 1), (9.9, 10_000), (0.1, 1)], True),
+        ([(9.9, 1)], False),
+        ([(10.0, 0)], False),
+    ],
+)
+def test_a_body_has_a_pace(waits: list[tuple[float, int]], *, slow: bool) -> None:
+    source, clock = paced(*waits)
+    source.head_is_whole()
+    assert clock.timeouts == [10.0]
+
+    def take() -> None:
+        for _wait in list(waits):
+            clock.time += 1000  # whoever takes it may take their time
+            source.readinto(bytearray(10))
+
+    if slow:
+        with pytest.raises(bodies.SlowBody):
+            take()
+    else:
+        take()
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "MOST_BYTES", 1024 * 1024)
+
+
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [
+        (bytes(2 * 1024 * 1024), {}),
+        (gzip.compress(bytes(100 * 1024 * 1024)), GZIP),
+        (zlib.compress(bytes(2 * 1024 * 1024)), {"Content-Encoding": "deflate"}),
+        (gzip.compress(bytes(600 * 1024)) * 2, GZIP),
+    ],
+    ids=["plain", "a bomb", "deflate", "two parts"],
+)
+@pytest.mark.usefixtures("small")
+def test_too_large_an_answer_is_refused(body: bytes, headers: dict[str, str]) -> None:
+    error = failed(Reply(200, body, headers=headers))
+    assert error.kind == "protocol"
+    assert "the answer has more than 1 MiB" in str(error)
+    assert failed(Reply(500, body, headers=headers)).kind == "protocol"
+
+
+@pytest.mark.usefixtures("small")
+def test_the_connection_is_not_lost_to_an_answer_that_is_too_large() -> None:
+    replies = [Reply(200, bytes(9_000_000)), Reply(200, gzip.compress(bytes(9_000_000)), GZIP)]
+    with Stub(*replies * 2, answer=lambda seen: Reply(body="fine")) as stub:
+        transport = transport_to(stub.url, connections=1)
+        for _reply in stub.replies.copy():
+            with pytest.raises(ToolchainError, match="more than"):
+                transport.read("reading", "x")
+        assert transport.read("reading", "x").text == "fine"
+
+
+def test_a_stream_is_unpacked_in_small_pieces() -> None:
+    size = 50 * 1024 * 1024
+    with Stub(Reply(200, gzip.compress(bytes(size)), GZIP)) as stub:
+        transport = transport_to(stub.url)
+        with transport.stream("reading", "x") as response:
+            sizes = [len(piece) for piece in response.iter_content()]
+    assert sum(sizes) == transport.accounting.as_dict()["bytes_received"] == size
+    assert max(sizes) <= 1024 * 1024
+
+
+def _bare(data: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(data) + packer.flush()
+
+
+PACKINGS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "gzip": ("gzip", gzip.compress),
+    "x-gzip in capitals": ("X-GZIP", gzip.compress),
+    "parts": ("gzip", lambda data: gzip.compress(data[:3]) + gzip.compress(data[3:])),
+    "padded": ("gzip", lambda data: gzip.compress(data) + bytes(9)),
+    "zlib": ("deflate", zlib.compress),
+    "bare": ("deflate", _bare),
+    "identity": ("identity", lambda data: data),
+}
+
+
+class Packed:
+    """A response whose body comes in pieces of so many bytes."""
+
+    def __init__(self, body: bytes, packing: str, step: int, status: int = 200) -> None:
+        self.headers = {"Content-Encoding": packing}
+        self.status_code, self.raw = status, self
+        self._pieces = [body[at : at + step] for at in range(0, len(body), step)]
+
+    def stream(self, amount: int, *, decode_content: bool) -> Iterator[bytes]:
+        assert not decode_content
+        return iter(self._pieces)
+
+
+@given(st.binary(max_size=3000), st.integers(12, 500), st.sampled_from(sorted(PACKINGS)))
+def test_every_packing_is_undone(data: bytes, step: int, name: str) -> None:
+    packing, pack = PACKINGS[name]
+    body = pack(data)
+    for found in (bodies.whole, lambda response: b"".join(bodies.pieces(response))):
+        assert found(Packed(body, packing, step)) == data  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("body", [b"plain text", b"", gzip.compress(b"cut off")[:-9]])
+@pytest.mark.parametrize("packing", ["gzip", "deflate", "br", "gzip, gzip"])
+def test_a_head_that_lies_about_the_packing(body: bytes, packing: str) -> None:
+    headers = {"Content-Encoding": packing}
+    error = failed(Reply(500, body, headers=headers))
+    assert (error.kind, error.status) == ("server", 500)
+    if body:
+        assert failed(Reply(200, body, headers=headers)).kind == "protocol"
+    assert ("plain text" in str(error)) == (body == b"plain text")
+
+
+def test_only_what_can_be_unpacked_is_asked_for() -> None:
+    with Stub(Reply()) as stub:
+        transport_to(stub.url).read("reading", "x")
+    assert stub.seen[0].headers["Accept-Encoding"] == "gzip, deflate"
+
+
+@pytest.mark.parametrize(("levels", "read"), [(200, True), (201, False), (900, False)])
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+def test_json_has_levels(levels: int, opening: str, *, read: bool) -> None:
+    closing = {"[": "]"}.get(opening, "}")
+    text = opening * levels + ("1" if opening != "[" else "") + closing * levels
+    wide = f"[{','.join(['[]'] * 300)}]"
+    assert len(json_text.loads(wide)) == 300
+    if read:
+        assert json.dumps(json_text.loads(text.encode()), separators=(",", ":")) == text
+    else:
+        with pytest.raises(json_text.TooDeep, match="200 levels"):
+            json_text.loads(text)
+
+
+@pytest.mark.parametrize("levels", [300, 900, 50_000])
+def test_deep_error_texts_are_shown_as_they_are(levels: int) -> None:
+    body = "[" * levels + '"deep"' + "]" * levels
+    assert errors.words(body).startswith("[[[")
+
+
+def test_lines_are_bounded() -> None:
+    assert list(bodies.lines([b"a\r\nb", b"c", b"\n\nd"], 9)) == [b"a", b"bc", b"", b"d"]
+    assert list(bodies.lines([], 9)) == []
+    with pytest.raises(bodies.TooLarge):
+        list(bodies.lines([b"12345", b"67890"], 9))
+
+
+def test_a_body_of_lines_beside_its_chunks_has_an_end() -> None:
+    endless = b"5\r\nhello\r\n0\r\n" + b"X-Trailer: 1\r\n" * 200_000
+    error = failed(
+        Reply(body=endless, headers={"Transfer-Encoding": "chunked", "X-Y": "z"}), timeout=5
+    )
+    assert error.kind == "network"
+
+
+@pytest.mark.parametrize("protocol", ["HTTP/1.1", "x\x1b[31m" * 3000])
+def test_a_long_status_line_is_not_shown(protocol: str) -> None:
+    error = failed(Reply(500, reason="\x1b[31mred" * 4000, protocol=protocol))
+    assert len(str(error)) < 600
+    assert "\x1b" not in str(error)
+    assert error.kind == ("server" if protocol == "HTTP/1.1" else "network")
