@@ -36,6 +36,7 @@ CONTENT = {
     "bindep.txt",
     "changelogs",
     "docs",
+    "examples",
     "extensions",
     "galaxy.yml",
     "meta",

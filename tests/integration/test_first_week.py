@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`examples/`: the inventories, the vault and each playbook of a first week, as they are shipped."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook
+
+Fresh = Callable[[str], Sandbox]
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+RECAP = re.compile(r"^localhost\s*:.*?changed=(\d+).*?failed=(\d+)", re.MULTILINE)
+#: What the README says the vaults are encrypted with.
+VAULT_PASSWORD = "example"
+VERSION = ("-e", "app_version=1.4.0")
+#: The playbooks in the order of a first week, their arguments, and how many tasks change something.
+WEEK: dict[str, tuple[tuple[str, ...], int]] = {
+    "look": ((), 0),
+    "deploy": (VERSION, 1),
+    "build": (VERSION, 1),
+    "promote": (VERSION, 2),
+    "notes": (("-e", "app_version=1.0.0"), 1),
+    "gate": (("-e", "app_analysis_build=build_10"), 0),
+    "drift": ((), 5),
+    "enforce": ((), 4),
+    "housekeeping": ((), 0),
+    "release": (("-e", "app_version=1.5.0"), 5),
+}
+#: These only look: nothing is predicted, and what they show is still there afterwards.
+LOOKS = ("look", "gate", "drift")
+
+
+class Examples:
+    """A copy of the examples whose servers are sandboxes, one of them staging, one production."""
+
+    def __init__(self, folder: Path, staging: Sandbox, production: Sandbox) -> None:
+        self.folder = folder / "examples"
+        shutil.copytree(EXAMPLES, self.folder)
+        (self.folder / ".vault-password").write_text(VAULT_PASSWORD, encoding="utf-8")
+        for name, sandbox in (("staging", staging), ("production", production)):
+            file = self.folder / "inventories/group_vars" / name / "connections.yml"
+            text = file.read_text(encoding="utf-8")
+            for service, url in sandbox.urls.items():
+                text, count = re.subn(
+                    rf"(toolchain_{service}_url: )https://\S*\bexample\.org\S*", rf"\1{url}", text
+                )
+                assert count == 1, service
+            file.write_text(text, encoding="utf-8")
+
+    def run(self, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        environment = playbook.environment(self.folder)
+        del environment["ANSIBLE_CALLBACKS_ENABLED"]
+        command = [str(Path(sys.executable).parent / "ansible-playbook"), f"playbooks/{name}.yml"]
+        return subprocess.run(
+            [*command, *arguments],
+            cwd=self.folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+
+    def changed(self, name: str, *arguments: str) -> int:
+        """How many tasks of a run that must not fail changed something, or would change it."""
+        run = self.run(name, *arguments)
+        assert run.returncode == 0, run.stdout
+        assert connections.LTOKEN not in run.stdout
+        counts = RECAP.search(run.stdout)
+        assert counts is not None, run.stdout
+        return int(counts.group(1))
+
+
+@pytest.fixture(scope="module")
+def production() -> Iterator[Sandbox]:
+    with Sandbox.start(flavour="real") as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def examples(fresh: Fresh, production: Sandbox, tmp_path: Path) -> Examples:
+    production.reset()
+    return Examples(tmp_path, fresh("real"), production)
+
+
+def test_the_first_week_on_staging(examples: Examples, production: Sandbox) -> None:
+    """Each playbook in turn: predicted, done, and again without a change."""
+    for name, (arguments, changes) in WEEK.items():
+        if name not in LOOKS:
+            assert examples.changed(name, *arguments, "--check") >= min(changes, 1), name
+        assert examples.changed(name, *arguments) == changes, name
+        if name not in LOOKS:
+            assert examples.changed(name, *arguments) == 0, name
+    assert production.requests() == []
+
+
+def test_the_week_is_every_playbook() -> None:
+    assert set(WEEK) == {path.stem for path in (EXAMPLES / "playbooks").glob("*.yml")}
+
+
+def test_production_is_asked_where_it_is_named(
+    examples: Examples, production: Sandbox, fresh: Fresh
+) -> None:
+    examples.changed("look", "-i", "inventories/production.yml")
+    assert {request["service"] for request in production.requests()} == set(connections.LOGINS)
+    assert fresh("real").requests() == []
+
+
+def test_look_names_the_kind_of_each_service_that_does_not_answer(examples: Examples) -> None:
+    run = examples.run("look", "-e", "toolchain_wiki_token=wrong-token-1234567890")
+    assert run.returncode == 2
+    assert re.search(r'"wiki.*: .*auth', run.stdout), run.stdout
+    assert re.search(r'"repo.*: .*ok', run.stdout), run.stdout
+
+
+def test_the_requirements_allow_this_version() -> None:
+    def load(path: Path) -> Any:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+    (wanted,) = load(EXAMPLES / "requirements.yml")["collections"]
+    version = load(EXAMPLES.parent / "galaxy.yml")["version"]
+    assert wanted["version"] == f">={version},<{int(version.split('.')[0]) + 1}.0.0"
