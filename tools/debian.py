@@ -19,14 +19,21 @@ from pathlib import Path
 
 #: Package to what it is for; what they depend on comes along.
 PACKAGES = {
+    "default-jdk-headless": "a CI server and clients that are written in Java",
     "docker-registry": "a container registry as second opinion",
     "groovy": "the program around scripts of the CI server",
+    "maven": "a CI server and clients that are written in Java",
+    "nginx": "a plain store of files",
     "openssh-client": "the SSH command interface of the CI server",
     "openssh-server": "the SSH command interface of the CI server",
+    "skopeo": "a client of container registries",
 }
 FOLDER = Path(sys.prefix) / "debian"
 _ROOT = FOLDER / "root"
-_BINARIES = ("usr/bin", "usr/sbin", "usr/share/groovy/bin")
+_BINARIES = (
+    *("usr/bin", "usr/sbin", "usr/share/groovy/bin"),
+    *("usr/share/maven/bin", "usr/lib/jvm/default-java/bin"),
+)
 _SYSTEM = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
 _SECONDS = 600
 
@@ -69,9 +76,11 @@ def unpack() -> None:
     wanted = " ".join(sorted(PACKAGES))
     if finished.exists() and finished.read_text(encoding="utf-8") == wanted:
         return
-    shutil.rmtree(FOLDER, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix="toolchain-debian-") as folder:
-        for archive in _download(Path(folder)):
+        archives = _download(Path(folder))
+        shutil.rmtree(FOLDER, ignore_errors=True)
+        _ROOT.mkdir(parents=True)
+        for archive in archives:
             _call("dpkg-deb", "--extract", str(archive), str(_ROOT))
     _turn_links()
     finished.write_text(wanted, encoding="utf-8")
@@ -94,7 +103,6 @@ def _download(folder: Path) -> list[Path]:
         *(*apt, "--yes", "--no-install-recommends", "--download-only", "install", *PACKAGES),
         APT_CONFIG=str(settings),
     )
-    _ROOT.mkdir(parents=True)
     return sorted((folder / "cache" / "archives").glob("*.deb"))
 
 

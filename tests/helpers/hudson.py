@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Hudson, which the CI server of today comes from, on the loopback.
+
+Jobs, builds, results, logs, configurations, refusals are the real thing. It is from 2015: a trigger
+answers 302 and no queue item, there are no crumbs, no list of plugins, and a script console that
+says nothing: what the sandbox plays of those is held against nothing here. It refuses ranges in
+`tree` (`builds[number]{0,5}`), too, so they are taken off on the way to it, and all is shown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import requests
+
+from tests.helpers import passing_on, programs
+from tools import debian, maven
+
+USER, PASSWORD = "builder", "builder-password"
+_STARTER = maven.PROJECTS / "hudson" / "Hudson.java"
+_APPLICATION = "hudson-war-3.3.2"
+# It was made for Java 7: what it looks into is closed in later ones.
+_OPENED = (
+    *("java.base/java.io", "java.base/java.lang", "java.base/java.lang.ref"),
+    *("java.base/java.lang.reflect", "java.base/java.net", "java.base/java.text"),
+    *("java.base/java.util", "java.base/java.util.concurrent", "java.desktop/java.awt.font"),
+)
+_SETTINGS = {
+    "java.awt.headless": "true",
+    "skipInitSetup": "true",
+    # Nor does it find its way to the children of a process, which a build that is stopped has.
+    "hudson.util.ProcessTree.disable": "true",
+    # It looks for updates, and for others of its kind: here it finds nothing.
+    "http.proxyHost": "127.0.0.1",
+    "http.proxyPort": "9",
+    "hudson.DNSMultiCast.disabled": "true",
+    "hudson.udp": "0",
+}
+_SERVER = "<hudson><numExecutors>4</numExecutors><quietPeriod>0</quietPeriod></hudson>"
+_SECURITY = """
+<hudsonSecurityManager>
+  <useSecurity>true</useSecurity>
+  <authorizationStrategy class="hudson.security.FullControlOnceLoggedInAuthorizationStrategy"/>
+  <securityRealm class="hudson.security.HudsonPrivateSecurityRealm"/>
+  <slaveAgentPort>-1</slaveAgentPort>
+</hudsonSecurityManager>
+"""
+_ACCOUNT = """
+<user>
+  <fullName>{user}</fullName>
+  <properties>
+    <hudson.security.HudsonPrivateSecurityRealm_-Details>
+      <passwordHash>salt:{digest}</passwordHash>
+    </hudson.security.HudsonPrivateSecurityRealm_-Details>
+  </properties>
+</user>
+"""
+
+
+class Hudson:
+    """A running server; whoever calls it is logged in."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._session = requests.Session()
+        self._session.trust_env = False
+        self._session.auth = (USER, PASSWORD)
+
+    def __call__(
+        self, method: str, path: str, content: str = "", **query: str
+    ) -> requests.Response:
+        """A raw request; its answer is not followed, whatever it is."""
+        return self._session.request(
+            method,
+            f"{self.url}/{path}",
+            params=query,
+            data=content.encode(),
+            headers={"Content-Type": "application/xml"} if content else {},
+            allow_redirects=False,
+            timeout=30,
+        )
+
+    def create(self, name: str, configuration: str) -> None:
+        self("POST", "createItem", configuration, name=name).raise_for_status()
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[Hudson]:
+    """Start a server that keeps its data in `folder`."""
+    files = maven.fetched("hudson")
+    assert files is not None
+    application = files / _APPLICATION
+    command: list[str | Path] = [
+        *(maven.command("java"), "-Xmx256m", "-XX:TieredStopAtLevel=1"),
+        *(f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED),
+        *(f"-D{name}={value}" for name, value in _SETTINGS.items()),
+        *(f"-DHUDSON_HOME={_home(folder)}", "-cp", f"{application}/libs/*"),
+        *(_STARTER, application),
+    ]
+    with programs.started(command, folder, debian.environment()) as program:
+        port = program.until(lambda: re.search(r"^port (\d+)$", _read(program.log), re.M))
+        with passing_on.started(int(port[1]), _without_ranges) as url:
+            hudson = Hudson(url)
+            program.until(lambda: hudson("GET", "api/json").status_code == 200 or None)
+            yield hudson
+
+
+def _without_ranges(address: str) -> str:
+    return re.sub("%7B[0-9,%C]*%7D", "", address)
+
+
+def _home(folder: Path) -> Path:
+    """A server with one account, that has been set up."""
+    account = folder / "users" / USER
+    account.mkdir(parents=True)
+    digest = hashlib.sha256(f"{PASSWORD}{{salt}}".encode()).hexdigest()
+    for path, text in (
+        (folder / "config.xml", _SERVER),
+        (folder / "hudson-security.xml", _SECURITY),
+        (account / "config.xml", _ACCOUNT.format(user=USER, digest=digest)),
+    ):
+        path.write_text(text, encoding="utf-8")
+    return folder
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A server in front of another one, that asks it at other addresses than it was asked at."""
+
+from __future__ import annotations
+
+import http.client
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from email.message import Message
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+_SECONDS = 30
+_BETWEEN_TWO = ("connection", "keep-alive", "transfer-encoding")
+
+
+@contextmanager
+def started(port: int, translate: Callable[[str], str]) -> Iterator[str]:
+    """The address of a server that asks the one at `port`; `translate` makes its addresses."""
+    proxy = _Proxy(port, translate)
+    thread = threading.Thread(target=proxy.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{proxy.server_port}"
+    finally:
+        proxy.shutdown()
+        proxy.server_close()
+        thread.join()
+
+
+class _Proxy(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, port: int, translate: Callable[[str], str]) -> None:
+        self.behind, self.translate = port, translate
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Proxy
+
+    def _pass_on(self) -> None:
+        """The name that the server was called by goes along: it builds addresses with it."""
+        content = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        behind = http.client.HTTPConnection("127.0.0.1", self.server.behind, timeout=_SECONDS)
+        address = self.server.translate(self.path)
+        behind.request(self.command, address, content or None, _end_to_end(self.headers))
+        answer = behind.getresponse()
+        body = answer.read()
+        self.send_response_only(answer.status, answer.reason)
+        for name, value in _end_to_end(answer.headers).items():
+            if name.lower() != "content-length" or self.command == "HEAD":
+                self.send_header(name, value)
+        if self.command != "HEAD":
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+        behind.close()
+
+    do_GET = do_HEAD = do_POST = do_DELETE = _pass_on  # noqa: N815 - the names are inherited
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - so is this one
+        """Nothing on the terminal."""
+
+
+def _end_to_end(headers: Message) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name.lower() not in _BETWEEN_TWO}

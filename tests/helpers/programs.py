@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Programs of others that run while a test does."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+_START_SECONDS = 90.0
+_LOOK_SECONDS = 0.05
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Program:
+    """A process, and the file that has what it prints."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def until(self, look: Callable[[], Found | None]) -> Found:
+        """What `look` gives as soon as it is not None."""
+        end = time.monotonic() + _START_SECONDS
+        while time.monotonic() < end and self.process.poll() is None:
+            found = look()
+            if found is not None:
+                return found
+            time.sleep(_LOOK_SECONDS)
+        text = self.log.read_text(encoding="utf-8", errors="replace")
+        raise RuntimeError(f"{self.process.args!r} is not ready: {text[-4000:]}")
+
+    def until_listening(self, port: int) -> None:
+        def listening() -> bool | None:
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+            except OSError:
+                return None
+            return True
+
+        self.until(listening)
+
+
+@contextmanager
+def started(
+    command: Sequence[str | Path], folder: Path, environment: Mapping[str, str]
+) -> Iterator[Program]:
+    """Run a program in `folder`, and end it."""
+    log = folder / f"{Path(command[0]).name}.log"
+    with log.open("wb") as stream:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
+            env=environment,
+        )
+    try:
+        yield Program(process, log)
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
