@@ -143,6 +143,7 @@ def test_methods_that_the_server_does_not_have_are_told(no: Reply) -> None:
     error, _ignored = failed(Runs(answers={"term": no}), method="term")
     assert (error.kind, error.status) == ("rejected", 404)
     assert "no term for this build" in error.message
+    assert error.result["changed"] is False
 
 
 @pytest.mark.parametrize("ends", [True, False])

@@ -108,6 +108,12 @@ def test_the_type_of_a_definition_is_in_its_class_where_it_has_no_other() -> Non
     assert found.secrets == ["geheim"]
 
 
+def test_a_parameter_that_the_job_shows_twice_is_sent_once() -> None:
+    """[ci-11]: some servers have the property of a job twice."""
+    holder = {"parameterDefinitions": [{"name": "A", "type": "StringParameterDefinition"}]}
+    assert wanted({"A": 1}, job={"property": [holder, holder]}).form == [("A", "1")]
+
+
 def test_parameters_for_a_job_without_any_are_rejected() -> None:
     with pytest.raises(ToolchainError, match="it has none") as caught:
         wanted({"A": 1}, job={"property": []})

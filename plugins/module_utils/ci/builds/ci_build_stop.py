@@ -164,7 +164,7 @@ class CiBuildStopOperation:
             status=404,
             method="POST",
             url=self._watcher.url,
-            result=self._values(),
+            result={"changed": False, **self._values()},
         )
 
     def _values(self) -> dict[str, Any]:

@@ -65,24 +65,25 @@ def text(value: object) -> str:
 
 
 def definitions_of(job: Mapping[str, Any]) -> tuple[ParameterDefinition, ...] | None:
-    """The parameters of a job; C(None) if the server does not tell whether the job has any."""
+    """The parameters of a job, each once [ci-11]; C(None) if the server does not tell whether the
+    job has any.
+    """
     properties = job.get("property")
     if not isinstance(properties, list):
         return None
-    found: list[ParameterDefinition] = []
+    found: dict[str, ParameterDefinition] = {}
     for holder in objects(properties):
         for entry in objects(holder.get("parameterDefinitions")):
             default = part(entry.get("defaultParameterValue"))
             choices = entry.get("choices")
-            found.append(
-                ParameterDefinition(
-                    str(entry.get("name")),
-                    str(entry.get("type") or entry.get("_class") or "").rpartition(".")[2],
-                    text(default["value"]) if "value" in default else None,
-                    tuple(map(str, choices)) if isinstance(choices, list) else None,
-                )
+            definition = ParameterDefinition(
+                str(entry.get("name")),
+                str(entry.get("type") or entry.get("_class") or "").rpartition(".")[2],
+                text(default["value"]) if "value" in default else None,
+                tuple(map(str, choices)) if isinstance(choices, list) else None,
             )
-    return tuple(found)
+            found.setdefault(definition.name, definition)
+    return tuple(found.values())
 
 
 def wanted(

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The modules of the CI server against a real one: Hudson, which it comes from.
+
+Needs Java and Maven (on Debian they are unpacked). What Hudson is not like the server of today in
+stands in `tests/helpers/hudson.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.helpers import hudson, playbook
+from tools import maven
+
+pytestmark = pytest.mark.skipif(
+    maven.fetched("hudson") is None,
+    reason="no Java and Maven on this machine: no real CI server was asked",
+)
+
+SECRET = "build-parameter-secret"
+GIVEN = {"VERSION": "1.10", "TARGET": "staging", "PUBLISH": True, "PASSWORD": SECRET}
+# it shows no values of passwords, nor what they are
+READ = {**GIVEN, "PASSWORD": None}
+ODD = "an odd name + ü"
+PARAMETERS = """
+<hudson.model.StringParameterDefinition>
+  <name>VERSION</name><description/><defaultValue>1.0</defaultValue>
+</hudson.model.StringParameterDefinition>
+<hudson.model.ChoiceParameterDefinition>
+  <name>TARGET</name>
+  <choices class="java.util.Arrays$ArrayList">
+    <a class="string-array"><string>test</string><string>staging</string></a>
+  </choices>
+</hudson.model.ChoiceParameterDefinition>
+<hudson.model.BooleanParameterDefinition>
+  <name>PUBLISH</name><defaultValue>false</defaultValue>
+</hudson.model.BooleanParameterDefinition>
+<hudson.model.PasswordParameterDefinition>
+  <name>PASSWORD</name><defaultValue>none</defaultValue>
+</hudson.model.PasswordParameterDefinition>
+"""
+
+
+def _job(command: str, parameters: str = "", disabled: str = "false") -> str:
+    """The configuration of a job that runs a command."""
+    kind = "hudson.model.ParametersDefinitionProperty"
+    definitions = f"<parameterDefinitions>{parameters}</parameterDefinitions>"
+    properties = f"<{kind}>{definitions}</{kind}>" if parameters else ""
+    step = f"<hudson.tasks.Shell><command>{command}</command></hudson.tasks.Shell>"
+    return (
+        f"<project><properties>{properties}</properties><disabled>{disabled}</disabled>"
+        f"<builders>{step}</builders></project>"
+    )
+
+
+JOBS = {
+    "app": _job("echo $VERSION goes to $TARGET", PARAMETERS),
+    "plain": _job("echo plain"),
+    "bad": _job("echo broken; exit 3"),
+    "slow": _job("echo started; exec sleep 600"),
+    "off": _job("true", disabled="true"),
+    ODD: _job("echo odd"),
+}
+# In this order; each has a name, by which the tests ask for its event.
+TASKS: list[tuple[str, str, dict[str, Any]]] = [
+    ("build", "ci_job_build", {"job": "app", "parameters": GIVEN}),
+    ("other", "ci_job_build", {"job": "app", "parameters": {"VERSION": "2"}, "console_lines": 1}),
+    (
+        "built already",
+        "ci_job_build",
+        {"job": "app", "parameters": GIVEN, "trigger": "unless_successful"},
+    ),
+    ("no choice", "ci_job_build", {"job": "app", "parameters": {"TARGET": "nowhere"}}),
+    ("no parameter", "ci_job_build", {"job": "app", "parameters": {"TYPO": "1"}}),
+    ("none needed", "ci_job_build", {"job": "plain"}),
+    ("bad", "ci_job_build", {"job": "bad"}),
+    ("bad accepted", "ci_job_build", {"job": "bad", "accept": ["FAILURE"]}),
+    ("disabled", "ci_job_build", {"job": "off"}),
+    ("missing", "ci_job_build", {"job": "missing"}),
+    ("odd", "ci_job_build", {"job": ODD}),
+    ("many", "ci_job_build", {"builds": [{"job": "plain"}, {"job": "bad"}, {"job": ODD}]}),
+    ("started", "ci_job_build", {"job": "slow", "wait": False}),
+    ("joined", "ci_job_build", {"job": "slow", "wait": False, "trigger": "unless_successful"}),
+    (
+        "late",
+        "ci_job_build",
+        {"job": "slow", "wait_timeout": 1, "trigger": "unless_successful"},
+    ),
+    ("term", "ci_build_stop", {"job": "slow", "build": "lastBuild", "method": "term"}),
+    ("kill", "ci_build_stop", {"job": "slow", "build": "1", "method": "kill"}),
+    ("stop", "ci_build_stop", {"job": "slow", "build": "lastBuild"}),
+    ("stop again", "ci_build_stop", {"job": "slow", "build": "1"}),
+    ("stop missing", "ci_build_stop", {"job": "slow", "build": "77"}),
+    (
+        "stop too late",
+        "ci_job_build",
+        {"job": "slow", "wait_timeout": 1, "stop_on_timeout": True},
+    ),
+    ("info", "ci_job_info", {"job": "app", "config": True}),
+    ("info tree", "ci_job_info", {"job": "app", "tree": "name,builds[number,result]"}),
+    ("info build", "ci_job_info", {"job": "app", "build": "1"}),
+    ("info permalink", "ci_job_info", {"job": "bad", "build": "lastFailedBuild"}),
+    ("info no permalink", "ci_job_info", {"job": "bad", "build": "lastSuccessfulBuild"}),
+    ("info off", "ci_job_info", {"job": "off"}),
+    ("info odd", "ci_job_info", {"job": [ODD]}),
+    ("info missing", "ci_job_info", {"job": "missing"}),
+    ("same", "ci_job_info", {"job": "plain", "expected_config": JOBS["plain"]}),
+    ("drift", "ci_job_info", {"job": "plain", "expected_config": JOBS["bad"]}),
+    *(
+        (f"xpath {number}", "ci_job_info", {"job": "app", "build": "1", "xpath": expression})
+        for number, expression in enumerate(
+            (
+                "//action/parameter[name='VERSION']/value",
+                "action/parameter[name='VERSION']/value",
+                "//action/parameter[name='VERSION']/value/text()",
+                "string(//action/parameter[name='PUBLISH']/value)",
+                "//nothing",
+                "//parameter",
+            )
+        )
+    ),
+    ("no plugins", "ci_plugin_info", {}),
+    ("no console", "ci_script", {"script": "println 1"}),
+]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[playbook.Run]:
+    """All tasks, one after the other, against a server that has the jobs."""
+    with hudson.running(tmp_path_factory.mktemp("hudson")) as server:
+        for name, configuration in JOBS.items():
+            server.create(name, configuration)
+        login = {"url": server.url, "username": hudson.USER, "password": hudson.PASSWORD}
+        tasks = [playbook.task(module, options, name) for name, module, options in TASKS]
+        wrong = playbook.task(
+            "ci_job_build", {"job": "plain", "password": "wrong", **_without(login)}, "wrong login"
+        )
+        play = playbook.play(
+            [*tasks, wrong, _lookup(login)],
+            module_defaults={"group/delivery.toolchain.ci": login},
+        )
+        yield playbook.run(tmp_path_factory.mktemp("play"), [play])
+
+
+def _without(login: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in login.items() if name != "password"}
+
+
+def _lookup(login: dict[str, str]) -> dict[str, Any]:
+    given = ", ".join(f"{name}='{value}'" for name, value in login.items())
+    call = f"query('delivery.toolchain.ci_builds', 'app', fields=['number', 'result'], {given})"
+    return {"name": "lookup", "ansible.builtin.debug": {"msg": f"{{{{ {call} }}}}"}}
+
+
+def _failure(run: playbook.Run, task: str) -> tuple[str, bool]:
+    """The kind of error of a task that failed, and whether it says that something was changed."""
+    event = run.event(task)
+    assert event.status == "failed", event.result
+    return event.result["error"]["kind"], event.result["changed"]
+
+
+def test_a_build_is_followed_to_its_end(run: playbook.Run) -> None:
+    result = run.event("build").result
+    assert result["build"]["result"] == "SUCCESS", result
+    assert result["build"]["number"] == 1
+    assert result["build"]["parameters"] == READ
+    assert result["changed"] is True
+    assert result["http"]["writes"] == 1
+    assert result["console"][-1] == "Finished: SUCCESS"
+    assert "1.10 goes to staging" in result["console"]
+    assert run.event("other").result["console"] == ["Finished: SUCCESS"]
+    assert run.event("none needed").result["build"]["result"] == "SUCCESS"
+
+
+def test_what_was_built_is_not_built_again(run: playbook.Run) -> None:
+    result = run.event("built already").result
+    assert (result["changed"], result["build"]["number"]) == (False, 1)
+    assert result["http"]["writes"] == 0
+
+
+def test_what_the_job_does_not_have_is_refused_before_a_build(run: playbook.Run) -> None:
+    for task in ("no choice", "no parameter"):
+        assert _failure(run, task) == ("rejected", False)
+        assert run.event(task).result["http"]["writes"] == 0
+    had = "VERSION, TARGET, PUBLISH, PASSWORD"
+    assert run.event("no parameter").result["msg"].endswith(f"it has {had}")
+
+
+def test_a_bad_end_fails_unless_it_is_accepted(run: playbook.Run) -> None:
+    assert _failure(run, "bad") == ("failed", True)
+    assert "broken" in run.event("bad").result["console"]
+    assert run.event("bad accepted").result["build"]["result"] == "FAILURE"
+
+
+def test_a_job_that_cannot_be_built_is_not(run: playbook.Run) -> None:
+    assert _failure(run, "disabled") == ("conflict", False)
+    assert _failure(run, "missing") == ("not_found", False)
+    assert run.event("info off").result["job"]["buildable"] is False
+
+
+def test_many_builds_are_followed_together(run: playbook.Run) -> None:
+    result = run.event("many").result
+    assert [build["build"]["result"] for build in result["builds"]] == [
+        "SUCCESS",
+        "FAILURE",
+        "SUCCESS",
+    ]
+    assert result["http"]["writes"] == 3
+
+
+def test_a_name_may_be_odd(run: playbook.Run) -> None:
+    assert run.event("odd").result["build"]["result"] == "SUCCESS"
+    assert run.event("info odd").result["job"]["name"] == ODD
+
+
+def test_a_running_build_is_joined(run: playbook.Run) -> None:
+    result = run.event("started").result
+    assert (result["joined"], result["changed"]) == (False, True)
+    result = run.event("joined").result
+    assert (result["joined"], result["changed"]) == (True, False)
+    assert _failure(run, "late") == ("timeout", False)
+    assert run.event("late").result["build"]["number"] == 1
+    assert "started" in run.event("late").result["console"]
+
+
+def test_a_build_that_is_no_pipeline_has_stop_alone(run: playbook.Run) -> None:
+    """[ci-10]: the others are 302 to an address where nothing is."""
+    for method in ("term", "kill"):
+        assert _failure(run, method) == ("rejected", False)
+    result = run.event("stop").result
+    assert (result["changed"], result["build"]["result"]) == (True, "ABORTED")
+
+
+def test_what_does_not_run_is_left_alone(run: playbook.Run) -> None:
+    result = run.event("stop again").result
+    assert (result["changed"], result["http"]["writes"]) == (False, 0)
+    assert _failure(run, "stop missing") == ("not_found", False)
+
+
+def test_a_build_that_is_too_late_is_stopped(run: playbook.Run) -> None:
+    assert _failure(run, "stop too late") == ("timeout", True)
+    assert run.event("stop too late").result["build"]["result"] == "ABORTED"
+
+
+def test_a_job_is_read(run: playbook.Run) -> None:
+    result = run.event("info").result
+    assert result["job"]["name"] == "app"
+    assert result["parameters"]["TARGET"] == "test"
+    assert [build["number"] for build in result["builds"]] == [2, 1]
+    assert "<name>VERSION</name>" in result["config_xml"]
+    assert run.event("info tree").result["builds"] == [
+        {"number": 2, "result": "SUCCESS"},
+        {"number": 1, "result": "SUCCESS"},
+    ]
+    assert _failure(run, "info missing") == ("not_found", False)
+
+
+def test_a_build_is_read(run: playbook.Run) -> None:
+    assert run.event("info build").result["parameters"] == READ
+    assert run.event("info permalink").result["build"]["result"] == "FAILURE"
+    assert _failure(run, "info no permalink") == ("not_found", False)
+
+
+def test_configurations_are_compared(run: playbook.Run) -> None:
+    assert run.event("same").result["config_drift"] is False
+    assert run.event("drift").result["config_drift"] is True
+
+
+@pytest.mark.parametrize(("number", "value"), [(0, "1.10"), (1, "1.10"), (2, "1.10"), (3, "true")])
+def test_an_xpath_selects_a_value(run: playbook.Run, number: int, value: str) -> None:
+    assert run.event(f"xpath {number}").result["value"] == value
+
+
+@pytest.mark.parametrize(("number", "kind"), [(4, "not_found"), (5, "rejected")])
+def test_an_xpath_that_selects_no_single_value_fails(
+    run: playbook.Run, number: int, kind: str
+) -> None:
+    assert _failure(run, f"xpath {number}") == (kind, False)
+
+
+def test_what_this_server_does_not_have_is_told(run: playbook.Run) -> None:
+    assert _failure(run, "no plugins") == ("not_found", False)
+    assert _failure(run, "no console")[0] == "protocol"
+
+
+def test_a_login_that_is_refused_starts_nothing(run: playbook.Run) -> None:
+    """This server lets whom it does not know read."""
+    assert _failure(run, "wrong login") == ("permission", False)
+
+
+def test_the_lookup_reads_builds(run: playbook.Run) -> None:
+    assert run.event("lookup").result["msg"] == run.event("info tree").result["builds"]
+
+
+def test_no_secret_is_seen(run: playbook.Run) -> None:
+    assert run.shows([SECRET, hudson.PASSWORD]) == []
