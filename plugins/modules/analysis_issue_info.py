@@ -48,6 +48,8 @@ options:
     description:
       - How many issues of which kind there may be. An issue may count for several.
       - A record in which the server folds several issues together counts as so many.
+      - A severity, state or status that servers do not have by themselves and that no issue of the project shows is refused; a code
+        that no defect type of the project has is warned of.
     type: list
     elements: dict
     suboptions:

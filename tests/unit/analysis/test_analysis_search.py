@@ -365,6 +365,7 @@ def test_a_project_that_is_not_there_is_named_itself() -> None:
 # The gate
 
 
+TYPES = lines({"code": "ABV.GENERAL"}, {"code": "RNPD.CALL"})
 MIXED = (
     issue(1),
     issue(2, state="Existing"),
@@ -403,7 +404,8 @@ def test_a_gate_that_is_not_passed_names_the_first_with_their_links() -> None:
     many = [issue(number) for number in range(1, 31)]
     error = gate(
         lines(*many, summary(30)),
-        thresholds=[{"severity": ["Critical"], "state": ["New"]}, {"code": ["X.*"], "max": 3}],
+        TYPES,
+        thresholds=[{"severity": ["Critical"], "state": ["New"]}, {"code": ["RNPD.*"], "max": 3}],
         build="build_1",
     )
     assert str(error) == (
@@ -469,12 +471,51 @@ def test_an_issue_that_does_not_show_what_is_asked_for_counts(hidden: tuple[str,
     assert [each["id"] for each in error.result["offenders"]] == [1]
 
 
-def test_a_word_that_nobody_knows_is_warned_of() -> None:
-    thresholds = [{"severity": ["Critcal"], "state": ["New"], "max": 9}]
-    with Stub(lines(*MIXED, summary(4))) as stub:
-        _result, warnings = info(stub, thresholds=thresholds)
+SLIPS = {
+    "severity": ["Critical", "Critcal"],
+    "state": ["Novel"],
+    "status": ["Analyse", "Fix in*"],
+}
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_a_word_that_stands_for_nothing_is_refused(name: str) -> None:
+    error = gate(lines(*MIXED, summary(4)), thresholds=[{"max": 99}, {name: SLIPS[name]}])
+    wrong = next(word for word in SLIPS[name] if word.startswith(("Critc", "Nov", "Analyse")))
+    assert error.kind == "invalid"
+    place = f"thresholds[1].{name}[{SLIPS[name].index(wrong)}] is '{wrong}'"
+    assert str(error).startswith(place)
+    assert ("New, Existing, Fixed" in str(error)) == (name == "state")
+
+
+@pytest.mark.parametrize("narrow", [{"query": "state:New"}, {"view": "v"}, {"build": "build_1"}])
+def test_a_word_of_the_project_counts_wherever_it_is_shown(narrow: dict[str, str]) -> None:
+    renamed = issue(9, severity="Blocker", severityCode=1, status="Parked", state="Reborn")
+    thresholds = [{"severity": ["blocker"], "status": ["Park*"], "state": ["Reborn"], "max": 9}]
+    with Stub(lines(issue(1), summary(1)), lines(issue(1), renamed, summary(2))) as stub:
+        result, warnings = info(stub, thresholds=thresholds, **narrow)
+    assert (result["thresholds"][0]["count"], warnings) == (0, [])
+    assert [form.get("query") for form in sent(stub)][1] is None
+    with Stub(lines(issue(1), renamed, summary(2))) as stub:
+        result, _warnings = info(stub, thresholds=thresholds)
+    assert result["thresholds"][0]["count"] == 1
+
+
+def test_what_is_written_down_needs_no_look() -> None:
+    thresholds = [{"severity": ["1", "error", "Rev*"], "status": ["Not a Problem"], "max": 9}]
+    with Stub(lines(summary(0))) as stub:
+        assert info(stub, thresholds=thresholds, query="state:New")[1] == []
+
+
+def test_a_code_that_no_defect_type_has_is_warned_of() -> None:
+    thresholds = [{"code": ["ABV.*", "RNPD.*", "RNDP.*"], "max": 9}]
+    with Stub(lines(*MIXED, summary(4)), TYPES) as stub:
+        _result, warnings = info(stub, thresholds=thresholds, query=None)
     (warning,) = warnings
-    assert warning.endswith("no issue has the severity 'critcal', check its spelling")
+    assert warning.startswith(
+        "thresholds[0].code[2] is 'RNDP.*': no defect type of the project 'p'"
+    )
+    assert [form["action"] for form in sent(stub)] == ["search", "defect_types"]
 
 
 # The lookup

@@ -12,7 +12,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, ReadOnly, unchanged
 from .. import search_text
-from ..client import AnalysisClient
+from ..client import AnalysisClient, Call
 from . import issue_details, quality_gate
 from .issue_search import IssueSearch, SearchOptions, SearchRequest, SearchResult, cut
 
@@ -75,12 +75,40 @@ class AnalysisIssueInfoOperation(ReadOnly):
             if not found.complete:
                 self._task.warn(cut(found))
             return result
+        self._refuse_unknown(search, found, self._thresholds)
         return {**result, **self._gate(found, self._thresholds)}
+
+    def _refuse_unknown(
+        self, search: IssueSearch, found: SearchResult, judged: list[quality_gate.Threshold]
+    ) -> None:
+        """C(invalid) for a word that stands for nothing in the project: a gate would be passed by a
+        slip. A code that no defect type has is warned of.
+        """
+        unknown = quality_gate.unknown(judged, found.issues)
+        whole = SearchRequest(self._options.project, summary=self._options.summary)
+        if found.request != whole and any(word.name != "code" for word in unknown):
+            unknown = quality_gate.unknown(judged, search.read(whole).issues)
+        for word in unknown:
+            if word.name != "code":
+                raise word.refusal
+        if unknown:
+            self._warn_of_codes(unknown)
+
+    def _warn_of_codes(self, unknown: list[quality_gate.Word]) -> None:
+        project = self._options.project
+        types = self._client.ask(
+            f"reading the defect types of the project '{project}'",
+            Call("defect_types", {"project": project}),
+        )
+        known = [str(each.get("code")).lower() for each in types]
+        for word in unknown:
+            if not word.is_among(known):
+                said = f"no defect type of the project '{project}' has such a code"
+                self._task.warn(f"{word.place} is '{word.text}': {said}, check its spelling")
 
     def _gate(self, found: SearchResult, judged: list[quality_gate.Threshold]) -> Mapping[str, Any]:
         """What the gate counted; C(failed) where there are too many, or nobody knows how many."""
-        for unknown in quality_gate.judge(found.issues, judged, self._options.max_offenders):
-            self._task.warn(f"{found.request.what}: no issue has the {unknown}, check its spelling")
+        quality_gate.judge(found.issues, judged, self._options.max_offenders)
         counted = {
             "thresholds": [each.as_dict() for each in judged],
             "offenders": quality_gate.offenders(judged, self._options.max_offenders),

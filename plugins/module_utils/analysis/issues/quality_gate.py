@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ...core.errors import invalid
+from ...core.errors import ToolchainError, invalid
 from ..answers import Record
 from .issue_search import count
 
@@ -16,7 +16,21 @@ from .issue_search import count
 _MEMBERS = ("severity", "state", "status", "code")
 #: Names of severities may be changed per project, their numbers may not [analysis-15].
 _SEVERITIES = {"critical": "1", "error": "2", "warning": "3", "review": "4"}
-_KNOWN = {"severity": set(_SEVERITIES), "state": {"new", "existing", "fixed"}}
+#: What servers write where nobody has renamed it [analysis-15].
+_WRITTEN: dict[str, tuple[str, ...]] = {
+    "severity": ("Critical", "Error", "Warning", "Review", *_SEVERITIES.values()),
+    "state": ("New", "Existing", "Fixed"),
+    "status": (
+        "Analyze",
+        "Ignore",
+        "Not a Problem",
+        "Fix",
+        "Fix in Next Release",
+        "Fix in Later Release",
+        "Defer",
+        "Filter",
+    ),
+}
 _SHOWN = ("id", "code", "severity", "state", "status", "owner", "file", "line", "message", "url")
 
 
@@ -91,21 +105,61 @@ def thresholds(options: Iterable[ThresholdOptions]) -> list[Threshold]:
     return found
 
 
-def judge(issues: Iterable[Record], judged: Sequence[Threshold], keep: int) -> list[str]:
-    """Count the issues; gives the words that stand for no issue and that no server has by default.
+@dataclass(frozen=True)
+class Word:
+    """A word of a threshold, and where it stands."""
+
+    place: str
+    name: str
+    text: str
+
+    def is_among(self, words: Iterable[str]) -> bool:
+        """Whether it stands for one of these words, in small letters."""
+        return any(fnmatchcase(word, self.text.lower()) for word in words)
+
+    @property
+    def refusal(self) -> ToolchainError:
+        """C(invalid) for a word that stands for nothing: a gate would be passed by a slip."""
+        known = ", ".join(_WRITTEN[self.name])
+        return invalid(
+            f"{self.place} is '{self.text}', which is no {self.name} that the project shows or that"
+            f" servers have by themselves: give one of {known}"
+        )
+
+
+def unknown(judged: Iterable[Threshold], issues: Iterable[Record]) -> list[Word]:
+    """The words that are neither written down nor shown by one of the issues."""
+    words = [
+        Word(f"thresholds[{number}].{name}[{at}]", name, text)
+        for number, each in enumerate(judged)
+        for name, texts in each.given.items()
+        for at, text in enumerate(texts)
+    ]
+    left = [
+        word
+        for word in words
+        if not word.is_among(one.lower() for one in _WRITTEN.get(word.name, ()))
+    ]
+    if not left:
+        return []
+    shown: dict[str, set[str]] = {name: set() for name in _MEMBERS}
+    for issue in issues:
+        for name in _MEMBERS:
+            shown[name].update(_values(issue, name))
+    return [word for word in left if not word.is_among(shown[word.name])]
+
+
+def judge(issues: Iterable[Record], judged: Sequence[Threshold], keep: int) -> None:
+    """Count the issues.
 
     :param keep: most offenders to keep per threshold
     """
-    unseen = {(name, word) for each in judged for name in _KNOWN for word in _names(each, name)}
     for issue in issues:
-        if unseen:
-            unseen -= {(name, value) for name in _KNOWN for value in _values(issue, name)}
         for each in judged:
             if each.matches(issue):
                 each.count += count(issue)
                 if len(each.offenders) < keep:
                     each.offenders.append(issue)
-    return sorted(f"{name} '{word}'" for name, word in unseen)
 
 
 def offenders(judged: Iterable[Threshold], keep: int) -> list[dict[str, Any]]:
@@ -132,9 +186,3 @@ def _values(issue: Mapping[str, Any], name: str) -> list[str]:
         default = [word for word, code in _SEVERITIES.items() if code == number]
         return [*shown, number, *default]
     return shown
-
-
-def _names(threshold: Threshold, name: str) -> Iterable[str]:
-    """The words for a member that may be misspelled: neither numbers, patterns nor defaults."""
-    words = threshold.patterns.get(name, ())
-    return [word for word in words if word not in _KNOWN[name] and word.isalpha()]
