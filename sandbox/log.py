@@ -16,12 +16,20 @@ KEPT = 10_000
 _SECRETS = "password|ltoken|sourcePassword"
 _FORM_SECRET = re.compile(rf"(?i)(^|[&?])({_SECRETS})=[^&]*")
 _JSON_SECRET = re.compile(rf'(?i)"({_SECRETS})"(\s*:\s*)"(?:[^"\\]|\\.)*"')
+_XML_SECRET = re.compile(r"(?i)(<(?:password|passphrase|api_?token|secret\w*)>)[^<]+")
+_PASSWORD_PARAMETER = re.compile(
+    r"(<(\w+\.)*PasswordParameterDefinition>)(.*?)(?=</(\w+\.)*PasswordParameterDefinition>)",
+    re.DOTALL,
+)
+_DEFAULT = re.compile(r"(<defaultValue>)[^<]+")
 _SECRET_HEADER = re.compile(r"(?i)^(x-.*-art-api|cookie|proxy-authorization|.*crumb)$")
 
 
 def mask(text: str) -> str:
-    """The text of a form, query or JSON body with `***` in place of the known secret fields."""
+    """The text of a form, query, JSON or XML body with `***` in place of the known secrets."""
     text = _FORM_SECRET.sub(r"\1\2=***", text)
+    text = _PASSWORD_PARAMETER.sub(lambda found: _DEFAULT.sub(r"\1***", found[0]), text)
+    text = _XML_SECRET.sub(r"\1***", text)
     return _JSON_SECRET.sub(r'"\1"\2"***"', text)
 
 

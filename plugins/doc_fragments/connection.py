@@ -82,7 +82,7 @@ options:
     description: Access token that was granted to the consumer. {credential}
     type: str
   oauth_access_token_secret:
-    description: Secret of the access token. {credential}
+    description: Secret of the access token; the signature methods with RSA need none. {credential}
     type: str
   oauth_signature_method:
     description: How OAuth requests are signed; V(RSA-SHA1) where it is not given. {credential}

@@ -45,7 +45,8 @@ options:
   expected_config:
     description:
       - The configuration that is expected, as XML. The one of the server is compared with it.
-      - Neither the order of attributes, nor white space around texts, nor the versions of plugins make a difference.
+      - Neither the order of attributes and of an object's members, nor white space around texts, nor the versions of plugins, nor
+        members that are there with their defaults make a difference; the order in lists does.
       - Secrets are not compared; the server encrypts them anew each time, or does not show them.
       - XML with a document type is not read.
     type: str

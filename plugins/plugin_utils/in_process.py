@@ -132,7 +132,7 @@ class Action(NormalAction):
             return True
         environment: dict[str, Any] = {}
         self._compute_environment_string(environment)
-        if interpreters.is_same(str(asked), sys.executable, environment.get("PATH")):
+        if _is_own_interpreter(str(asked), environment.get("PATH")):
             return True
         _say_once(
             f"{self._task.action} runs in a process of its own, which takes longer:"
@@ -199,6 +199,12 @@ class Action(NormalAction):
 
 
 @functools.cache
+def _is_own_interpreter(name: str, search_path: str | None) -> bool:
+    """Looked for once: the items of a loop share their worker."""
+    return interpreters.is_same(name, sys.executable, search_path)
+
+
+@functools.cache
 def _say_once(line: str, host: str) -> None:
     """Say it at C(-v), once a task: the items of a loop share their worker."""
     Display().v(line, host=host)
@@ -249,6 +255,8 @@ def _as_on_a_target(environment: Mapping[str, Any], folder: str) -> Iterator[Non
     try:
         yield
     finally:
-        os.environ.clear()
-        os.environ.update(before)
+        after = dict(os.environ)
+        for name in after.keys() - before.keys():
+            del os.environ[name]
+        os.environ.update(before.items() - after.items())
         os.chdir(folder_before)

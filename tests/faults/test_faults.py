@@ -217,7 +217,7 @@ def test_an_address_where_nothing_is(troubled: Troubled, module: str) -> None:
     for name, words in (("nobody listens", "port"), ("a host without a name", "name of the host")):
         _assert_failed(run.event(name), Trouble("network", words=words))
         assert run.event(name).requests == []
-    _assert_failed(run.event("a wrong path"), Trouble("not_found"))
+    _assert_failed(run.event("a wrong path"), Trouble("not_found", words="check url"))
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -29,6 +29,7 @@ WRITES: dict[str, dict[str, str]] = {
     "build_record": {"method": "DELETE"},
     "build_retention": {"method": "POST", "path": "^/api/build/retention/"},
     "ci_build_stop": {"method": "POST", "path": "/stop$"},
+    "ci_job": {"method": "POST", "path": "/createItem"},
     "ci_job_build": {"method": "POST", "path": "/build(WithParameters)?$"},
     "ci_restart": {"method": "POST", "path": "^/safeRestart"},
     "ci_script": {"method": "POST", "path": "^/scriptText"},

@@ -25,7 +25,14 @@ RUNNER = f"{CORE}.module.runner"
 ROOMS = {
     "core": ("core", "core/connection", "core/http", "core/module"),
     "local": ("local",),
-    "repo": ("repo", "repo/items", "repo/builds", "repo/images", "repo/cleanup"),
+    "repo": (
+        "repo",
+        "repo/items",
+        "repo/builds",
+        "repo/transfer",
+        "repo/images",
+        "repo/cleanup",
+    ),
     "tracker": ("tracker", "tracker/search", "tracker/issues", "tracker/projects"),
     "wiki": ("wiki/storage", "wiki", "wiki/pages"),
     "ci": ("ci", "ci/builds", "ci/jobs", "ci/scripts", "ci/plugins", "ci/server"),

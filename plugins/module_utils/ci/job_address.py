@@ -30,6 +30,10 @@ class Job:
     path: str
     name: str
 
+    def below(self, stored: str) -> Job:
+        """The job in this folder that has this name on the server."""
+        return Job(f"{self.path}/job/{address.path(stored)}", f"{self.name}/{unquote(stored)}")
+
 
 def job_of(given: object, base_url: str) -> Job:
     """The job that the option C(job) names; C(invalid) if it names none.

@@ -78,12 +78,17 @@ def parse(text: str) -> XmlElement:
     parser.CharacterDataHandler = builder.data
     parser.StartDoctypeDeclHandler = _refuse
     try:
-        parser.Parse(_REFERENCE.sub(_keep, _DECLARATION.sub("", text, count=1)), True)
+        parser.Parse(_REFERENCE.sub(_keep, without_declaration(text)), True)
     except expat.ExpatError as error:
         raise UnreadableXml(f"it is not well-formed: {error}") from None
     if builder.root is None:
         raise UnreadableXml("it has no root element")
     return builder.root
+
+
+def without_declaration(text: str) -> str:
+    """The text without the header that tells version and encoding."""
+    return _DECLARATION.sub("", text, count=1)
 
 
 def _refuse(*_declared: object) -> None:
@@ -107,6 +112,25 @@ def shown(element: XmlElement, indent: str = "") -> str:
     inner = "".join(shown(child, f"{indent}  ") for child in element.children)
     own = f"{indent}  {text}\n" if text else ""
     return f"{head}>\n{own}{inner}{indent}</{element.name}>\n"
+
+
+def written(element: XmlElement) -> str:
+    """An element as XML that a server reads as it was read here: no text in it changes, but for
+    blanks between elements.
+    """
+    attributes = "".join(
+        f' {name}="{_line_breaks_kept(value)}"' for name, value in element.attributes.items()
+    )
+    own = "" if element.children and not element.text.strip() else element.text
+    text = _escaped(own).replace("\r", "&#xd;")
+    inner = "".join(map(written, element.children))
+    return f"<{element.name}{attributes}>{text}{inner}</{element.name}>"
+
+
+def _line_breaks_kept(value: str) -> str:
+    """Of an attribute a parser makes blanks of them otherwise."""
+    text = _escaped(value).replace("\t", "&#x9;")
+    return text.replace("\n", "&#xa;").replace("\r", "&#xd;")
 
 
 def _escaped(text: str) -> str:

@@ -97,6 +97,8 @@ class ToolchainError(Exception):
         self.result: dict[str, Any] = dict(result or {})
         #: Seconds after which the server may be asked again; C(None): it does not say so.
         self.retry_after: float | None = None
+        #: What answered in place of the service, as far as it tells; C(None): the service did.
+        self.stranger: str | None = None
         #: The request had been sent before; a look at the server showed that it is not done.
         self.repeated = self.undone = False
 

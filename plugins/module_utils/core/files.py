@@ -61,13 +61,14 @@ def text_of(path: str, what: str) -> str:
     """The text of a UTF-8 file that the user named; C(invalid), which says C(what) it is, where it
     cannot be read.
     """
+    whole = os.path.abspath(path)
     try:
         with open(path, encoding="utf-8") as file:
             return file.read()
     except OSError as error:
-        raise invalid(f"{what} {path} cannot be read: {error.strerror}") from None
+        raise invalid(f"{what} {whole} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise invalid(f"{what} {path} is not UTF-8 text") from None
+        raise invalid(f"{what} {whole} is not UTF-8 text") from None
     except ValueError as error:
         raise invalid(f"{what} {path!r} cannot be read: {error}") from None
 

@@ -39,6 +39,7 @@ class Run:
     settings: Mapping[str, Any] = field(default_factory=lambda: {"retries": 0})
     warnings: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
+    token: str = TOKEN
 
     @property
     def task(self) -> Task:
@@ -46,7 +47,7 @@ class Run:
             self.url,
             "ci",
             username="builder",
-            password=Secret(TOKEN),
+            password=Secret(self.token),
             settings=dict(self.settings),
         )
         return Task(connection, self.warnings.append, self.read_only)

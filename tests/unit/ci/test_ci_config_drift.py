@@ -30,6 +30,16 @@ EXTERNAL = '<!DOCTYPE a [<!ENTITY f SYSTEM "file:///etc/passwd">]><a>&f;</a>'
         (f"<a><x>{ENCRYPTED}</x></a>", "<a><x>{AQAAABAAAAAQbbbbbbbbbbbb=}</x></a>"),
         ("<a>&#x1b;[0m</a>", "<a>&#27;[0m</a>"),
         ("\ufeff<a/>", "<a/>"),
+        # the order of an object's members, defaults that one side leaves out
+        ("<a><b>1</b><c>2</c></a>", "<a><c>2</c><b>1</b></a>"),
+        (
+            "<a><actions/><scm class='hudson.scm.NullSCM'/><triggers class='vector'/></a>",
+            "<a><disabled>false</disabled><canRoam>true</canRoam></a>",
+        ),
+        ("<a/>", "<a><description/><keepDependencies> false </keepDependencies></a>"),
+        ("<hudson.model.FreeStyleProject/>", "<project/>"),
+        # a plain text that the server has encrypted, whatever the element's name
+        (f"<a><value>{ENCRYPTED}</value></a>", "<a><value>plain</value></a>"),
     ],
 )
 def test_what_makes_no_difference(one: str, other: str) -> None:
@@ -44,7 +54,14 @@ def test_what_makes_no_difference(one: str, other: str) -> None:
         ("<a x='1'/>", "<a x='2'/>"),
         ("<a>1</a>", "<a>2</a>"),
         ("<a>if x:\n  y</a>", "<a>if x:\n    y</a>"),
-        ("<a><b/><c/></a>", "<a><c/><b/></a>"),
+        # the order of entries in a list, which are named by their classes or alike
+        ("<a><x.B/><x.C/></a>", "<a><x.C/><x.B/></a>"),
+        ("<a><b>1</b><b>2</b></a>", "<a><b>2</b><b>1</b></a>"),
+        ("<a><x.B/></a>", "<a/>"),
+        ("<a><canRoam>false</canRoam></a>", "<a><canRoam>true</canRoam></a>"),
+        ("<a><concurrentBuild>true</concurrentBuild></a>", "<a/>"),
+        ("<a/>", "<a><node>linux</node></a>"),
+        ("<a><scm class='hudson.plugins.git.GitSCM'/></a>", "<a/>"),
         ("<a><b/></a>", "<a><b/><b/></a>"),
         ("<a><password/></a>", "<a><password>x</password></a>"),
         (f"<a>one {ENCRYPTED}</a>", f"<a>two {ENCRYPTED}</a>"),
@@ -73,16 +90,17 @@ def test_secrets_are_masked_by_the_names_of_their_elements(name: str) -> None:
     found = configuration.drift(f"<a><{name}>hush &amp; hush</{name}></a>", "<a/>")
     assert "hush" not in found.before
     assert f"<{name}>***</{name}>" in found.before
-    assert configuration.secrets(f"<a><{name}>hush</{name}></a>") == ["hush"]
+    assert configuration.secrets(f"<a><{name}>hush-hush</{name}></a>") == ["hush-hush"]
+    assert configuration.masked_secrets(f"<a><{name}>*****</{name}></a>") == [name]
 
 
 def test_the_default_of_a_password_parameter_is_a_secret_and_others_are_not() -> None:
     text = (
         "<p><hudson.model.PasswordParameterDefinition><name>KEY</name>"
-        "<defaultValue>hush</defaultValue></hudson.model.PasswordParameterDefinition>"
+        "<defaultValue>hush-hush</defaultValue></hudson.model.PasswordParameterDefinition>"
         "<credentialsId>deploy</credentialsId></p>"
     )
-    assert configuration.secrets(text) == ["hush"]
+    assert configuration.secrets(text) == ["hush-hush"]
     assert "<name>KEY</name>" in configuration.drift(text, text).before
 
 
@@ -101,3 +119,36 @@ def test_an_element_is_shown_line_by_line_with_its_references() -> None:
         '<a b="1 &lt; &quot;2&quot;">\n  xy\n  <c>&amp;&#x1b;</c>\n  <d/>\n</a>\n'
     )
     assert root.whole_text() == "xy&\ue01b"
+
+
+def test_each_difference_is_named_with_its_place() -> None:
+    live = """<project><builders>
+      <hudson.tasks.Shell><command>make</command></hudson.tasks.Shell>
+      <hudson.tasks.Shell><command>two</command><more>x</more></hudson.tasks.Shell>
+      </builders><quietPeriod>5</quietPeriod><canRoam>true</canRoam></project>"""
+    expected = """<project><node>linux</node><builders>
+      <hudson.tasks.Shell><command>make</command></hudson.tasks.Shell>
+      <hudson.tasks.Ant/>
+      <hudson.tasks.Shell><command>2</command></hudson.tasks.Shell>
+      </builders></project>"""
+    found = configuration.drift(live, expected)
+    assert [(each.path, each.kind) for each in found.differences] == [
+        ("builders/hudson.tasks.Ant", "missing"),
+        ("builders/hudson.tasks.Shell[2]/command", "changed"),
+        ("builders/hudson.tasks.Shell[2]/more", "extra"),
+        ("quietPeriod", "extra"),
+        ("node", "missing"),
+    ]
+    assert "canRoam" not in found.before + found.after
+    assert found.before.index("<quietPeriod>") > found.before.index("<builders>")
+
+
+def test_secrets_that_both_sides_have_are_named_as_not_compared() -> None:
+    found = configuration.drift(
+        f"<a><apiToken>{ENCRYPTED}</apiToken><b><value>{ENCRYPTED}</value></b></a>",
+        "<a><apiToken>other</apiToken><b><value>plain</value></b></a>",
+    )
+    assert not found.found
+    assert found.uncompared == ("apiToken", "b/value")
+    assert "plain" not in found.after
+    assert "AQAA" not in configuration.normalized(f"<a><b>{ENCRYPTED}</b></a>")

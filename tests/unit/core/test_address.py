@@ -76,7 +76,7 @@ def connected(address: str) -> Origin:
     for scheme in ("http://", "https://"):
         session.mount(scheme, Adapter())
     try:
-        session.get(address)
+        session.get(address, auth=lambda request: request)  # as ours: not that of the address
     except Connected as place:
         scheme, host, port = place.args
         return scheme, host, port or {"http": 80, "https": 443}[scheme]
@@ -91,6 +91,7 @@ def connected(address: str) -> Origin:
 @example("http://other:80#@home:8080/")
 @example("http://home:8080:80/")
 @example("http://[::1]@home:8080/")
+@example("http://\u3002@home:8080/")
 def test_an_origin_is_what_the_library_connects_to_or_nothing(address: str) -> None:
     found = origin(address)
     assert found == NOWHERE or found == connected(address)

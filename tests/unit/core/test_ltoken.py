@@ -103,5 +103,20 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     assert "No such file" in refused(URL, "me", str(tmp_path / "missing"))
     binary = tmp_path / "binary"
     binary.write_bytes(b"\xff\xfe\x00")
-    assert "is not text" in refused(URL, "me", str(binary))
+    assert "has no line for" in refused(URL, "me", str(binary))
     assert "cannot be read" in refused(URL, "me", str(tmp_path))
+
+
+def test_where_a_relative_name_was_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert f"the token file {tmp_path}/missing cannot" in refused(URL, "me", "missing")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1", "utf-16"])
+def test_the_character_set_of_a_file_does_not_matter(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "ltoken"
+    path.write_bytes("host.example;8443;jürgen;t1\nother;1;me;t2\n".encode(encoding))
+    assert login_of_token_file(URL, "jürgen", str(path)) == ("jürgen", "t1")
+    assert login_of_token_file("http://other:1", None, str(path)) == ("me", "t2")

@@ -389,3 +389,74 @@ def test_a_connection_is_a_key_by_credentials_and_settings() -> None:
     one, two = resolve(token="a"), resolve(token="b")
     assert len({one, two, resolve(token="a")}) == 2
     assert resolve(token="a", timeout=1) != one
+
+
+# What a message says of a login
+
+
+@pytest.mark.parametrize(
+    ("service", "environment", "given", "login"),
+    [
+        ("repo", {}, {"token": "t-secret"}, "the token, from the task"),
+        ("repo", {"token": "t-secret"}, {}, "the token, from the environment"),
+        ("repo", {"token": "x"}, {"api_key": "k"}, "the API key, from the task"),
+        ("repo", {"token": "t-secret"}, {"token": "t-secret"}, "the token, from the environment"),
+        ("ci", {}, {"username": "u", "password": "p"}, "the password of the user u, from the task"),
+        ("wiki", {}, {"url": "http://u:p@host"}, "the password of the user u, from the address"),
+        ("tracker", {}, OAUTH, "an OAuth access token, from the task"),
+        ("analysis", {}, {"username": "u", "ltoken": "t"}, "the ltoken of the user u, from the t"),
+        ("analysis", {}, {"username": "u"}, "the name of the user u"),
+        ("repo", {}, {}, ""),
+    ],
+)
+def test_a_login_is_described(
+    service: str, environment: dict[str, str], given: dict[str, Any], login: str
+) -> None:
+    found = resolve(service, environ(service, environment), **given).login
+    assert found.startswith(login)
+    assert bool(found) == bool(login)
+    assert "secret" not in found
+
+
+def test_a_login_of_a_file_is_described(tmp_path: Path) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine host.example login u password p-secret\n")
+    login = resolve(credentials_file=str(netrc)).login
+    assert login == f"the password of the user u, from the credentials file {netrc}"
+    tokens = tmp_path / "ltoken"
+    tokens.write_text("host.example;8443;u;t-secret\n")
+    login = resolve("analysis", ltoken_file=str(tokens)).login
+    assert login == "the ltoken of the user u, from the token file"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"username": "u", "password": ""}, {"url": "https://u:@host"}, {"url": "http://u: @h"}],
+)
+def test_an_empty_password_is_refused(given: dict[str, Any]) -> None:
+    assert refused("ci", **given)
+
+
+@pytest.mark.parametrize("method", ["RSA-SHA1", "RSA-SHA256", "RSA-SHA512"])
+def test_signatures_with_rsa_need_no_token_secret(method: str) -> None:
+    given = {**OAUTH, "oauth_signature_method": method}
+    del given["oauth_access_token_secret"]
+    found = resolve("wiki", **given).oauth
+    assert found is not None
+    assert found.access_token_secret.reveal() == ""
+
+
+@pytest.mark.parametrize("option", ["ca_path", "client_cert", "credentials_file"])
+def test_a_relative_file_is_named_with_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given: dict[str, Any] = {option: "missing"}
+    assert f"{tmp_path}/missing" in refused(**given)
+
+
+def test_a_relative_key_is_named_with_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert str(tmp_path) in refused("wiki", **{**OAUTH, "oauth_private_key": "missing.pem"})

@@ -126,6 +126,28 @@ def test_a_client_certificate(authority: trustme.CA, ca_path: str, tmp_path: Pat
     assert len(stub.seen) == 2
 
 
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+@pytest.mark.parametrize("given", [False, True])
+def test_a_client_certificate_that_is_missing_or_wrong_is_named(
+    authority: trustme.CA, ca_path: str, tmp_path: Path, version: ssl.TLSVersion, *, given: bool
+) -> None:
+    context = server_context(authority.issue_cert("127.0.0.1"))
+    context.minimum_version = context.maximum_version = version
+    context.verify_mode = ssl.CERT_REQUIRED
+    authority.configure_trust(context)
+    settings: dict[str, Any] = {"ca_path": ca_path, "retries": 0}
+    if given:
+        other = trustme.CA().issue_cert("client.example")
+        settings["client_cert"] = str(tmp_path / "other.pem")
+        other.private_key_and_cert_chain_pem.write_to_path(settings["client_cert"])
+    with Stub(tls=context) as stub:
+        transport = transport_to(stub.url, **settings)
+        with pytest.raises(ToolchainError, match="client_cert") as caught:
+            transport.read("reading", "x")
+    assert caught.value.kind == "network"
+    assert stub.seen == []
+
+
 def test_what_is_secure_stays_so(authority: trustme.CA, ca_path: str) -> None:
     with Stub() as plain:
         redirect = Reply(302, headers={"Location": f"{plain.url}/x"})

@@ -41,7 +41,6 @@ _RETURNED = ("job", "builds", "build", "config_xml", "value")
 _TEXT_OF = re.compile(r"(?:string\((.+)\)|(.+)/text\(\))\Z", re.DOTALL)
 #: How the server refuses an expression that selects no element (403) or several (500).
 _REFUSED_XPATH = re.compile(r"primitive XPath|matched \d+ nodes", re.IGNORECASE)
-_SHORTEST_SECRET = 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,8 +157,7 @@ class CiJobInfoOperation(ReadOnly):
             message = f"the configuration cannot be read: {error}"
             raise answer.error("protocol", message) from None
         for secret in hidden:
-            if len(secret) >= _SHORTEST_SECRET and set(secret) != {"*"}:
-                self._task.hide(secret)
+            self._task.hide(secret)
         values: dict[str, Any] = {"config_xml": text} if self._options.config else {}
         if self._options.expected_config is not None:
             found = configuration.drift(text, self._options.expected_config)

@@ -92,6 +92,8 @@ class Connection:
     api_key: Secret | None = None
     ltoken: Secret | None = None
     oauth: OAuth | None = None
+    #: What is sent as a login, and where it comes from, for messages.
+    login: str = field(default="", compare=False)
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property
@@ -167,28 +169,49 @@ def resolve(
     address, user, secret = _address(service, get("url"))
     url_is_named = bool(get("url")) and get("url") != env.get(environment_name(service, "url"))
     named = {name: get(name) for name in _CREDENTIALS[service] if get(name) is not None}
+    source = "the task, its group defaults or variables"
     if user is not None and (url_is_named or not named):
+        source = "the address" if not named else source
         _add_user_info(service, named, user, secret)
+    from_env = {
+        name: env[environment_name(service, name)]
+        for name in _CREDENTIALS[service]
+        if env.get(environment_name(service, name))
+    }
     if not is_credential(service, named):
-        from_env = {
-            name: env[environment_name(service, name)]
-            for name in _CREDENTIALS[service]
-            if env.get(environment_name(service, name))
-        }
         named = {**from_env, **named}
+    if named and named.items() <= from_env.items():
+        source = "the environment"
     settings = {name: get(name) for name in settings_options(service) if name != "url"}
     _check_files(service, settings)
     _check_numbers(service, settings)
-    return Connection(
-        service=service, url=address, settings=settings, **_login(service, address, named)
-    )
+    login = _login(service, address, named)
+    described = _described(login, named, source)
+    return Connection(service=service, url=address, settings=settings, login=described, **login)
+
+
+def _described(login: Mapping[str, Any], named: Mapping[str, Any], source: str) -> str:
+    """What is sent as a login, and where it comes from; empty where nothing is."""
+    kinds = {"token": "the token", "api_key": "the API key", "oauth": "an OAuth access token"}
+    kinds |= {"password": "the password", "ltoken": "the ltoken"}
+    what = next((words for kind, words in kinds.items() if login.get(kind) is not None), "")
+    who = f" of the user {login['username']}" if login.get("username") else ""
+    if not what:
+        return f"the name{who}" if who else ""
+    if login.get("ltoken") is not None and named.get("ltoken") is None:
+        source = "the token file"
+    elif login.get("password") is not None and named.get("password") is None:
+        source = f"the credentials file {named['credentials_file']}"
+    return f"{what}{who}, from {source}"
 
 
 def _check_files(service: str, settings: Mapping[str, Any]) -> None:
     for name in ("ca_path", "client_cert", "client_key"):
         file = settings.get(name)
         if file is not None and not os.access(file, os.R_OK):
-            raise invalid(f"{name} of the {service} service: {file} cannot be read")
+            whole = os.path.abspath(file)
+            why = "cannot be read" if os.path.exists(file) else "is not there"
+            raise invalid(f"{name} of the {service} service: {whole} {why}")
 
 
 def _check_numbers(service: str, settings: Mapping[str, Any]) -> None:
@@ -291,11 +314,13 @@ def _basic(service: str, named: Mapping[str, Any]) -> dict[str, Any]:
                 f"{given} without {missing} for the {service} service: give both in the same place"
                 " (the environment is asked only when the task names no credential)"
             )
+    if not str(named["password"]).strip():
+        raise invalid(f"the password for the {service} service is empty: give one, or leave it out")
     return {"username": str(named["username"]), "password": Secret(str(named["password"]))}
 
 
 def _oauth(service: str, named: Mapping[str, Any]) -> OAuth:
-    missing = [name for name in _OAUTH[:4] if not named.get(name)]
+    missing = [name for name in _OAUTH[:3] if not named.get(name)]
     if missing:
         raise invalid(f"OAuth for the {service} service needs {', '.join(missing)} too")
     key = str(named["oauth_private_key"])
@@ -304,22 +329,25 @@ def _oauth(service: str, named: Mapping[str, Any]) -> OAuth:
             with open(os.path.expanduser(key), encoding="ascii") as file:
                 key = file.read()
         except (OSError, ValueError):
+            where = "" if os.path.isabs(key) else f" (looked for in {os.getcwd()})"
             raise invalid(
-                "oauth_private_key is neither a PEM text nor a readable PEM file"
+                f"oauth_private_key is neither a PEM text nor a readable PEM file{where}"
             ) from None
     return OAuth(
         str(named["oauth_consumer_key"]),
         Secret(key),
         Secret(str(named["oauth_access_token"])),
-        Secret(str(named["oauth_access_token_secret"])),
+        # the signatures with RSA, of which there are no others here, are made without it
+        Secret(str(named.get("oauth_access_token_secret") or "")),
         str(named.get("oauth_signature_method") or "RSA-SHA1"),
     )
 
 
 def _netrc(service: str, url: str, path: str) -> dict[str, Any]:
     host = urlsplit(url).hostname or ""
+    path = os.path.abspath(os.path.expanduser(path))
     try:
-        entry = netrc.netrc(os.path.expanduser(path)).authenticators(host)
+        entry = netrc.netrc(path).authenticators(host)
     except OSError as error:
         raise invalid(f"the credentials file {path} cannot be read: {error.strerror}") from None
     except netrc.NetrcParseError as error:

@@ -5,6 +5,7 @@ command writes.
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,9 +24,8 @@ def login_of_token_file(url: str, user: str | None, path: str | None) -> tuple[s
     C(~/.klocwork/ltoken)) may lack it when C(user) is given: a server without access control takes
     any user without a token.
     """
-    file = Path(
-        os.path.expanduser(path or os.environ.get("KLOCWORK_LTOKEN") or "~/.klocwork/ltoken")
-    )
+    named = path or os.environ.get("KLOCWORK_LTOKEN") or "~/.klocwork/ltoken"
+    file = Path(os.path.abspath(os.path.expanduser(named)))
     found, problem = _logins(file, url, user)
     if len(found) == 1:
         return found.pop()
@@ -39,9 +39,7 @@ def _logins(file: Path, url: str, user: str | None) -> tuple[set[tuple[str, str]
     parts = urlsplit(url)
     host, port = parts.hostname or "", str(parts.port or _DEFAULT_PORTS.get(parts.scheme, 80))
     try:
-        lines = list(_lines(file.read_text(encoding="utf-8")))
-    except UnicodeDecodeError:
-        return set(), f"is not text: {_HELP}"
+        lines = list(_lines(_decoded(file.read_bytes())))
     except OSError as error:
         return set(), f"cannot be read ({error.strerror}): {_HELP}"
     found = {
@@ -53,6 +51,18 @@ def _logins(file: Path, url: str, user: str | None) -> tuple[set[tuple[str, str]
         return found, f"has {len(found)} lines for {host}, port {port}: give username to choose one"
     whose = f" and user {user}" if user is not None else ""
     return found, f"has no line for {host}, port {port}{whose}: {_HELP}"
+
+
+def _decoded(data: bytes) -> str:
+    """The text of a token file, which the tool writes in the character set of its machine. Hosts
+    and tokens are ASCII; the name of a user need not be.
+    """
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", errors="replace")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
 
 
 def _lines(text: str) -> Iterator[tuple[str, str, str, str]]:

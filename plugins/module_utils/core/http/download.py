@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 Taken = TypeVar("Taken")
 
 _BROKEN = ("network", "timeout")
-# As the bytes are: a compressed body would have another size than the one that the server told.
-_HEADERS = {"Accept-Encoding": "identity"}
+#: As the bytes are: a compressed body would have another size than the one that the server told.
+AS_STORED = {"Accept-Encoding": "identity"}
 
 
 def download(
@@ -47,7 +47,7 @@ def download(
             with transport.stream(
                 what,
                 address,
-                headers={**_HEADERS, **(headers or {})},
+                headers={**AS_STORED, **(headers or {})},
                 foreign_hosts=True,
                 judge=judge,
             ) as response:

@@ -6,20 +6,24 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from ..errors import ToolchainError, invalid
+from ..errors import ToolchainError, invalid, looks_like_html
 from ..files import make_folders, replacing
-from .download import download, head_of
-from .messages import Answer
+from .download import AS_STORED, download, head_of
+from .messages import Answer, unreadable
 from .transport import Transport
 
 if TYPE_CHECKING:
     import requests
 
 _BLOCK = 1024 * 1024
+#: Bytes up to which a file is held whole.
+_FEW = 512 * 1024
+#: Bytes by which a page is known.
+_HEAD = 4096
 
 
 @dataclass(frozen=True)
@@ -27,11 +31,13 @@ class RemoteContent:
     """What a server tells of a file; C(None) for what it does not tell.
 
     :param digest: hexadecimal, of the C(algorithm) (C(md5), C(sha1), C(sha256))
+    :param may_be_page: without a digest an HTML page is taken for the file
     """
 
     size: int | None = None
     algorithm: str = "sha256"
     digest: str | None = None
+    may_be_page: bool = True
 
     def new_hash(self) -> Any:
         return hashlib.new(self.algorithm, usedforsecurity=False)
@@ -83,42 +89,88 @@ def download_file(
     """
     make_folders(os.path.dirname(path) or ".")
 
-    def take(response: requests.Response) -> Fetched:
+    def take(answer: Answer, blocks: Iterable[bytes]) -> Fetched:
         with replacing(path, mode) as file:
-            return _written(what, response, file, content)
+            return _compared(answer, blocks, file.write, content)
 
-    return download(transport, what, address, take, judge=judge)
+    return _Source(transport, what, address, content, judge).taken(take)
 
 
-def _written(
-    what: str, response: requests.Response, file: IO[bytes], content: RemoteContent
+def look_at_file(
+    transport: Transport, what: str, address: str, *, content: RemoteContent
 ) -> Fetched:
-    sha256, size = hashlib.sha256(), 0
+    """What the bytes at an address are, where the server tells no digest; they are not kept."""
+
+    def drop(block: bytes) -> None:
+        """Their digest is enough."""
+
+    source = _Source(transport, what, address, content)
+    return source.taken(lambda answer, blocks: _compared(answer, blocks, drop, content))
+
+
+@dataclass(frozen=True)
+class _Source:
+    """An address with the bytes of a file."""
+
+    transport: Transport
+    what: str
+    address: str
+    content: RemoteContent
+    judge: Callable[[Answer], None] = lambda answer: None
+
+    def taken(self, take: Callable[[Answer, Iterable[bytes]], Fetched]) -> Fetched:
+        """What C(take) makes of the bytes; few are held whole, which costs less than a stream."""
+        what, size = self.what, self.content.size
+        if size is not None and size <= _FEW:
+            answer = self.transport.read(
+                what, self.address, headers=AS_STORED, foreign_hosts=True, judge=self.judge
+            )
+            return take(answer, [answer.body])
+
+        def streamed(response: requests.Response) -> Fetched:
+            return take(head_of(what, response), response.iter_content(_BLOCK))
+
+        return download(self.transport, what, self.address, streamed, judge=self.judge)
+
+
+def _compared(
+    answer: Answer,
+    blocks: Iterable[bytes],
+    write: Callable[[bytes], object],
+    content: RemoteContent,
+) -> Fetched:
+    """Hand on the bytes; in the end C(protocol) where they are others than the server has told."""
+    sha256, size, head = hashlib.sha256(), 0, b""
     told = sha256 if content.algorithm == "sha256" else content.new_hash()
-    for block in _blocks(what, response, content):
-        file.write(block)
+    for block in blocks:
+        head = head or block[:_HEAD]
+        size += len(block)
+        if content.size is not None and size > content.size:
+            break  # no more of it is kept: it might fill the disk
+        write(block)
         sha256.update(block)
         if told is not sha256:
             told.update(block)
-        size += len(block)
     digest = str(told.hexdigest())
+    if content.size not in (None, size):
+        raise _differs(answer, head, f"{size} bytes", str(content.size))
     if content.digest is not None and digest != content.digest.lower():
-        raise _differs(what, response, f"{content.algorithm} {digest}", content.digest)
+        raise _differs(answer, head, f"{content.algorithm} {digest}", content.digest)
+    if content.digest is None and not content.may_be_page and _is_page(head):
+        raise unreadable(_with_body(answer, head), "the file")
     return Fetched(size, sha256.hexdigest())
 
 
-def _blocks(what: str, response: requests.Response, content: RemoteContent) -> Iterator[bytes]:
-    """The body; no more of it than the server has told, so that it does not fill the disk."""
-    size = 0
-    for block in response.iter_content(_BLOCK):
-        size += len(block)
-        if content.size is not None and size > content.size:
-            break
-        yield block
-    if content.size not in (None, size):
-        raise _differs(what, response, f"{size} bytes", str(content.size))
-
-
-def _differs(what: str, response: requests.Response, sent: str, told: str) -> ToolchainError:
+def _differs(answer: Answer, head: bytes, sent: str, told: str) -> ToolchainError:
+    if _is_page(head):  # of a login, or of a proxy
+        return unreadable(_with_body(answer, head), "the file")
     said = f"the server sent a file of {sent}, and had told {told}; it is not kept"
-    return head_of(what, response).error("protocol", said)
+    return answer.error("protocol", said)
+
+
+def _is_page(head: bytes) -> bool:
+    return looks_like_html(head.decode(errors="replace"))
+
+
+def _with_body(answer: Answer, body: bytes) -> Answer:
+    return replace(answer, body=body)

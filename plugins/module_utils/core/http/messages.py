@@ -18,11 +18,15 @@ from ..errors import ToolchainError
 from ..secret import clean_url
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
+#: Most characters of how a server calls itself.
+_SERVER_LIMIT = 60
 _FIRST_WAIT = 0.5  # seconds
 # A half, or a pair, of the escapes with which JSON may write what is beyond U+FFFF.
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 #: Kinds of an answer after which the server may have acted, or act still.
 _TROUBLE = frozenset({"server", "rate_limited"})
+#: Headers by which a service is known, whatever it answers.
+_OWN_HEADERS = ("X-Jenkins", "X-JFrog-Version", "X-Artifactory-Id", "X-AREQUESTID", "X-AUSERNAME")
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,11 @@ class Answer:
         error.unanswered = not self.request.reads
         return error
 
+    def _is_of_a_service(self) -> bool:
+        """Whether it is an answer as a service of ours gives it, not just any server."""
+        known = any(name in self.headers for name in _OWN_HEADERS)
+        return known or isinstance(json_or_none(self.body), Mapping)
+
     def error(self, kind: errors.Kind, message: str, detail: str | None = None) -> ToolchainError:
         """An error of C(kind) that this answer stands for; trouble of the server does not tell what
         became of a write.
@@ -111,6 +120,8 @@ class Answer:
             detail=detail or None,
             unanswered=not self.request.reads and kind in _TROUBLE and self.status != 501,
         )
+        if self.status == 404 and not self._is_of_a_service():
+            error.stranger = errors.shorten(self.headers.get("Server", ""), _SERVER_LIMIT)
         asked = retry_after(self.headers.get("Retry-After"))
         if self.status == 429 or (self.status == 503 and asked is not None):
             error.retry_after = asked or 0.0

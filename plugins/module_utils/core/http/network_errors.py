@@ -5,6 +5,7 @@ again.
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
 from collections.abc import Iterator
@@ -27,6 +28,12 @@ _CERTIFICATE_ADVICE = {
     62: "check the host of url",
     64: "check the host of url",
 }
+# Alerts of a server that wants a client certificate, or another one.
+_CERTIFICATE_ALERT = re.compile(
+    r"ALERT_(CERTIFICATE|BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|HANDSHAKE_FAILURE|UNKNOWN_CA"
+    r"|ACCESS_DENIED|NO_CERTIFICATE)"
+)
+_CLIENT_CERTIFICATE = "a client certificate (client_cert, client_key)"
 # How the standard library begins when a proxy answers CONNECT with an error.
 _NO_TUNNEL = "Tunnel connection failed"
 _CHECK_PROXY = "check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"
@@ -83,8 +90,15 @@ def _never_sent(error: Exception, causes: list[BaseException]) -> bool:
         CertificateError,
     )
     return isinstance(error, requests.ConnectTimeout) or any(
-        isinstance(cause, connecting) or _tunnel_refusal(cause) for cause in causes
+        isinstance(cause, connecting) or _tunnel_refusal(cause) or _wants_certificate(cause)
+        for cause in causes
     )
+
+
+def _wants_certificate(cause: BaseException) -> bool:
+    """Whether the server has ended the handshake for want of a good client certificate."""
+    reason = getattr(cause, "reason", None) if isinstance(cause, ssl.SSLError) else None
+    return isinstance(reason, str) and _CERTIFICATE_ALERT.search(reason) is not None
 
 
 def _tunnel_refusal(cause: BaseException) -> str | None:
@@ -128,7 +142,10 @@ def _body_reason(error: Exception, causes: list[BaseException]) -> tuple[Kind, s
         return "protocol", _own_words(error), True
     if _is_our_mistake(error):
         return "invalid", _own_words(error), True
-    return "network", f"the connection broke ({_own_words(causes[-1])})", False
+    reason = f"the connection broke ({_own_words(causes[-1])})"
+    if any(isinstance(cause, ssl.SSLEOFError) for cause in causes):
+        reason = f"{reason}: the server may want {_CLIENT_CERTIFICATE}"
+    return "network", reason, False
 
 
 def _connection_reason(causes: list[BaseException]) -> str | None:
@@ -150,6 +167,9 @@ def _tls_reason(causes: list[BaseException]) -> str | None:
         if isinstance(cause, CertificateError):  # urllib3 before 2 compares the host itself
             said = _own_words(cause)
             return f"the server's certificate is not trusted ({said}): check the host of url"
+        if _wants_certificate(cause):
+            said = _own_words(cause)
+            return f"the server ended the TLS handshake ({said}): it may want {_CLIENT_CERTIFICATE}"
     if any(isinstance(cause, _CUT_TLS) for cause in causes):
         return None
     for kind in (ssl.SSLError, requests.exceptions.SSLError):

@@ -16,6 +16,7 @@ from ..http.sessions import Proxies
 from ..http.transport import Transport
 from ..progress import progress
 from ..secret import hidden
+from .advice import advised
 
 
 @dataclass(frozen=True)
@@ -73,4 +74,4 @@ class Task:
             "http": self.accounting.as_dict(),
             **error.result,
         }
-        return {**values, "msg": printable(str(error)), "error": described}
+        return {**values, "msg": printable(advised(error, self.connection)), "error": described}

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,13 +14,12 @@ from ...core.module.task import Task
 from ...core.plan import Plan
 from .. import properties
 from ..client import RepoClient, join
+from ..progress import TransferProgress
 from ..properties import Properties
 from .archives import entries_of
 from .existing import FileState, read_states
 from .sources import FileSource, LocalFile, WantedFile, read_all
 from .uploads import Uploader
-
-_SECONDS_BETWEEN_LINES = 2.0
 
 
 @dataclass(frozen=True)
@@ -90,12 +88,12 @@ class FileDeployment:
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         done: dict[str, tuple[str, int]] = {}
-        progress = _Progress(self._task, len(self._actions))
+        progress = TransferProgress(self._task, "deploying", "sent", len(self._actions))
         uploader = Uploader(self._client, self._repo, self._by_checksum())
 
         def work(file: FileAction) -> None:
             done[file.wanted.path] = self._carry_out(uploader, file)
-            progress.show(done)
+            progress.show(lambda: [size for _action, size in list(done.values())])
 
         try:
             sent = self._send_together(uploader)
@@ -204,21 +202,3 @@ def _after(file: FileAction) -> dict[str, Any]:
     if wanted.properties:
         shown["properties"] = {name: sorted(values) for name, values in wanted.properties.items()}
     return shown
-
-
-class _Progress:
-    """A line every few seconds: files done and bytes sent."""
-
-    def __init__(self, task: Task, total: int) -> None:
-        self._task, self._total = task, total
-        self._next = time.monotonic() + _SECONDS_BETWEEN_LINES
-
-    def show(self, done: Mapping[str, tuple[str, int]]) -> None:
-        if time.monotonic() >= self._next:
-            self._next = time.monotonic() + _SECONDS_BETWEEN_LINES
-            finished = [size for _action, size in list(done.values())]
-            share = 100 * len(finished) // max(1, self._total)
-            self._task.progress(
-                f"deploying: {len(finished)} of {self._total} files ({share} %), "
-                f"{sum(finished) / 1e6:.1f} MB sent"
-            )

@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""C(ci_job): a job or folder as its configuration says, or none [C8.4]."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from ...core.errors import ToolchainError, invalid, shorten
+from ...core.files import text_of
+from ...core.module.task import Task
+from ...core.module.typed_options import PathText
+from ...core.plan import Plan, unchanged
+from .. import xml_reader
+from ..client import objects, server_of
+from ..job_address import Job, JobName, job_of
+from . import configuration
+from .configuration import ConfigurationDrift
+from .job_store import JobStore, is_disabled
+
+_FOLDER = "com.cloudbees.hudson.plugins.folder.Folder"
+# Server fact [ci-5]: what no name may have; blanks around it would be cut off.
+_BAD_NAME = re.compile(r"[?*/\\%!@#$^&|<>\[\]:;\x00-\x1f\x7f-\x9f]|^\s|\s$|\.$|^\.{1,2}$")
+_NOT_SAVED = "it was copied and never saved, so that it cannot be built"
+_MOST_NAMED = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class CiJobOptions:
+    """The options of C(ci_job)."""
+
+    job: JobName
+    config: str | None = None
+    src: PathText | None = None
+    copy_from: JobName | None = None
+    folder: bool = False
+    enabled: bool | None = None
+    state: Literal["present", "absent"] = "present"
+    force: bool = False
+
+    constraints: ClassVar[dict[str, Any]] = {"mutually_exclusive": [("config", "src", "copy_from")]}
+
+
+class CiJobOperation:
+    """Makes one job, brings it into line, or deletes it."""
+
+    def __init__(self, task: Task, options: CiJobOptions) -> None:
+        self._task, self._options = task, options
+        job = job_of(options.job, task.connection.url)
+        verb = "deleting" if options.state == "absent" else "managing"
+        kind = "folder" if options.folder else "job"
+        self._store = JobStore(server_of(task), job, f"{verb} the {kind} '{job.name}'")
+        source = options.copy_from
+        self._source = None if source is None else job_of(source, task.connection.url)
+        _check(options)
+        self._text = self._given_text()
+        #: What C(apply) does, in order.
+        self._steps: list[Callable[[], None]] = []
+        #: Somebody else has made the job meanwhile, just as it is wanted.
+        self._made_by_others = False
+
+    def plan(self) -> Plan:
+        plan = self._planned()
+        return plan.returning(job={"name": self._store.job.name, "url": self._store.url})
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        for step in self._steps:
+            step()
+        return {"changed": False} if self._made_by_others else {}
+
+    def _planned(self) -> Plan:
+        if self._options.state == "absent":
+            return self._deletion()
+        if self._text is not None:
+            live = self._store.configuration()
+            return self._creation(self._text) if live is None else self._update(live, self._text)
+        shown = self._store.state()
+        if shown is not None:
+            return self._switching(shown)
+        if self._source is not None:
+            return self._copy(self._source)
+        if self._options.folder:
+            return self._creation(f"<{_FOLDER}/>")
+        raise ToolchainError(
+            "not_found",
+            f"{self._store.what}: there is no such job, or the account may not see it; to create it"
+            " give config, src or copy_from",
+            status=404,
+        )
+
+    def _given_text(self) -> str | None:
+        """The wanted configuration, C(enabled) in it; C(invalid) where it cannot be used."""
+        name, text = "config", self._options.config
+        if self._options.src is not None:
+            name, text = "src", text_of(self._options.src, "the configuration in src")
+        if text is None:
+            return None
+        try:
+            secrets, stars = configuration.secrets(text), configuration.masked_secrets(text)
+            kind = configuration.kind_of(text)
+        except xml_reader.UnreadableXml as error:
+            raise invalid(f"{name} is no configuration of a job: {error}") from None
+        for secret in secrets:
+            self._task.hide(secret)
+        if stars:
+            raise invalid(
+                f"{name} has stars in place of a secret in {', '.join(sorted(set(stars)))}: the"
+                " server would take them for the secret"
+            )
+        is_folder = kind == _FOLDER
+        if self._options.folder and not is_folder:
+            raise invalid(f"{name} describes a {kind}, and folder is true: a folder is a {_FOLDER}")
+        if is_folder and self._options.enabled is not None:
+            raise invalid("enabled does not go with a folder: the server cannot disable one")
+        return configuration.with_enabled(text, self._options.enabled)
+
+    def _creation(self, text: str) -> Plan:
+        self._check_name()
+        self._store.require_folder()
+        self._steps = [lambda: self._create(text), lambda: self._verify(text)]
+        return Plan("", configuration.normalized(text), "create").returning(differences=[])
+
+    def _create(self, text: str) -> None:
+        try:
+            self._store.create(text)
+        except ToolchainError as error:
+            if not _is_there_already(error) or self._differs(text):
+                raise
+            self._made_by_others = True
+
+    def _copy(self, source: Job) -> Plan:
+        self._check_name()
+        self._store.require_folder()
+        text = self._store.configuration(source)
+        if text is None:
+            raise ToolchainError(
+                "not_found",
+                f"{self._store.what}: there is no job '{source.name}' to copy, or the account may"
+                " not see it",
+                status=404,
+            )
+        self._hide_secrets(text)
+        self._check_kind(configuration.kind_of(text) == _FOLDER)
+        enabled = self._options.enabled
+        self._steps = [lambda: self._store.copy(source), lambda: self._store.release(enabled)]
+        after = configuration.normalized(configuration.with_enabled(text, enabled))
+        return Plan("", after, "create").returning(differences=[])
+
+    def _update(self, live: str, wanted: str) -> Plan:
+        self._hide_secrets(live)
+        self._check_same_kind(live, wanted)
+        found = configuration.drift(live, wanted)
+        if found.uncompared:
+            self._task.warn(
+                f"{self._store.what}: secrets are not compared, the server encrypts them anew at"
+                f" each save: {_named(found.uncompared)}"
+            )
+        if not found.found:
+            return unchanged({"differences": []}, state=found.before)
+        paths = [each.path for each in found.differences]
+        self._steps = [lambda: self._save(wanted), lambda: self._verify(wanted)]
+        return Plan(found.before, found.after, "update").returning(differences=paths)
+
+    def _save(self, wanted: str) -> None:
+        self._store.save(wanted, lambda: not self._differs(wanted))
+
+    def _differs(self, wanted: str) -> bool:
+        found = self._live_drift(wanted)
+        return found is None or found.found
+
+    def _live_drift(self, wanted: str) -> ConfigurationDrift | None:
+        live = self._store.configuration()
+        return None if live is None else configuration.drift(live, wanted)
+
+    def _verify(self, wanted: str) -> None:
+        """Server fact [ci-21]: what the server does not know it drops, and says that all is well;
+        only a look tells.
+        """
+        found = self._live_drift(wanted)
+        if found is None:
+            raise ToolchainError("failed", f"{self._store.what}: it is gone again")
+        dropped = [each.path for each in found.differences if each.kind == "missing"]
+        if dropped:
+            raise ToolchainError(
+                "rejected",
+                f"{self._store.what}: the server has dropped {_named(dropped)} while saving, as it"
+                " does with what it does not know: is a plugin missing there?",
+                result={"changed": True, "differences": dropped},
+            )
+        others = [each.path for each in found.differences]
+        if others:
+            self._task.warn(
+                f"{self._store.what}: the server has saved {_named(others)} in another way than it"
+                " was sent: write it down as the server has it, or each run finds a difference"
+            )
+
+    def _switching(self, shown: Mapping[str, Any]) -> Plan:
+        """Without a configuration: whether it is a folder, enabled, and saved once."""
+        self._check_kind("jobs" in shown)
+        disabled, enabled = is_disabled(shown), self._options.enabled
+        before = {"job": self._store.job.name, "enabled": not disabled}
+        differences = []
+        held = shown.get("buildable") is False and not disabled and "jobs" not in shown
+        if held and self._source is not None:
+            differences.append(_NOT_SAVED)
+            self._steps = [lambda: self._store.release(enabled)]
+        if enabled is not None and enabled is disabled:
+            differences.append("disabled")
+            self._steps = self._steps or [lambda: self._store.switch(enabled)]
+        if not differences:
+            return unchanged({"differences": []}, state=before)
+        after = {**before, "enabled": not disabled if enabled is None else enabled}
+        if held:
+            before, after = {**before, "saved": False}, {**after, "saved": True}
+        return Plan(before, after, "update").returning(differences=differences)
+
+    def _deletion(self) -> Plan:
+        shown = self._store.state()
+        if shown is None:
+            return unchanged({"differences": []})
+        if self._options.folder:
+            self._check_kind("jobs" in shown)
+        held = [word for word in ("builds", "jobs") if objects(shown.get(word))]
+        if held and not self._options.force:
+            raise invalid(
+                f"{self._store.what}: it has {held[0]}, which would be deleted with it; force: true"
+                " allows it"
+            )
+        self._steps = [self._store.delete]
+        return Plan(self._normalized_or_name(), "", "delete").returning(differences=[])
+
+    def _normalized_or_name(self) -> str:
+        """The configuration, for the diff; the name where the account may not read it."""
+        try:
+            live = self._store.configuration()
+        except ToolchainError as error:
+            if error.kind != "permission":
+                raise
+            live = None
+        if live is None:
+            return f"{self._store.job.name}\n"
+        self._hide_secrets(live)
+        return configuration.normalized(live)
+
+    def _hide_secrets(self, live: str) -> None:
+        """C(protocol) where the configuration of the server cannot be read."""
+        try:
+            for secret in configuration.secrets(live):
+                self._task.hide(secret)
+        except xml_reader.UnreadableXml as error:
+            raise ToolchainError(
+                "protocol",
+                f"{self._store.what}: the server's configuration cannot be read: {error}",
+            ) from None
+
+    def _check_name(self) -> None:
+        name = self._store.name
+        if _BAD_NAME.search(name):
+            raise invalid(
+                f"job: '{shorten(name)}' cannot be the name of a job: it has one of"
+                " ?*/\\%!@#$^&|<>[]:; or a control character, a blank around it or a dot behind it"
+            )
+
+    def _check_same_kind(self, live: str, wanted: str) -> None:
+        theirs, ours = configuration.kind_of(live), configuration.kind_of(wanted)
+        if theirs != ours:
+            raise ToolchainError(
+                "conflict",
+                f"{self._store.what}: on the server it is a {theirs}, and the configuration"
+                f" describes a {ours}; the kind cannot be changed: delete it first",
+            )
+
+    def _check_kind(self, is_folder: bool) -> None:
+        """Raise C(conflict) for a job in place of a folder; C(invalid) for a folder that is to be
+        switched.
+        """
+        if self._options.folder and not is_folder:
+            raise ToolchainError("conflict", f"{self._store.what}: it is a job, and not a folder")
+        if is_folder and self._options.enabled is not None:
+            raise invalid(f"{self._store.what}: it is a folder, which the server cannot disable")
+
+
+def _check(options: CiJobOptions) -> None:
+    """Raise C(invalid) for options that contradict each other."""
+    if options.state == "present":
+        if options.folder and options.enabled is not None:
+            raise invalid("enabled does not go with folder: the server cannot disable one")
+        if options.force:
+            raise invalid("force goes with state=absent: it allows to delete what has builds")
+        return
+    for name in ("config", "src", "copy_from", "enabled"):
+        if getattr(options, name) is not None:
+            raise invalid(f"{name} does not go with state=absent")
+
+
+def _is_there_already(error: ToolchainError) -> bool:
+    """Whether somebody else has made a job of that name meanwhile; such an error is C(conflict)."""
+    if error.status == 400 and "already exists" in (error.detail or ""):
+        error.kind = "conflict"
+        return True
+    return False
+
+
+def _named(paths: tuple[str, ...] | list[str]) -> str:
+    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
+    return ", ".join(paths[:_MOST_NAMED]) + more

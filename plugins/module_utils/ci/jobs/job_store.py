@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One job or folder on the server: what is there, and the requests that change it [ci-21]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+from urllib.parse import unquote
+
+from ...core.address import is_login_page, target
+from ...core.errors import ToolchainError
+from ...core.http.messages import REDIRECTS, Answer
+from ...core.http.transport import Transport
+from ...core.http.writes import Look
+from ..client import object_of, objects, refuse_page
+from ..job_address import Job
+from .configuration import with_enabled
+
+#: What a read of the job tells of it, beside its configuration.
+_STATE = "_class,name,buildable,disabled,color,builds[number]{0,1},jobs[name]{0,1}"
+_XML = {"Content-Type": "application/xml; charset=utf-8"}
+_HEADER = "<?xml version='1.1' encoding='UTF-8'?>\n"
+_DONE = (200, 201, 202, 204, 302, 303)
+#: Folders in folders that are gone through after a folder was copied.
+_DEEPEST = 20
+
+
+class JobStore:
+    """C(what): operation and object, for messages."""
+
+    def __init__(self, server: Transport, job: Job, what: str) -> None:
+        self._server, self.job, self.what = server, job, what
+
+    @property
+    def url(self) -> str:
+        return f"{self._server.connection.url}/{self.job.path}/"
+
+    @property
+    def _above(self) -> str:
+        """The path of the folder that it is in, with a slash behind; empty for the server."""
+        parent = self.job.path.rpartition("/job/")[0]
+        return f"{parent}/" if parent else ""
+
+    @property
+    def name(self) -> str:
+        """Its name as the server has stored it."""
+        return unquote(self.job.path.rpartition("/")[2])
+
+    def configuration(self, job: Job | None = None) -> str | None:
+        """The configuration; C(None) where there is no such job, or it is not to be seen."""
+        path = (job or self.job).path
+        answer = self._read(f"{path}/config.xml")
+        return None if answer is None else answer.text
+
+    def state(self) -> Mapping[str, Any] | None:
+        """What the server shows of the job; C(None) where there is none."""
+        answer = self._read(f"{self.job.path}/api/json", _STATE)
+        return None if answer is None else object_of(answer)
+
+    def require_folder(self) -> None:
+        """Raise unless the folder is there that the job is in."""
+        answer = self._read(f"{self._above}api/json", "_class,jobs[name]{0,1}")
+        parent = self.job.name.rpartition("/")[0]
+        if answer is None:
+            raise ToolchainError(
+                "not_found",
+                f"{self.what}: there is no folder '{parent}' ('{parent}' is not created by itself),"
+                " or the account may not see it",
+                status=404,
+            )
+        if self._above and "jobs" not in object_of(answer):
+            raise ToolchainError("conflict", f"{self.what}: '{parent}' is a job, and not a folder")
+
+    def _read(self, path: str, tree: str | None = None) -> Answer | None:
+        """An answer; C(None) for the 404 of a CI server. One of another server says nothing."""
+        query = {} if tree is None else {"tree": tree}
+        answer = self._server.read(self.what, path, query=query, expect=(200, 404))
+        if answer.status != 404:
+            return answer
+        # server fact [ci-3]: these stand on every answer
+        if "X-Jenkins" not in answer.headers and "X-Hudson" not in answer.headers:
+            raise answer.error(
+                "not_found",
+                "the server answered 404, and is not a CI server by its words: check url",
+            )
+        return None
+
+    def create(self, text: str) -> None:
+        """Make the job from the text of its configuration."""
+        self._make({"name": self.name}, headers=_XML, body=f"{_HEADER}{text}".encode())
+
+    def copy(self, source: Job) -> None:
+        """Make the job as a copy; it cannot be built before it was saved once."""
+        segments = [unquote(part) for part in source.path.split("/")[1::2]]
+        query = {"name": self.name, "mode": "copy", "from": "/" + "/".join(segments)}
+        self._make(query, form={})
+
+    def _make(self, query: Mapping[str, str], **parts: Any) -> None:
+        path = f"{self._above}createItem"
+        self._write(path, self._is_there, query=query, **parts)
+
+    def _is_there(self) -> bool:
+        return self.state() is not None
+
+    def save(self, text: str, look: Look) -> None:
+        """Replace the configuration; C(look) tells whether that has been done."""
+        body = f"{_HEADER}{text}".encode()
+        self._write(f"{self.job.path}/config.xml", look, headers=_XML, body=body)
+
+    def switch(self, enabled: bool) -> None:
+        """Enable or disable the job; C(rejected) where it is of a kind that cannot be disabled."""
+        word = "enable" if enabled else "disable"
+
+        def done() -> bool:
+            return is_disabled(self.state() or {}) is not enabled
+
+        self._write(f"{self.job.path}/{word}", done, form={}, repeatable=True)
+        if not done():
+            raise ToolchainError(
+                "rejected",
+                f"{self.what}: the server has not {word}d it: jobs of its kind cannot be disabled",
+            )
+
+    def delete(self) -> None:
+        """Delete the job with its builds, the folder with all that is in it."""
+
+        def gone() -> bool:
+            return self.state() is None
+
+        try:
+            self._write(f"{self.job.path}/doDelete", gone, form={})
+        except ToolchainError as error:
+            # gone meanwhile, or in the middle of another deletion
+            if error.status not in (400, 404) or not gone():
+                raise
+
+    def release(self, enabled: bool | None) -> None:
+        """Save a copied job once, so that it can be built; of a folder all jobs in it.
+
+        :param enabled: of the job itself; C(None): as that which was copied
+        """
+        for job in self._below(self.job, 0):
+            text = self.configuration(job)
+            if text is not None:
+                own = enabled if job == self.job else None
+                body = f"{_HEADER}{with_enabled(text, own)}".encode()
+                look = partial(self._is_buildable, job)
+                path = f"{job.path}/config.xml"
+                self._write(path, look, headers=_XML, body=body, repeatable=True)
+
+    def _is_buildable(self, job: Job) -> bool | None:
+        answer = self._read(f"{job.path}/api/json", _STATE)
+        shown = {} if answer is None else object_of(answer)
+        return None if is_disabled(shown) else shown.get("buildable") is True
+
+    def _below(self, job: Job, depth: int) -> Iterator[Job]:
+        answer = self._read(f"{job.path}/api/json", "jobs[name]")
+        shown = {} if answer is None else object_of(answer)
+        if "jobs" not in shown:
+            yield job
+        elif depth < _DEEPEST:
+            for each in objects(shown["jobs"]):
+                yield from self._below(job.below(str(each.get("name"))), depth + 1)
+
+    def _write(self, path: str, look: Look, **parts: Any) -> None:
+        self._server.write(
+            self.what, "POST", path, expect=_DONE, judge=self._judge, look=look, **parts
+        )
+
+    def _judge(self, answer: Answer) -> None:
+        """A page is no answer to a write, and a redirect to a login page is no yes."""
+        location = answer.headers.get("Location")
+        if answer.status in REDIRECTS and location is not None:
+            if is_login_page(target(answer.url, location)):
+                raise self._server.failure(answer)
+        elif answer.status == 200:
+            refuse_page(answer)
+
+
+def is_disabled(shown: Mapping[str, Any]) -> bool:
+    """Server fact [ci-21]: jobs of some kinds show it as a color alone."""
+    return shown.get("disabled") is True or str(shown.get("color")).startswith("disabled")

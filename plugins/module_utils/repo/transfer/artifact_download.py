@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Fetching files of repositories, by path or by build [C8.1]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from ...core.concurrency import spread
+from ...core.errors import ToolchainError, invalid
+from ...core.http.file_download import Fetched
+from ...core.module.task import Task
+from ...core.module.typed_options import Option, PathText
+from ...core.plan import Plan
+from ..client import RepoClient, repository_key
+from ..items.globs import Exclusion
+from ..progress import TransferProgress
+from ..properties import properties_of
+from .build_files import find_build_files
+from .fetching import Fetcher
+from .remote_files import Filter, RemoteFile, find_files, names_many, refuse_path
+from .target_files import (
+    TargetFile,
+    TargetFolders,
+    change_mode,
+    digests_at,
+    mode_of,
+    present,
+    refuse_clashes,
+    targets_of,
+)
+
+
+@dataclass(frozen=True)
+class FetchedArtifactOptions:
+    """The suboptions of C(artifacts)."""
+
+    path: str
+    repo: str | None = None
+    dest: PathText | None = None
+
+
+_WHAT = ("path", "build_name", "artifacts")
+
+
+@dataclass(frozen=True)
+class ArtifactDownloadOptions:
+    """The options of C(artifact_download)."""
+
+    constraints: ClassVar[dict[str, Any]] = {
+        "mutually_exclusive": [_WHAT],
+        "required_one_of": [_WHAT, ("dest", "artifacts")],
+        "required_together": [("build_name", "build_number")],
+        "required_by": {"path": ("repo",)},
+    }
+
+    repo: str | None = None
+    path: str | None = None
+    build_name: str | None = None
+    build_number: str | None = None
+    artifacts: Annotated[list[FetchedArtifactOptions] | None, Option(empty=False)] = None
+    properties: Annotated[dict[str, Any] | None, Option(values="text")] = None
+    exclude: list[str] | None = None
+    dest: PathText | None = None
+    flat: bool = False
+    parallel: int = 4
+    mode: str | None = None
+    allow_empty: bool = False
+
+
+@dataclass(frozen=True)
+class Wish:
+    """Files of a path, or of a build where that is C(None), and the place where they go."""
+
+    place: str
+    repo: str | None
+    path: str | None
+    dest: str
+
+    def __str__(self) -> str:
+        return f"'{self.path}' in '{self.repo}'"
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """A file, what is at its place, and what is to be done; C(sha256): where that is known."""
+
+    target: TargetFile
+    action: str
+    before: Mapping[str, Any] | None = None
+    size: int | None = None
+    sha256: str | None = None
+
+    def as_dict(self, fetched: Fetched | None = None) -> dict[str, Any]:
+        return {
+            "repo": self.target.remote.repo,
+            "path": self.target.remote.path,
+            "dest": self.target.path,
+            "size": self.size if fetched is None else fetched.size,
+            "sha256": self.sha256 if fetched is None else fetched.sha256,
+            "action": self.action,
+        }
+
+
+class ArtifactDownloadOperation:
+    """Fetches what is not there with the content that the server has."""
+
+    def __init__(self, task: Task, options: ArtifactDownloadOptions) -> None:
+        if options.parallel < 1:
+            raise invalid("parallel: at least one transfer at a time is needed")
+        self._task, self._options = task, options
+        self._mode = mode_of(options.mode)
+        self._wishes = _wishes(options)
+        self._filter = Filter(properties_of(options.properties), Exclusion(options.exclude))
+        self._client = RepoClient(task, connections=options.parallel)
+        self._fetcher = Fetcher(self._client)
+        self._folders = TargetFolders()
+        self._fetches: list[Fetch] = []
+
+    def plan(self) -> Plan:
+        targets = [
+            target
+            for each in spread(self._options.parallel, self._found, self._wishes)
+            for target in each
+        ]
+        for pattern in self._filter.exclusion.unused:
+            self._task.warn(f"exclude: '{pattern}' fits no file that is meant")
+        targets = refuse_clashes(targets)
+        for target in targets:
+            self._folders.check(target)
+        self._fetches = spread(self._options.parallel, self._decided, targets)
+        files = [fetch.as_dict() for fetch in self._fetches]
+        coming = [fetch.size or 0 for fetch in self._fetches if fetch.action == "downloaded"]
+        result = {"files": files, "downloaded_bytes": sum(coming)}
+        differing = [fetch for fetch in self._fetches if fetch.action != "unchanged"]
+        if not differing:
+            return Plan({}, {}, result=result)
+        before = {each.target.path: each.before for each in differing if each.before is not None}
+        after = {each.target.path: self._after(each) for each in differing}
+        return Plan(before, after, "update" if before else "create", result=result)
+
+    def _found(self, wish: Wish) -> list[TargetFile]:
+        """The files that are meant, and where they go."""
+        if wish.path is None:
+            found = self._of_build(wish.repo)
+        else:
+            found = find_files(self._client, wish.repo or "", wish.path, self._filter)
+        if not found and not self._options.allow_empty:
+            raise ToolchainError("not_found", self._nothing(wish))
+        is_file = wish.path is not None and not names_many(wish.path)
+        return targets_of(found, wish.dest, flat=self._options.flat, is_file=is_file)
+
+    def _of_build(self, repo: str | None) -> list[RemoteFile]:
+        name, number = self._options.build_name or "", self._options.build_number or ""
+        return find_build_files(self._client, name, number, repo, self._filter)
+
+    def _nothing(self, wish: Wish) -> str:
+        """What to say where nothing is meant."""
+        options = self._options
+        looked = f"for {wish}"
+        if wish.path is None:
+            looked = f"for files of the build '{options.build_name}' #{options.build_number}"
+            looked += "" if wish.repo is None else f" in '{wish.repo}'"
+        narrowing = [name for name in ("properties", "exclude") if getattr(options, name)]
+        said = f" that {' and '.join(narrowing)} leave" if narrowing else ""
+        return f"{wish.place}: looked {looked}, and there is nothing{said}; allow_empty allows that"
+
+    def _decided(self, target: TargetFile) -> Fetch:
+        """What is to be done about a file. Where the server tells no digests its bytes are read."""
+        stored, there = target.remote.stored, present(target)
+        if there is None:
+            return Fetch(target, "downloaded", None, stored.size, stored.sha256)
+        if stored.size not in (None, there.st_size):
+            size = {"size": there.st_size}
+            return Fetch(target, "downloaded", size, stored.size, stored.sha256)
+        local = digests_at(target.path)
+        before: dict[str, Any] = {"size": local.size, "sha256": local.sha256}
+        if self._mode is not None:
+            before["mode"] = f"{there.st_mode & 0o7777:04o}"
+        same = stored.holds(local)
+        if same is None:
+            same = self._fetcher.look(target.remote).sha256 == local.sha256
+        if not same:
+            return Fetch(target, "downloaded", before, stored.size, stored.sha256)
+        is_open = self._mode in (None, there.st_mode & 0o7777)
+        return Fetch(target, "unchanged" if is_open else "mode", before, local.size, local.sha256)
+
+    def _after(self, fetch: Fetch) -> dict[str, Any]:
+        shown: dict[str, Any] = {"size": fetch.size, "sha256": fetch.sha256}
+        return shown if self._options.mode is None else {**shown, "mode": self._options.mode}
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        done: dict[str, Fetched] = {}
+        progress = TransferProgress(self._task, "downloading", "received", len(self._fetches))
+
+        def work(fetch: Fetch) -> None:
+            done[fetch.target.path] = self._carry_out(fetch)
+            progress.show(lambda: [one.size for one in list(done.values())])
+
+        connections = self._client.connections
+        try:
+            # beside several connections one worker more: it writes while the others wait
+            spread(connections + (connections > 1), work, self._coming)
+        except ToolchainError as error:
+            self._folders.remove_empty()
+            error.result.update(self._result(done), changed=bool(done))
+            raise
+        return self._result(done)
+
+    @property
+    def _coming(self) -> list[Fetch]:
+        return [fetch for fetch in self._fetches if fetch.action != "unchanged"]
+
+    def _carry_out(self, fetch: Fetch) -> Fetched:
+        path = fetch.target.path
+        if fetch.action == "mode" and self._mode is not None:
+            change_mode(path, self._mode)
+            return Fetched(fetch.size or 0, fetch.sha256 or "")
+        self._folders.make(fetch.target)
+        return self._fetcher.save(fetch.target.remote, path, self._mode)
+
+    def _result(self, done: Mapping[str, Fetched]) -> dict[str, Any]:
+        files = [
+            fetch.as_dict(done.get(fetch.target.path))
+            for fetch in self._fetches
+            if fetch.action == "unchanged" or fetch.target.path in done
+        ]
+        received = [one["size"] for one in files if one["action"] == "downloaded"]
+        return {"files": files, "downloaded_bytes": sum(received)}
+
+
+def _wishes(options: ArtifactDownloadOptions) -> list[Wish]:
+    if options.repo is not None:
+        repository_key("repo", options.repo)
+    if options.artifacts is not None:
+        return [_wish(options, number) for number in range(len(options.artifacts))]
+    if options.path is not None:
+        refuse_path("path", options.path)
+        return [Wish("path", options.repo, options.path, options.dest or "")]
+    return [Wish("build_name", options.repo, None, options.dest or "")]
+
+
+def _wish(options: ArtifactDownloadOptions, number: int) -> Wish:
+    entry, place = (options.artifacts or [])[number], f"artifacts[{number}]"
+    repo, dest = entry.repo or options.repo, entry.dest or options.dest
+    for name, value in (("repo", repo), ("dest", dest)):
+        if value is None:
+            raise invalid(f"{place}.{name} is missing: give it, or {name} for all of them")
+    refuse_path(f"{place}.path", entry.path)
+    return Wish(place, repository_key(f"{place}.repo", repo or ""), entry.path, dest or "")

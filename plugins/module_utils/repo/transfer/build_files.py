@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The files of a build: those that carry its marks, and what else its record names
+[C8.1, repo-27].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ...core import address
+from ...core.errors import ToolchainError, shorten
+from .. import repositories
+from ..builds import records
+from ..client import RepoClient, object_of, objects
+from .remote_files import Filter, RemoteFile, having, of_row, query
+
+#: So many contents are looked for in one query.
+_AT_ONCE = 100
+
+
+def find_build_files(
+    client: RepoClient, name: str, number: str, repo: str | None, wanted: Filter
+) -> list[RemoteFile]:
+    """The files of a build, of each path and content one. Without C(repo) and properties they are
+    all that the record names: C(not_found) where one of them is nowhere.
+    """
+    if not client.dialect.query_by_property:
+        raise ToolchainError(
+            "rejected",
+            f"the files of the build '{name}' #{number} cannot be found: queries of this server do"
+            " not know properties (check the option dialect)",
+        )
+    recorded = _recorded(records.read_record(client, name, number))
+    search = _BuildSearch(client, f"'{name}' #{number}", wanted)
+    found = search.items({"@build.name": name, "@build.number": number}, repo)
+    there = {file.stored.sha1 for file in found}
+    unmarked = {sha1: entry for sha1, entry in recorded.items() if sha1 not in there}
+    found += search.copies(unmarked, repo)
+    if repo is None and not wanted.properties:
+        search.require_all(recorded, found)
+    if repo is not None and not found:
+        repositories.require(client, [repo])
+    return list(filter(wanted.keeps, _without_copies(found)))
+
+
+def _recorded(record: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The artifacts that a record names, by their SHA-1: what queries find them by."""
+    return {
+        str(artifact["sha1"]).lower(): artifact
+        for module in objects(record.get("modules"))
+        for artifact in objects(module.get("artifacts"))
+        if artifact.get("sha1")
+    }
+
+
+class _BuildSearch:
+    """Queries for the files of one build."""
+
+    def __init__(self, client: RepoClient, label: str, wanted: Filter) -> None:
+        self._client, self._label = client, label
+        self._having = having(wanted.properties)
+
+    def items(self, criteria: Mapping[str, Any], repo: str | None) -> list[RemoteFile]:
+        """The files that meet the criteria, in one repository or in all. Queries do not know what
+        is in a virtual one.
+        """
+        what = f"looking for the files of the build {self._label}"
+        within: dict[str, Any] = {} if repo is None else {"repo": repo}
+        asked = {"type": "file", **criteria, **self._having}
+        rows = query(self._client, what, {**asked, **within})
+        if not rows and repo is not None:
+            members = _members(self._client, repo)
+            if members != [repo]:
+                inside = [{"repo": member} for member in members]
+                rows = query(self._client, what, {**asked, "$or": inside})
+        return sorted(map(of_row, rows), key=lambda file: (file.path, file.repo))
+
+    def copies(
+        self, recorded: Mapping[str, Mapping[str, Any]], repo: str | None
+    ) -> list[RemoteFile]:
+        """Of each content one file that has it: that of the record, or one of its name, first."""
+        found: dict[str, list[RemoteFile]] = {}
+        for some in _slices(recorded):
+            contents = [{"actual_sha1": sha1} for sha1 in some]
+            for file in self.items({"$or": contents}, repo):
+                found.setdefault(file.stored.sha1 or "", []).append(file)
+        return [
+            max(files, key=lambda file: _likeness(file, recorded[sha1]))
+            for sha1, files in found.items()
+            if sha1 in recorded
+        ]
+
+    def require_all(
+        self, recorded: Mapping[str, Mapping[str, Any]], found: Iterable[RemoteFile]
+    ) -> None:
+        there = {file.stored.sha1 for file in found}
+        missing = [str(one.get("name")) for sha1, one in recorded.items() if sha1 not in there]
+        if missing:
+            raise ToolchainError(
+                "not_found",
+                f"{len(missing)} of {len(recorded)} artifacts of the build {self._label} are in no"
+                f" repository that may be seen: {shorten(', '.join(missing), 300)}",
+            )
+
+
+def _slices(sha1s: Iterable[str]) -> list[list[str]]:
+    ordered = sorted(sha1s)
+    return [ordered[begin : begin + _AT_ONCE] for begin in range(0, len(ordered), _AT_ONCE)]
+
+
+def _likeness(file: RemoteFile, artifact: Mapping[str, Any]) -> tuple[bool, bool, bool]:
+    return (
+        file.path == str(artifact.get("path") or "").strip("/"),
+        file.repo == artifact.get("originalDeploymentRepo"),
+        file.path.rpartition("/")[2] == artifact.get("name"),
+    )
+
+
+def _without_copies(found: Iterable[RemoteFile]) -> list[RemoteFile]:
+    """Of the same path and content in several repositories one: a promotion has copied it."""
+    kept: dict[tuple[str, str | None], RemoteFile] = {}
+    for file in found:
+        kept.setdefault((file.path, file.stored.sha1), file)
+    return sorted(kept.values(), key=lambda file: file.path)
+
+
+def _members(client: RepoClient, repo: str) -> list[str]:
+    """The repositories that a virtual one is made of; itself where it is none."""
+    answer = client.transport.read(
+        f"reading the repository '{repo}'",
+        f"api/repositories/{address.path(repo)}",
+        expect=(200, 400, 403, 404, 405),
+    )
+    found = object_of(answer, "a repository") if answer.status == 200 else {}
+    members = found.get("repositories")
+    if repositories.kind_of(found) != "VIRTUAL" or not isinstance(members, list):
+        return [repo]
+    return [str(member) for member in members]

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Taking the bytes of a file from the server, whole and verified, or not at all [C8.1, repo-26]."""
+
+from __future__ import annotations
+
+from ...core.http.file_download import Fetched, RemoteContent, download_file, look_at_file
+from ..client import RepoClient, item_path
+from .remote_files import RemoteFile
+
+_PAGES = (".html", ".htm", ".xhtml")
+
+
+class Fetcher:
+    """Fetches files of one server. It may lead to another host, which gets no credentials."""
+
+    def __init__(self, client: RepoClient) -> None:
+        self._client = client
+
+    def save(self, file: RemoteFile, path: str, mode: int | None) -> Fetched:
+        """Put the content of a file in place; what it is."""
+        return download_file(
+            self._client.transport,
+            f"downloading '{file.name}'",
+            item_path(file.repo, file.path),
+            path,
+            content=_told(file),
+            mode=mode,
+        )
+
+    def look(self, file: RemoteFile) -> Fetched:
+        """What a file is on a server that tells no digests: its bytes are read for it."""
+        return look_at_file(
+            self._client.transport,
+            f"comparing '{file.name}'",
+            item_path(file.repo, file.path),
+            content=_told(file),
+        )
+
+
+def _told(file: RemoteFile) -> RemoteContent:
+    # server fact [repo-20]: old files have no SHA-256
+    stored = file.stored
+    algorithm = "sha1" if stored.sha256 is None and stored.sha1 is not None else "sha256"
+    return RemoteContent(
+        stored.size,
+        algorithm,
+        stored.sha256 or stored.sha1,
+        # server fact [repo-26]: for a folder the server shows a page
+        may_be_page=file.path.lower().endswith(_PAGES),
+    )

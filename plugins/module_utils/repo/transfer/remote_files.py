@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which files of a repository are meant by a path, and what the server tells of them [C8.1]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from ...core.concurrency import bounded
+from ...core.errors import ToolchainError, invalid
+from .. import aql, properties, repositories
+from ..client import RepoClient, join, segments
+from ..items import listing
+from ..items.globs import Exclusion, fixed_part, has_wildcards, matcher
+from ..items.listing import UNTOLD, StoredItem
+from ..properties import Properties
+
+_DIGESTS = ("size", "sha256", "actual_sha1")
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file in a repository; C(below): its path below what was asked for."""
+
+    repo: str
+    path: str
+    below: str
+    stored: StoredItem
+
+    @property
+    def name(self) -> str:
+        return f"{self.repo}/{self.path}"
+
+
+@dataclass
+class Filter:
+    """What else has to be true of a file: its properties, and that no pattern leaves it out."""
+
+    properties: Properties = field(default_factory=dict)
+    exclusion: Exclusion = field(default_factory=lambda: Exclusion(()))
+
+    def keeps(self, file: RemoteFile) -> bool:
+        return not self.exclusion.leaves_out((file.below, file.path))
+
+
+def names_many(path: str) -> bool:
+    """Whether a path is a folder (it ends with a slash) or a pattern."""
+    return path.endswith("/") or has_wildcards(path)
+
+
+def find_files(client: RepoClient, repo: str, path: str, wanted: Filter) -> list[RemoteFile]:
+    """The files that a path means: one, those of a folder, or those that fit a pattern; empty where
+    there are none. C(not_found) where there is no such repository.
+    """
+    if not names_many(path):
+        found = _single(client, repo, join(*segments(path)))
+    elif wanted.properties and client.dialect.query_by_property:
+        found = _many_by_query(client, repo, path, wanted.properties)
+        if found or not _is_virtual(client, repo):
+            return list(filter(wanted.keeps, found))
+        found = _many(client, repo, path)  # queries do not know what a virtual repository holds
+    else:
+        found = _many(client, repo, path)
+    kept = list(filter(wanted.keeps, found))
+    if not kept:
+        repositories.require(client, [repo])
+    return _with_properties(client, kept, wanted.properties)
+
+
+def _single(client: RepoClient, repo: str, path: str) -> list[RemoteFile]:
+    stored = listing.head(client, repo, path)
+    if stored is not None and stored.sha256 is None and stored.sha1 is None:
+        # server fact [repo-26]: a folder answers, too, and has no digests
+        listed = listing.find(client, repo, path)
+        if listed is None and stored == UNTOLD:
+            stored = None
+        elif listed is not None and (listed.folder or listed.sha1 is not None):
+            stored = listed
+    if stored is None:
+        return []
+    if stored.folder:
+        raise ToolchainError(
+            "not_found", f"'{repo}/{path}' is a folder: end path with a slash to mean its files"
+        )
+    return [_remote(repo, path, path.rpartition("/")[2], stored)]
+
+
+def _many(client: RepoClient, repo: str, path: str) -> list[RemoteFile]:
+    folder, is_meant = _meaning(path)
+    listed = listing.listing(client, repo, folder, deep=True)
+    if listed is None:
+        if not client.dialect.query_by_property:
+            raise ToolchainError("rejected", f"the server does not list '{repo}/{folder}'")
+        # server fact [repo-6]: listing needs a licence, queries do not
+        return _many_by_query(client, repo, path, {})
+    return [
+        _remote(repo, each, each[len(folder) :].strip("/"), stored)
+        for each, stored in sorted(listed.items())
+        if not stored.folder and is_meant(each)
+    ]
+
+
+def _meaning(path: str) -> tuple[str, Callable[[str], bool]]:
+    """The folder that has all that a path means, and whether a file in it is meant."""
+    if not has_wildcards(path):
+        return join(*segments(path)), lambda each: True
+    pattern = f"{path}**" if path.endswith("/") else path
+    segments(pattern)
+    return fixed_part(pattern), matcher(pattern)
+
+
+def _many_by_query(
+    client: RepoClient, repo: str, path: str, wanted: Properties
+) -> list[RemoteFile]:
+    folder, is_meant = _meaning(path)
+    criteria: dict[str, Any] = {"repo": repo, "type": "file"}
+    if folder:
+        criteria["$or"] = [{"path": folder}, {"path": {"$match": f"{folder}/*"}}]
+    criteria.update(having(wanted))
+    rows = query(client, f"looking for files below '{repo}/{folder}'", criteria)
+    found = [of_row(row) for row in rows]
+    inside = f"{folder}/" if folder else ""
+    return [
+        _remote(repo, each.path, each.path[len(inside) :], each.stored)
+        for each in sorted(found, key=lambda one: one.path)
+        if each.path.startswith(inside) and is_meant(each.path)
+    ]
+
+
+def having(wanted: Properties) -> dict[str, Any]:
+    """Criteria for items that have these properties, with all these values."""
+    if not wanted:
+        return {}
+    return {"$and": [{f"@{name}": each} for name, values in wanted.items() for each in values]}
+
+
+def query(client: RepoClient, what: str, criteria: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """All rows of an item query with sizes and digests; C(failed) where the server gives only a
+    part of them.
+    """
+    found = aql.ask(client, what, aql.items(criteria, _DIGESTS))
+    if found.trimmed:
+        raise ToolchainError(
+            "failed", f"{what}: the server does not give all of them ({found.trimmed})"
+        )
+    return found.rows
+
+
+def of_row(row: Mapping[str, Any]) -> RemoteFile:
+    """The file of a row; below what was asked for it has its whole path."""
+    parent = "" if row.get("path") in (".", None) else f"{row['path']}/"
+    path = f"{parent}{row.get('name')}"
+    size = str(row.get("size"))
+    stored = StoredItem(
+        int(size) if size.isdecimal() else None,
+        str(row["sha256"]).lower() if row.get("sha256") else None,
+        str(row["actual_sha1"]).lower() if row.get("actual_sha1") else None,
+    )
+    return _remote(str(row.get("repo")), path, path, stored)
+
+
+def _remote(repo: str, path: str, below: str, stored: StoredItem) -> RemoteFile:
+    """The file; C(rejected) for a name that could lead out of the folder it is meant for."""
+    parts = path.split("/")
+    is_path = not any(part in ("", ".", "..") for part in parts) and "\0" not in path
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        is_path = False
+    if not is_path:
+        raise ToolchainError(
+            "rejected", f"the server names an item {path!r} in '{repo}', which is no path"
+        )
+    return RemoteFile(repo, path, below, stored)
+
+
+def _is_virtual(client: RepoClient, repo: str) -> bool:
+    _answer, known = repositories.listed(client)
+    kinds = {str(one.get("key")): repositories.kind_of(one) for one in known}
+    if repo not in kinds:
+        repositories.require(client, [repo])
+    return kinds.get(repo) == "VIRTUAL"
+
+
+def _with_properties(
+    client: RepoClient, found: list[RemoteFile], wanted: Properties
+) -> list[RemoteFile]:
+    """Those that have the wanted properties, asked for one by one."""
+    if not wanted or not found:
+        return found
+    has = list(bounded(client.connections, partial(_has, client, wanted), found))
+    return [file for file, kept in zip(found, has, strict=True) if kept]
+
+
+def _has(client: RepoClient, wanted: Properties, file: RemoteFile) -> bool:
+    there = properties.read(client, file.repo, file.path)
+    if there is None:
+        raise ToolchainError(
+            "rejected",
+            f"whether '{file.name}' has the properties cannot be told: the server does not show"
+            " properties",
+        )
+    return all(set(values) <= set(there.get(name, [])) for name, values in wanted.items())
+
+
+def refuse_path(place: str, path: str) -> None:
+    """C(invalid) for a path that no item can have."""
+    try:
+        segments(path)
+    except ToolchainError as error:
+        raise invalid(f"{place}: {error.message}") from None

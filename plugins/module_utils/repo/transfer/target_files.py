@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where fetched files go: names that the server gives never lead out of their folder [C8.1]."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from ...core.destination import places
+from ...core.errors import ToolchainError, invalid
+from ...core.files import make_folders
+from ..digests import Digests, digests_of
+from .remote_files import RemoteFile
+
+
+@dataclass(frozen=True)
+class TargetFile:
+    """A file to fetch and its place. C(root): the folder that it stays in."""
+
+    remote: RemoteFile
+    root: str
+    path: str
+
+
+def refuse_clashes(files: Sequence[TargetFile]) -> list[TargetFile]:
+    """The files, each once; C(invalid) for two that would be one, or one the folder of another."""
+    places: dict[str, TargetFile] = {}
+    for file in files:
+        place = os.path.abspath(file.path)
+        other = places.setdefault(place, file)
+        if (other.remote.repo, other.remote.path) != (file.remote.repo, file.remote.path):
+            raise invalid(
+                f"'{other.remote.name}' and '{file.remote.name}' would both be written to"
+                f" '{file.path}'"
+            )
+    folders = {os.path.dirname(place) for place in places}
+    for place, file in places.items():
+        if place in folders:
+            raise invalid(
+                f"'{file.remote.name}' would be written to '{file.path}', which is to be the folder"
+                " of others"
+            )
+    return list(places.values())
+
+
+def present(file: TargetFile) -> os.stat_result | None:
+    """The regular file that is at the place, a link not followed; C(None) where there is none, or
+    something that gives way. C(invalid) where nothing can be written there.
+    """
+    try:
+        found = os.lstat(file.path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        raise invalid(f"dest: '{file.path}' cannot be read: {error}") from None
+    if stat.S_ISDIR(found.st_mode):
+        raise invalid(f"dest: '{file.path}' is a folder, where a file shall be")
+    return found if stat.S_ISREG(found.st_mode) else None
+
+
+def digests_at(path: str) -> Digests:
+    """Size and digests of a file that is there."""
+    try:
+        with open(path, "rb", buffering=0) as stream:
+            return digests_of(stream)
+    except OSError as error:
+        raise invalid(f"dest: '{path}' cannot be read: {error.strerror}") from None
+
+
+class TargetFolders:
+    """The folders of the files: looked at before the first byte, made when one is written."""
+
+    def __init__(self) -> None:
+        self._checked: set[tuple[str, str]] = set()
+        self._made: list[str] = []
+        self._there: set[str] = set()
+        self._lock = threading.Lock()
+
+    def check(self, file: TargetFile) -> None:
+        """C(invalid) where a file, or a link that leads out, stands in the way to a file."""
+        folder = os.path.dirname(file.path) or "."
+        if (file.root, folder) in self._checked:
+            return
+        root, real = os.path.realpath(file.root), os.path.realpath(folder)
+        if os.path.commonpath([root, real]) != root:
+            raise invalid(
+                f"dest: '{folder}' leads out of '{file.root}' by a symbolic link: '{file.path}' is"
+                " not written"
+            )
+        nearest = real
+        while not os.path.lexists(nearest):
+            nearest = os.path.dirname(nearest)
+        if not os.path.isdir(nearest):
+            raise invalid(f"dest: '{nearest}' is a file, where a folder shall be")
+        self._checked.add((file.root, folder))
+
+    def make(self, file: TargetFile) -> None:
+        """Make the folder of a file, and look again where it leads."""
+        folder = os.path.dirname(file.path) or "."
+        with self._lock:
+            if folder not in self._there:
+                self._made += make_folders(folder)
+                self._checked.discard((file.root, folder))
+                self.check(file)
+                self._there.add(folder)
+
+    def remove_empty(self) -> None:
+        """Take away those that were made and have nothing in them."""
+        for folder in sorted(self._made, key=len, reverse=True):
+            with suppress(OSError):
+                os.rmdir(folder)
+
+
+def targets_of(
+    found: Sequence[RemoteFile], dest: str, *, flat: bool, is_file: bool
+) -> list[TargetFile]:
+    """The places of files below C(dest), out of which no name leads; C(is_file): C(dest) names the
+    file itself where it is not a folder.
+    """
+    if is_file and not dest.endswith("/") and not os.path.isdir(dest):
+        return [TargetFile(each, os.path.dirname(dest) or ".", dest) for each in found]
+    paths = places(dest, (each.below for each in found), flat=flat)
+    return [TargetFile(each, dest, paths[each.below]) for each in found]
+
+
+def mode_of(text: str | None) -> int | None:
+    """The permissions that C(mode) says; C(invalid) for what is not octal digits behind a zero."""
+    if text is None:
+        return None
+    if len(text) != 4 or not text.startswith("0") or not set(text) <= set("01234567"):
+        raise invalid(
+            f"mode is '{text}': write the permissions as four octal digits in quotes, such as"
+            " '0644'; YAML reads 0644 without quotes as 420"
+        )
+    return int(text, 8)
+
+
+def change_mode(path: str, mode: int) -> None:
+    """Give a file its permissions."""
+    try:
+        os.chmod(path, mode)
+    except OSError as error:
+        raise ToolchainError("failed", f"changing the mode of {path}: {error.strerror}") from None

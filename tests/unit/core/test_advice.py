@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a failure tells those who use a connection for the first time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
+from tests.unit.stub import Reply, Stub, connection_to
+
+PAGE = "<html><head><title>404 Not Found</title></head></html>"
+
+
+def said(reply: Reply, **fields: Any) -> tuple[str, str]:
+    """The message of a read that is answered so, and the address of the server."""
+    with Stub(answer=lambda seen: reply) as stub:
+        task = Task(connection_to(stub.url, settings={"retries": 0}, **fields), print, False)
+        with pytest.raises(ToolchainError) as caught:
+            task.transport().read("reading", "x")
+        message: str = task.failure(caught.value)["msg"]
+    return message, stub.url
+
+
+@pytest.mark.parametrize("body", ["", PAGE, "404 page not found", "[]"])
+@pytest.mark.parametrize("server", ["nginx/1.25", ""])
+def test_another_server_at_the_address_is_named(body: str, server: str) -> None:
+    message, url = said(Reply(404, body, headers={"Server": server} if server else {}))
+    stranger = f" ({server} answered)" if server else ""
+    assert message.endswith(f"; nothing shows that {url} is the repo service{stranger}: check url")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(404, {"message": "no such page"}),
+        Reply(404, PAGE, headers={"X-Jenkins": "2.4"}),
+        Reply(404, "gone", headers={"x-artifactory-id": "1"}),
+        Reply(400, PAGE),
+    ],
+)
+def test_the_service_itself_is_no_stranger(reply: Reply) -> None:
+    assert "check url" not in said(reply)[0]
+
+
+def test_a_login_that_was_refused_is_named() -> None:
+    login = "the token, from the environment"
+    message, _url = said(Reply(401, "no"), token=Secret("t-12345"), login=login)
+    assert message.endswith("the server answered 401: no; sent was the token, from the environment")
+
+
+def test_a_login_that_is_missing_is_named() -> None:
+    assert "no login was sent: name one in the task" in said(Reply(401, "no"))[0]

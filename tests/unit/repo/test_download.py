@@ -1,0 +1,535 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Fetching: what is meant, where it goes, and that nothing but the whole file is kept."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.transfer import (
+    artifact_download,
+)
+from tests.unit.repo.conftest import Server
+from tests.unit.stub import Reply, Seen, Stub
+
+Operation = artifact_download.ArtifactDownloadOperation
+REPOSITORIES = Reply(body=json.dumps([{"key": "r", "type": "LOCAL"}]))
+QUERY = "POST /api/search/aql"
+
+
+def digest(text: str, name: str = "sha256") -> str:
+    return hashlib.new(name, text.encode(), usedforsecurity=False).hexdigest()
+
+
+def head(text: str) -> Reply:
+    sums = {f"X-Checksum-{name}": digest(text, name) for name in ("Sha1", "Sha256")}
+    return Reply(200, text, sums)
+
+
+def listed(files: Mapping[str, str]) -> Reply:
+    entries = [
+        {"uri": f"/{path}", "size": len(text), "sha1": digest(text, "sha1"), "sha2": digest(text)}
+        for path, text in files.items()
+    ]
+    return Reply(body={"files": entries})
+
+
+def rows(files: Mapping[str, str], repo: str = "r") -> Reply:
+    found = []
+    for path, text in files.items():
+        folder, _slash, name = path.rpartition("/")
+        row = {"repo": repo, "path": folder or ".", "name": name, "size": len(text)}
+        found.append({**row, "sha256": digest(text), "actual_sha1": digest(text, "sha1")})
+    return Reply(body={"results": found, "range": {}})
+
+
+def serve(server: Server, folder: str, files: Mapping[str, str], repo: str = "r") -> None:
+    """A folder with these files, which can be listed and fetched."""
+    server.on[f"GET /api/storage/{repo}/{folder}?list&deep=1"] = listed(files)
+    for path, text in files.items():
+        server.on[f"GET /{repo}/{folder}/{path}".replace("//", "/")] = Reply(body=text)
+
+
+def asked_for(folder: Path, **given: Any) -> dict[str, Any]:
+    return {"repo": "r", "dest": f"{folder}/", "parallel": 2, **given}
+
+
+def actions(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(one["path"], one["action"]) for one in values["files"]]
+
+
+def tree(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): path.read_text()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+# --- what is meant
+
+
+def test_a_file(server: Server, tmp_path: Path) -> None:
+    server.on["HEAD /r/a/b;1.txt"] = head("x")
+    server.on["GET /r/a/b;1.txt"] = Reply(body="x")
+    plan, values = server.run(Operation, asked_for(tmp_path / "d", path="a/b;1.txt"))
+    assert plan.action == "create"
+    assert values["files"] == [
+        {
+            "repo": "r",
+            "path": "a/b;1.txt",
+            "dest": f"{tmp_path}/d/b;1.txt",
+            "size": 1,
+            "sha256": digest("x"),
+            "action": "downloaded",
+        }
+    ]
+    assert values["downloaded_bytes"] == 1
+    assert tree(tmp_path) == {"d/b;1.txt": "x"}
+    assert [seen.target for seen in server.stub.seen] == ["/base/r/a/b%3B1.txt"] * 2
+
+
+def test_unchanged_is_one_request(server: Server, tmp_path: Path) -> None:
+    server.on["HEAD /r/a/b.txt"] = head("x")
+    (tmp_path / "b.txt").write_text("x")
+    plan, values = server.run(Operation, asked_for(tmp_path, path="a/b.txt"))
+    assert not plan.changed
+    assert actions(values) == [("a/b.txt", "unchanged")]
+    assert values["downloaded_bytes"] == 0
+    assert server.asked == ["HEAD /r/a/b.txt"]
+
+
+def test_dest_is_the_file_itself(server: Server, tmp_path: Path) -> None:
+    server.on["HEAD /r/a"] = head("x")
+    server.on["GET /r/a"] = Reply(body="x")
+    server.run(Operation, asked_for(tmp_path, path="a", dest=str(tmp_path / "n" / "other.txt")))
+    assert tree(tmp_path) == {"n/other.txt": "x"}
+
+
+def test_dest_that_is_a_folder_is_one(server: Server, tmp_path: Path) -> None:
+    server.on["HEAD /r/a"] = head("x")
+    server.on["GET /r/a"] = Reply(body="x")
+    server.run(Operation, asked_for(tmp_path, path="a", dest=str(tmp_path)))
+    assert tree(tmp_path) == {"a": "x"}
+
+
+def test_a_folder_keeps_what_is_below_it(server: Server, tmp_path: Path) -> None:
+    serve(server, "a/b", {"1.txt": "x", "c/2.txt": "y"})
+    _plan, values = server.run(Operation, asked_for(tmp_path, path="a/b/"))
+    assert tree(tmp_path) == {"1.txt": "x", "c/2.txt": "y"}
+    assert values["downloaded_bytes"] == 2
+    assert len(server.asked) == 3
+
+
+def test_a_pattern_keeps_what_is_below_its_fixed_part(server: Server, tmp_path: Path) -> None:
+    serve(server, "a", {"1/x.jar": "1", "2/x.jar": "2", "2/x.txt": "3", "2/3/x.jar": "4"})
+    server.run(Operation, asked_for(tmp_path, path="a/*/x.jar"))
+    assert tree(tmp_path) == {"1/x.jar": "1", "2/x.jar": "2"}
+
+
+def test_two_stars_go_through_folders(server: Server, tmp_path: Path) -> None:
+    serve(server, "a", {"x.jar": "0", "1/x.jar": "1", "1/2/x.jar": "2", "1/x.txt": "3"})
+    server.run(Operation, asked_for(tmp_path, path="a/**/*.jar"))
+    assert tree(tmp_path) == {"1/2/x.jar": "2", "1/x.jar": "1", "x.jar": "0"}
+
+
+def test_the_whole_repository(server: Server, tmp_path: Path) -> None:
+    serve(server, "", {"x": "0", "1/y": "1"})
+    server.run(Operation, asked_for(tmp_path, path="/"))
+    assert tree(tmp_path) == {"1/y": "1", "x": "0"}
+
+
+def test_a_list_in_several_places(server: Server, tmp_path: Path) -> None:
+    server.on["HEAD /r/a"] = head("x")
+    server.on["GET /r/a"] = Reply(body="x")
+    serve(server, "b", {"1": "y"}, repo="s")
+    entries = [{"path": "a"}, {"path": "b/", "repo": "s", "dest": f"{tmp_path}/s"}]
+    server.run(Operation, asked_for(tmp_path / "d", artifacts=entries))
+    assert tree(tmp_path) == {"d/a": "x", "s/1": "y"}
+
+
+def test_what_is_excluded(server: Server, tmp_path: Path) -> None:
+    serve(server, "a", {"1.jar": "1", "1.md5": "2", "docs/x/2.jar": "3", "b/3.md5": "4"})
+    given = asked_for(tmp_path, path="a/", exclude=["*.md5", "docs/", "none*"])
+    server.run(Operation, given)
+    assert tree(tmp_path) == {"1.jar": "1"}
+    assert server.warnings == ["exclude: 'none*' fits no file that is meant"]
+
+
+def test_only_files_with_the_properties(server: Server, tmp_path: Path) -> None:
+    server.on[QUERY] = rows({"a/1": "x", "ab/2": "y"})
+    server.on["GET /r/a/1"] = Reply(body="x")
+    server.run(Operation, asked_for(tmp_path, path="a/", properties={"k": ["v", "w"]}))
+    assert tree(tmp_path) == {"1": "x"}
+    query = server.stub.seen[0].body.decode()
+    assert '"$and": [{"@k": "v"}, {"@k": "w"}]' in query
+
+
+def test_properties_in_a_virtual_repository_are_read_file_by_file(
+    server: Server, tmp_path: Path
+) -> None:
+    server.on[QUERY] = rows({})
+    server.on["GET /api/repositories"] = Reply(body=json.dumps([{"key": "r", "type": "VIRTUAL"}]))
+    serve(server, "a", {"1": "x", "2": "y"})
+    server.on["GET /api/storage/r/a/1?properties"] = Reply(body={"properties": {"k": ["v", "w"]}})
+    server.on["GET /api/storage/r/a/2?properties"] = Reply(body={"properties": {"k": ["w"]}})
+    server.run(Operation, asked_for(tmp_path, path="a/", properties={"k": "v"}))
+    assert tree(tmp_path) == {"1": "x"}
+
+
+def test_properties_that_cannot_be_read_are_no_match(server: Server, tmp_path: Path) -> None:
+    server.dialect = "generic"
+    server.on["HEAD /r/a"] = head("x")
+    error = server.fails(Operation, asked_for(tmp_path, path="a", properties={"k": "v"}))
+    assert error.kind == "rejected"
+    assert "does not show properties" in error.message
+
+
+def test_where_listing_needs_a_licence_a_query_tells(server: Server, tmp_path: Path) -> None:
+    server.on["GET /api/storage/r/a?list&deep=1"] = Reply(400, "needs a licence")
+    server.on[QUERY] = rows({"a/b/1": "x"})
+    server.on["GET /r/a/b/1"] = Reply(body="x")
+    server.run(Operation, asked_for(tmp_path, path="a/"))
+    assert tree(tmp_path) == {"b/1": "x"}
+
+
+def test_a_trimmed_query_is_a_failure(server: Server, tmp_path: Path) -> None:
+    server.on[QUERY] = Reply(body={"results": [], "range": {"notification": "only 5 rows"}})
+    error = server.fails(Operation, asked_for(tmp_path, path="a/", properties={"k": "v"}))
+    assert error.kind == "failed"
+    assert "only 5 rows" in error.message
+
+
+@pytest.mark.parametrize("path", ["a", "a/", "a/*.jar"])
+def test_nothing_there(server: Server, tmp_path: Path, path: str) -> None:
+    server.on["GET /api/repositories"] = REPOSITORIES
+    error = server.fails(Operation, asked_for(tmp_path / "d", path=path))
+    assert error.kind == "not_found"
+    assert f"'{path}' in 'r'" in error.message
+    given = asked_for(tmp_path / "d", path=path, allow_empty=True)
+    plan, values = server.run(Operation, given)
+    assert not plan.changed
+    assert values == {"files": [], "downloaded_bytes": 0}
+    assert not (tmp_path / "d").exists()
+
+
+@pytest.mark.parametrize("path", ["a", "a/"])
+def test_an_unknown_repository_is_no_empty_one(server: Server, tmp_path: Path, path: str) -> None:
+    server.on["GET /api/repositories"] = Reply(body=json.dumps([{"key": "other"}]))
+    error = server.fails(Operation, asked_for(tmp_path, path=path, allow_empty=True))
+    assert error.kind == "not_found"
+    assert "no repository 'r'" in error.message
+
+
+def test_a_folder_without_a_slash(server: Server, tmp_path: Path) -> None:
+    server.on["HEAD /r/a/b"] = Reply(200, "<html>index</html>")
+    server.on["GET /api/storage/r/a?list&listFolders=1"] = Reply(
+        body={"files": [{"uri": "/b", "folder": True}]}
+    )
+    error = server.fails(Operation, asked_for(tmp_path, path="a/b"))
+    assert error.kind == "not_found"
+    assert "slash" in error.message
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"path": "../x"}, "path: "),
+        ({"path": "a//b"}, "path: "),
+        ({"path": "a", "parallel": 0}, "parallel"),
+        ({"path": "a", "mode": "644"}, "mode"),
+        ({"path": "a", "mode": "u=rw"}, "mode"),
+        ({"path": "a", "mode": 420}, "mode"),
+        ({"path": "a", "repo": "r/a"}, "repo"),
+        ({"artifacts": [{"path": "a"}], "dest": None}, "artifacts[0].dest"),
+        ({"artifacts": [{"path": "a"}], "repo": None}, "artifacts[0].repo"),
+        ({"artifacts": [{"path": "a", "repo": "r/a"}]}, "artifacts[0].repo"),
+        ({"artifacts": [{"path": "a/../b"}]}, "artifacts[0].path"),
+        ({"artifacts": []}, "artifacts"),
+    ],
+)
+def test_slips(server: Server, tmp_path: Path, given: dict[str, Any], said: str) -> None:
+    error = server.fails(Operation, asked_for(tmp_path, **given))
+    assert error.kind == "invalid"
+    assert said in error.message
+    assert server.asked == []
+
+
+# --- of a build
+
+
+def record(*artifacts: tuple[str, str]) -> Reply:
+    named = [{"name": name, "sha1": digest(text, "sha1")} for name, text in artifacts]
+    return Reply(
+        body={"buildInfo": {"name": "b", "number": "1", "modules": [{"artifacts": named}]}}
+    )
+
+
+def of_build(dest: Path, **given: Any) -> dict[str, Any]:
+    return {"build_name": "b", "build_number": "1", "dest": f"{dest}/", "parallel": 1, **given}
+
+
+def test_marked_files_of_a_build_with_their_folders(server: Server, tmp_path: Path) -> None:
+    server.on["GET /api/build/b/1"] = record(("1.txt", "x"))
+    server.on[QUERY] = rows({"a/1.txt": "x"})
+    server.on["GET /r/a/1.txt"] = Reply(body="x")
+    server.run(Operation, of_build(tmp_path))
+    assert tree(tmp_path) == {"a/1.txt": "x"}
+    assert '"@build.name": "b", "@build.number": "1"' in server.stub.seen[1].body.decode()
+
+
+def test_a_promoted_file_is_fetched_once(server: Server, tmp_path: Path) -> None:
+    server.on["GET /api/build/b/1"] = record(("1.txt", "x"))
+    both = [json.loads(rows({"a/1.txt": "x"}, repo).payload)["results"][0] for repo in ("s", "r")]
+    server.on[QUERY] = Reply(body={"results": both, "range": {}})
+    server.on["GET /r/a/1.txt"] = Reply(body="x")
+    _plan, values = server.run(Operation, of_build(tmp_path))
+    assert [one["repo"] for one in values["files"]] == ["r"]
+
+
+def test_what_lost_its_marks_is_found_by_its_content(server: Server, tmp_path: Path) -> None:
+    server.on["GET /api/build/b/1"] = record(("1.txt", "x"), ("2.txt", "y"))
+    server.on[QUERY] = [rows({"a/1.txt": "x"}), rows({"copy.txt": "y", "z/2.txt": "y"})]
+    server.on["GET /r/a/1.txt"] = Reply(body="x")
+    server.on["GET /r/z/2.txt"] = Reply(body="y")
+    server.run(Operation, of_build(tmp_path))
+    assert tree(tmp_path) == {"a/1.txt": "x", "z/2.txt": "y"}
+
+
+def test_a_build_is_whole_or_fails(server: Server, tmp_path: Path) -> None:
+    server.on["GET /api/build/b/1"] = record(("1.txt", "x"), ("2.txt", "y"))
+    server.on[QUERY] = [rows({"a/1.txt": "x"}), rows({})]
+    error = server.fails(Operation, of_build(tmp_path))
+    assert error.kind == "not_found"
+    assert "1 of 2" in error.message
+    assert "2.txt" in error.message
+    assert tree(tmp_path) == {}
+
+
+def test_a_build_in_a_virtual_repository(server: Server, tmp_path: Path) -> None:
+    server.on["GET /api/build/b/1"] = record(("1.txt", "x"))
+    server.on[QUERY] = [rows({}), rows({"a/1.txt": "x"}, "s")]
+    members = {"key": "v", "rclass": "virtual", "repositories": ["s"]}
+    server.on["GET /api/repositories/v"] = Reply(body=members)
+    server.on["GET /s/a/1.txt"] = Reply(body="x")
+    server.run(Operation, of_build(tmp_path, repo="v"))
+    assert tree(tmp_path) == {"a/1.txt": "x"}
+
+
+def test_a_server_whose_queries_know_no_properties(server: Server, tmp_path: Path) -> None:
+    server.dialect = "generic"
+    error = server.fails(Operation, of_build(tmp_path))
+    assert error.kind == "rejected"
+    assert "dialect" in error.message
+
+
+# --- names and places
+
+
+@pytest.mark.parametrize("name", ["../x", "a/../../x", "a/./x", "x\0y", "a//x"])
+def test_names_never_leave_the_folder(server: Server, tmp_path: Path, name: str) -> None:
+    server.on["GET /api/storage/r/a?list&deep=1"] = Reply(
+        body=json.dumps({"files": [{"uri": f"/{name}", "size": 1, "sha2": digest("x")}]})
+    )
+    error = server.fails(Operation, asked_for(tmp_path / "d", path="a/"))
+    assert error.kind == "rejected"
+    assert "is no path" in error.message
+    assert tree(tmp_path) == {}
+
+
+def test_an_absolute_name_is_below_the_folder(server: Server, tmp_path: Path) -> None:
+    server.on["GET /api/storage/r/a?list&deep=1"] = Reply(
+        body={"files": [{"uri": "//etc/x", "size": 1, "sha2": digest("x")}]}
+    )
+    server.on["GET /r/a/etc/x"] = Reply(body="x")
+    server.run(Operation, asked_for(tmp_path, path="a/"))
+    assert tree(tmp_path) == {"etc/x": "x"}
+
+
+def test_a_link_does_not_lead_out(server: Server, tmp_path: Path) -> None:
+    serve(server, "a", {"1": "x", "out/2": "y"})
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "out").symlink_to(tmp_path / "elsewhere")
+    error = server.fails(Operation, asked_for(tmp_path / "d", path="a/"))
+    assert error.kind == "rejected"
+    assert "a link on the way" in error.message
+    assert len(server.asked) == 1
+    assert tree(tmp_path) == {}
+
+
+def test_a_link_in_place_of_the_file_is_replaced(server: Server, tmp_path: Path) -> None:
+    server.on["HEAD /r/a"] = head("x")
+    server.on["GET /r/a"] = Reply(body="x")
+    (tmp_path / "other").write_text("x")
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "a").symlink_to(tmp_path / "other")
+    plan, _values = server.run(Operation, asked_for(tmp_path / "d", path="a"))
+    assert plan.changed
+    assert not (tmp_path / "d" / "a").is_symlink()
+    assert (tmp_path / "other").read_text() == "x"
+
+
+def test_a_folder_in_place_of_the_file(server: Server, tmp_path: Path) -> None:
+    server.on["HEAD /r/a"] = head("x")
+    (tmp_path / "a").mkdir()
+    error = server.fails(Operation, asked_for(tmp_path, path="a"))
+    assert error.kind == "invalid"
+    assert "is a folder" in error.message
+
+
+def test_a_file_in_place_of_the_folder(server: Server, tmp_path: Path) -> None:
+    serve(server, "a", {"b/1": "x"})
+    (tmp_path / "b").write_text("")
+    error = server.fails(Operation, asked_for(tmp_path, path="a/"))
+    assert error.kind == "invalid"
+    assert "is a file" in error.message
+
+
+def test_flat_names_are_compared_before_the_first_byte(server: Server, tmp_path: Path) -> None:
+    serve(server, "a", {"1/x": "1", "2/y": "2", "3/x": "3"})
+    error = server.fails(Operation, asked_for(tmp_path, path="a/", flat=True))
+    assert error.kind == "invalid"
+    assert "1/x" in error.message
+    assert "3/x" in error.message
+    assert len(server.asked) == 1
+    server.run(Operation, asked_for(tmp_path, path="a/", flat=True, exclude=["3/*"]))
+    assert tree(tmp_path) == {"x": "1", "y": "2"}
+
+
+def test_the_mode(server: Server, tmp_path: Path) -> None:
+    server.on["HEAD /r/a"] = head("x")
+    server.on["GET /r/a"] = Reply(body="x")
+    given = asked_for(tmp_path, path="a", mode="0600")
+    server.run(Operation, given)
+    file = tmp_path / "a"
+    assert file.stat().st_mode & 0o777 == 0o600
+    os.chmod(file, 0o644)
+    plan, values = server.run(Operation, given)
+    assert actions(values) == [("a", "mode")]
+    assert values["downloaded_bytes"] == 0
+    shown = {"size": 1, "sha256": digest("x")}
+    assert plan.before == {str(file): {**shown, "mode": "0644"}}
+    assert plan.after == {str(file): {**shown, "mode": "0600"}}
+    assert file.stat().st_mode & 0o777 == 0o600
+    plan, _values = server.run(Operation, given)
+    assert not plan.changed
+
+
+# --- the bytes
+
+
+def test_other_content_is_not_kept(server: Server, tmp_path: Path) -> None:
+    server.on["HEAD /r/a"] = head("right")
+    server.on["GET /r/a"] = Reply(body="wrong")
+    (tmp_path / "a").write_text("old")
+    error = server.fails(Operation, asked_for(tmp_path, path="a"))
+    assert error.kind == "protocol"
+    assert digest("right") in error.message
+    assert error.result["changed"] is False
+    assert tree(tmp_path) == {"a": "old"}
+
+
+def test_more_than_was_told_is_not_kept(server: Server, tmp_path: Path) -> None:
+    server.on["HEAD /r/a"] = head("right")
+    server.on["GET /r/a"] = Reply(body="right and more")
+    error = server.fails(Operation, asked_for(tmp_path / "d", path="a"))
+    assert "14 bytes, and had told 5" in error.message
+    assert not (tmp_path / "d").exists()
+
+
+def test_a_login_page_is_no_file(server: Server, tmp_path: Path) -> None:
+    server.on["HEAD /r/a"] = head("right")
+    server.on["GET /r/a"] = Reply(body='<html><input type="password"></html>')
+    error = server.fails(Operation, asked_for(tmp_path, path="a"))
+    assert error.kind == "auth"
+
+
+def test_a_body_that_breaks_off_is_fetched_again(server: Server, tmp_path: Path) -> None:
+    text = "x" * 600_000
+    server.retries = 1
+    server.on["HEAD /r/a"] = Reply(
+        200, "", {"Content-Length": "600000", "X-Checksum-Sha256": digest(text)}
+    )
+    server.on["GET /r/a"] = [Reply(body=text, truncate=400_000), Reply(body=text)]
+    server.run(Operation, asked_for(tmp_path, path="a"))
+    assert tree(tmp_path) == {"a": text}
+    assert server.asked.count("GET /r/a") == 2
+
+
+def test_what_was_done_is_told(server: Server, tmp_path: Path) -> None:
+    serve(server, "a", {"1": "x", "2": "y"})
+    server.on["GET /r/a/2"] = Reply(403, "blocked")
+    error = server.fails(Operation, asked_for(tmp_path, path="a/", parallel=1))
+    assert error.kind == "permission"
+    assert error.result["changed"] is True
+    assert actions(error.result) == [("a/1", "downloaded")]
+    assert tree(tmp_path) == {"1": "x"}
+
+
+def test_the_store_elsewhere_gets_no_credentials(server: Server, tmp_path: Path) -> None:
+    with Stub(answer=lambda seen: Reply(body="x")) as store:
+        server.on["HEAD /r/a"] = head("x")
+        server.on["GET /r/a"] = Reply(302, headers={"Location": f"{store.url}/x?Signature=s"})
+        server.run(Operation, asked_for(tmp_path, path="a"))
+        (seen,) = store.seen
+    assert tree(tmp_path) == {"a": "x"}
+    assert not {"Authorization", "X-Jfrog-Art-Api"} & set(seen.headers)
+
+
+def test_a_server_without_digests_is_compared_byte_by_byte(server: Server, tmp_path: Path) -> None:
+    server.dialect = "generic"
+    server.on["HEAD /r/a"] = Reply(200, "x")
+    server.on["GET /api/storage/r/?list&listFolders=1"] = Reply(body={"files": [{"uri": "/a"}]})
+    server.on["GET /r/a"] = Reply(body="x")
+    given = asked_for(tmp_path, path="a")
+    plan, values = server.run(Operation, given)
+    assert plan.changed
+    assert values["files"][0]["sha256"] == digest("x")
+    plan, _values = server.run(Operation, given)
+    assert not plan.changed
+    server.on["GET /r/a"] = Reply(body="y")
+    plan, _values = server.run(Operation, given, check=True)
+    assert plan.changed
+
+
+def test_without_digests_a_page_is_no_file(server: Server, tmp_path: Path) -> None:
+    def page(seen: Seen) -> Reply:
+        return Reply(body="<!DOCTYPE html><html><body>Index</body></html>")
+
+    server.dialect = "generic"
+    server.on["HEAD /r/a"] = Reply(405)
+    server.on["GET /api/storage/r/?list&listFolders=1"] = Reply(body={"files": [{"uri": "/a"}]})
+    server.on["GET /r/a"] = page
+    error = server.fails(Operation, asked_for(tmp_path, path="a"))
+    assert error.kind == "protocol"
+    assert tree(tmp_path) == {}
+
+
+def test_check_mode_writes_no_file(server: Server, tmp_path: Path) -> None:
+    serve(server, "a", {"1": "x"})
+    plan, values = server.run(Operation, asked_for(tmp_path / "d", path="a/"), check=True)
+    assert plan.after == {f"{tmp_path}/d/1": {"size": 1, "sha256": digest("x")}}
+    assert actions(values) == [("a/1", "downloaded")]
+    assert not (tmp_path / "d").exists()
+
+
+def test_the_disk_refuses(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve(server, "a", {"b/1": "x"})
+    full = OSError(errno.ENOSPC, "No space left on device")
+
+    def replace(*_paths: str) -> None:
+        raise full
+
+    monkeypatch.setattr(os, "replace", replace)
+    error = server.fails(Operation, asked_for(tmp_path / "d", path="a/"))
+    assert error.kind == "failed"
+    assert "No space left" in error.message
+    assert not (tmp_path / "d").exists()
