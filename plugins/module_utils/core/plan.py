@@ -9,7 +9,7 @@ import copy
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from .errors import ToolchainError
 
@@ -68,6 +68,16 @@ class Operation(Protocol):
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         """Do what C(plan) says; gives the return values that only the doing tells. Not called in
         check mode.
+        """
+
+
+@runtime_checkable
+class Rehearsing(Protocol):
+    """An operation whose write depends on more than what it plans with, as members of a group."""
+
+    def rehearse(self, plan: Plan) -> None:
+        """In check mode only: read what the write depends on, and raise what the server would
+        answer to it, of the same kind [C1.6]. Sends reads only.
         """
 
 

@@ -68,10 +68,26 @@ class Known:
         return {"done": True}
 
 
+class Refused(Known):
+    """An operation that the server would refuse."""
+
+    def rehearse(self, plan: Plan) -> None:
+        raise ToolchainError("not_found", "there is no such member")
+
+
+def test_an_operation_rehearses_in_check_mode_alone() -> None:
+    changed = Refused(Plan(None, {}, "create"))
+    with pytest.raises(ToolchainError, match="no such member"):
+        carried_out(changed, predict=True, with_diff=False)
+    assert carried_out(changed, predict=False, with_diff=False)["done"]
+    unchanged = Refused(Plan({}, {}))
+    assert carried_out(unchanged, predict=True, with_diff=False) == {"changed": False}
+
+
 def carried_out(operation: Operation, predict: bool, with_diff: bool) -> dict[str, Any]:
     """The return values of an operation, as a module has them."""
     plan = operation.plan()
-    applied = operation.apply(plan) if runner._is_to_be_done(plan, predict) else {}
+    applied = runner._carried_out(operation, plan, predict)
     return runner._values(plan, applied, with_diff)
 
 

@@ -117,6 +117,14 @@ class AnalysisConfigOperation:
         )
         return Plan(before, after, "update" if items else "none", result={**result, "applied": []})
 
+    def rehearse(self, plan: Plan) -> None:
+        """Accounts and roles that the plan would refer to have to be there."""
+        try:
+            self._planner.require_references()
+        except ToolchainError as error:
+            error.result = dict(plan.result)
+            raise
+
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         failed: set[Reference] = set()
         for kind, phase in groupby(self._planner.items, lambda item: (item.kind, _deletes(item))):

@@ -10,13 +10,31 @@ from typing import Any
 
 from ...core.errors import ToolchainError, invalid
 from ...core.plan import Change
+from ..engine import references
 from ..engine.accounts import OwnAccount
 from ..engine.operation import ResourceWrite
-from ..engine.resource import Objects, Resource, State, compare, hidden, refuse_impossible
+from ..engine.resource import (
+    Objects,
+    Reference,
+    Resource,
+    State,
+    compare,
+    hidden,
+    refuse_impossible,
+)
 from ..resources.analysis_role_assignment import RoleAssignment
 from .deletions import Protection, own_in, surplus
 from .desired_objects import DesiredObjects, names, project_of
-from .object_kinds import KINDS, PROJECTS, ROLE_ASSIGNMENTS, Catalogue, ObjectKind
+from .object_kinds import (
+    GROUPS,
+    KINDS,
+    PROJECTS,
+    ROLE_ASSIGNMENTS,
+    ROLES,
+    USERS,
+    Catalogue,
+    ObjectKind,
+)
 
 
 @dataclass
@@ -117,6 +135,26 @@ class ConfigPlanner:
         deleted = [item for item in self.items if item.write.plan.action == "delete"]
         self.items = [*made, *sorted(deleted, key=lambda item: -KINDS.index(item.kind))]
         return self.items
+
+    def require_references(self) -> None:
+        """C(not_found) for an account or a role that neither is there nor is wanted by a list."""
+        kinds = {kind.option: kind for kind in (USERS, GROUPS, ROLES)}
+        made = {
+            reference
+            for kind, resource in self.desired
+            if resource.desired is not None
+            for reference in names(kind, resource)
+        }
+
+        def there(reference: Reference) -> list[str]:
+            kind = kinds[reference[0]]
+            return [str(each["name"]) for each in self.catalogue.listed(kind).objects.values()]
+
+        for item in self.items:
+            resource = item.write.resource
+            if item.write.plan.action != "delete":
+                newly = resource.needs_newly(item.write.plan) - made
+                references.require(resource.title, newly, there)
 
     def counts(self) -> dict[str, int]:
         """How many objects are to be created, updated and deleted, and how many are as wanted."""

@@ -16,6 +16,7 @@ from ...core.module.task import Task
 from ...core.plan import Plan
 from ..answers import Record, entries, flag, named, texts
 from ..client import Call
+from . import references
 from .operation import ResourceOperation
 from .resource import DOING, Resource, State, is_account, refusal
 
@@ -178,6 +179,12 @@ class GuardedOperation(ResourceOperation):
             own = OwnAccount(self._task.connection.username, self._groups, self._assignments)
             own.refuse(self.option, self._resource.title, found)
         return found
+
+    def rehearse(self, plan: Plan) -> None:
+        """Accounts and roles that it would refer to have to be there."""
+        if plan.action in ("create", "update"):
+            there = references.names_on(self._client, _LIMIT)
+            references.require(self._resource.title, self._resource.needs_newly(plan), there)
 
     def _groups(self) -> Iterable[State]:
         what = "reading the groups of the account of this task"

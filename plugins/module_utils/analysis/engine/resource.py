@@ -64,6 +64,10 @@ class Resource(ABC):
         """The objects that it refers to."""
         return frozenset()
 
+    def needs_newly(self, plan: Plan) -> frozenset[Reference]:
+        """The objects that it refers to only when a plan is carried out."""
+        return self.needs if plan.action == "create" else frozenset()
+
     def find(self, objects: Objects) -> State | None:
         """The object, if it is among these."""
         return objects.get(self.key)

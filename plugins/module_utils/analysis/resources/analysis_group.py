@@ -58,6 +58,10 @@ class Group(Resource):
         users = (self.desired or {}).get("users") or []
         return frozenset(("users", name) for name in users)
 
+    def needs_newly(self, plan: Plan) -> frozenset[Reference]:
+        members = plan.before.get("users") or []
+        return self.needs - {("users", name) for name in members}
+
     def objects(self, records: Sequence[Record]) -> Objects:
         return groups(records)
 

@@ -101,7 +101,10 @@ class AnalysisRoleAssignmentOperation(GuardedOperation):
             what = f"reading {self._assignment.title}"
             ids = ids_of(self._client.ask(what, Call("projects")))
             self._resource = replace(self._assignment, ids=ids)
-        return super().plan()
+        found = super().plan()
+        if found.action == "create":
+            self._resource.call(found)
+        return found
 
 
 def wanted(entry: RoleAssignmentEntry) -> RoleAssignment:

@@ -13,7 +13,7 @@ from ..accounting import Accounting
 from ..connection.options import argument_spec, resolve
 from ..errors import ToolchainError, invalid, printable, visible
 from ..http.sessions import REQUESTS_MISSING
-from ..plan import Operation, Plan
+from ..plan import Operation, Plan, Rehearsing
 from ..secret import hidden, secrets_in_addresses
 from . import typed_options
 from .input_check import Options, checked, for_ansible
@@ -126,7 +126,7 @@ def run(service: str, options: type[Given], operation: Callable[[Task, Given], O
     try:
         wanted = operation(task, given)
         plan = wanted.plan()
-        applied = wanted.apply(plan) if _is_to_be_done(plan, module.check_mode) else {}
+        applied = _carried_out(wanted, plan, module.check_mode)
         values = _values(plan, applied, module._diff)
     except ToolchainError as error:
         failed = error
@@ -146,7 +146,7 @@ def run_locally(options: type[Given], operation: Callable[[Given], Operation]) -
     try:
         wanted = operation(given)
         plan = wanted.plan()
-        applied = wanted.apply(plan) if _is_to_be_done(plan, module.check_mode) else {}
+        applied = _carried_out(wanted, plan, module.check_mode)
         values = _values(plan, applied, module._diff)
     except ToolchainError as error:
         failed = error
@@ -160,13 +160,17 @@ def _refusal(error: ToolchainError) -> dict[str, Any]:
     return {"msg": error.message, "error": error.as_dict(), "http": Accounting().as_dict()}
 
 
-def _is_to_be_done(plan: Plan, predict: bool) -> bool:
-    """Whether a plan is to be applied; raises what could not be planned where it is not."""
+def _carried_out(operation: Operation, plan: Plan, predict: bool) -> Mapping[str, Any]:
+    """What the applied plan returns; where it is not applied, raises what could not be planned and,
+    in check mode, what the server would refuse.
+    """
     if plan.changed and not predict:
-        return True
+        return operation.apply(plan)
     if plan.failure is not None:
         raise plan.failure
-    return False
+    if plan.changed and isinstance(operation, Rehearsing):
+        operation.rehearse(plan)
+    return {}
 
 
 def _values(plan: Plan, applied: Mapping[str, Any], with_diff: bool) -> dict[str, Any]:
