@@ -26,6 +26,7 @@ WRITES: dict[str, dict[str, str]] = {
     "artifact_properties": {"method": "PUT"},
     "artifact_trash": {"method": "POST", "path": "^/api/trash/empty"},
     "build_promote": {"method": "POST", "path": "^/api/build/promote/"},
+    "build_publish": {"method": "PUT", "path": "^/api/build$"},
     "build_record": {"method": "DELETE"},
     "build_retention": {"method": "POST", "path": "^/api/build/retention/"},
     "ci_build_stop": {"method": "POST", "path": "/stop$"},

@@ -38,6 +38,8 @@ class Dialect:
     record_shows_promotions: bool
     #: Builds whose numbers hold a comma are deleted by a JSON body, not by the query.
     builds_deleted_by_body: bool
+    #: Build records can be published.
+    publishes_builds: bool
     #: The pattern search.
     patterns: str
     #: The key of the repository of build records, as the trash has it.
@@ -63,6 +65,7 @@ JFROG = Dialect(
     query_by_property=True,
     record_shows_promotions=True,
     builds_deleted_by_body=True,
+    publishes_builds=True,
     patterns="api/search/pattern",
     builds_trash="artifactory-build-info",
     trash_shows_items=True,
@@ -85,6 +88,8 @@ def generic(vendor: str) -> Dialect:
         query_by_property=False,
         record_shows_promotions=False,
         builds_deleted_by_body=False,
+        # the written interface has no such request
+        publishes_builds=False,
         patterns="search/pattern",
         builds_trash=f"{vendor.lower()}-build-info",
         trash_shows_items=False,

@@ -81,6 +81,22 @@ def _target_by_list(client: RepoClient, key: str, refused: Answer, certain: bool
     raise unknown(key, refused)
 
 
+def members(client: RepoClient, key: str) -> list[str]:
+    """The repositories that a virtual one is made of; itself where it is none, or where the server
+    does not tell.
+    """
+    answer = client.transport.read(
+        f"reading the repository '{key}'",
+        f"api/repositories/{address.path(key)}",
+        expect=(200, 400, 403, 404, 405),
+    )
+    found = object_of(answer, "a repository") if answer.status == 200 else {}
+    named = found.get("repositories")
+    if kind_of(found) != "VIRTUAL" or not isinstance(named, list):
+        return [key]
+    return [str(member) for member in named]
+
+
 def listed(client: RepoClient) -> tuple[Answer, list[Mapping[str, Any]]]:
     """All repositories that the user may see; C(not_found) where no repository manager answers."""
     answer = client.transport.read(

@@ -19,7 +19,7 @@ from ..times import iso, moment_of
 from . import records
 
 #: Words of a 404 that only a repository manager has [repo-11].
-_NO_BUILDS = "no build was found"
+NO_BUILDS = "no build was found"
 _OLDEST = datetime.min.replace(tzinfo=timezone.utc)
 
 
@@ -69,7 +69,7 @@ def read_list(client: RepoClient, name: str, *, missing: bool = False) -> BuildL
         f"reading the builds of '{name}'", f"api/build/{address.path(name)}", expect=expect
     )
     if answer.status == 404:
-        if _NO_BUILDS not in words(answer.text).lower():
+        if NO_BUILDS not in words(answer.text).lower():
             # no builds of this name, if there is a repository manager at all
             repositories.listed(client)
         return BuildList((), answer.date)

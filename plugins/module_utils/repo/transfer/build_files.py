@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...core import address
 from ...core.errors import ToolchainError, shorten
 from .. import repositories
 from ..builds import records
-from ..client import RepoClient, object_of, objects
+from ..client import RepoClient, objects
 from .remote_files import Filter, RemoteFile, having, of_row, query
 
 #: So many contents are looked for in one query.
@@ -70,7 +69,7 @@ class _BuildSearch:
         asked = {"type": "file", **criteria, **self._having}
         rows = query(self._client, what, {**asked, **within})
         if not rows and repo is not None:
-            members = _members(self._client, repo)
+            members = repositories.members(self._client, repo)
             if members != [repo]:
                 inside = [{"repo": member} for member in members]
                 rows = query(self._client, what, {**asked, "$or": inside})
@@ -123,17 +122,3 @@ def _without_copies(found: Iterable[RemoteFile]) -> list[RemoteFile]:
     for file in found:
         kept.setdefault((file.path, file.stored.sha1), file)
     return sorted(kept.values(), key=lambda file: file.path)
-
-
-def _members(client: RepoClient, repo: str) -> list[str]:
-    """The repositories that a virtual one is made of; itself where it is none."""
-    answer = client.transport.read(
-        f"reading the repository '{repo}'",
-        f"api/repositories/{address.path(repo)}",
-        expect=(200, 400, 403, 404, 405),
-    )
-    found = object_of(answer, "a repository") if answer.status == 200 else {}
-    members = found.get("repositories")
-    if repositories.kind_of(found) != "VIRTUAL" or not isinstance(members, list):
-        return [repo]
-    return [str(member) for member in members]

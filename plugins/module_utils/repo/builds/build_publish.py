@@ -1,0 +1,348 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Publishing a build record, and marking the items of the build [C8.3]."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Annotated, Any, ClassVar
+
+from ...core.errors import ToolchainError, invalid, shorten
+from ...core.module.task import Task
+from ...core.module.typed_options import Option
+from ...core.plan import Plan, without_none
+from ...core.secret import hidden, is_secret_name, without_user_info
+from .. import repositories
+from ..client import RepoClient
+from ..times import moment_of
+from . import records
+from .build_info import NO_BUILDS
+from .marks import Marks, Place
+from .publication import Publication, milliseconds
+from .published_files import (
+    PublishedFile,
+    PublishedFileOptions,
+    UsedFileOptions,
+    as_artifact,
+    as_dependency,
+    files_of,
+    with_digests,
+)
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"]+")
+
+#: What is shorter may stand in any value by chance.
+_SHORTEST_SECRET = 6
+
+
+@dataclass(frozen=True)
+class PublishedModuleOptions:
+    """The suboptions of C(modules)."""
+
+    id: str
+    type: str | None = None
+    artifacts: list[PublishedFileOptions] | None = None
+    dependencies: list[UsedFileOptions] | None = None
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """The suboptions of C(vcs)."""
+
+    url: str
+    revision: str | None = None
+    branch: str | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True)
+class AffectedIssueOptions:
+    """The suboptions of C(issues)."""
+
+    key: Annotated[str, Option(secret=False)]
+    summary: str | None = None
+    url: str | None = None
+
+
+@dataclass(frozen=True)
+class BuildPublishOptions:
+    """The options of C(build_publish)."""
+
+    constraints: ClassVar[dict[str, Any]] = {
+        "mutually_exclusive": [("modules", "artifacts")],
+        "required_one_of": [("modules", "artifacts")],
+    }
+
+    build_name: str
+    build_number: str
+    modules: Annotated[list[PublishedModuleOptions] | None, Option(empty=False)] = None
+    artifacts: Annotated[list[PublishedFileOptions] | None, Option(empty=False)] = None
+    started: str | None = None
+    ci_url: str | None = None
+    vcs: list[SourceOptions] | None = None
+    issues: list[AffectedIssueOptions] | None = None
+    environment: Annotated[dict[str, Any] | None, Option(values="text", private=True)] = None
+    environment_exclude: list[str] | None = None
+    properties: Annotated[dict[str, Any] | None, Option(values="text")] = None
+    mark_artifacts: bool = True
+    replace: bool = False
+    parallel: int = 4
+
+
+@dataclass(frozen=True)
+class BuildModule:
+    """A module of the record, and the files that it names."""
+
+    id: str
+    type: str
+    artifacts: Sequence[PublishedFile]
+    dependencies: Sequence[PublishedFile]
+
+    @property
+    def files(self) -> list[PublishedFile]:
+        return [*self.artifacts, *self.dependencies]
+
+    def as_dict(self, known: Mapping[str, PublishedFile]) -> dict[str, Any]:
+        """As the record has it; C(known): the files with their digests, by their places."""
+        artifacts = [as_artifact(known[file.place]) for file in self.artifacts]
+        dependencies = [as_dependency(known[file.place]) for file in self.dependencies]
+        parts = {"artifacts": artifacts, "dependencies": dependencies}
+        return {"id": self.id, "type": self.type} | {k: v for k, v in parts.items() if v}
+
+
+class BuildPublishOperation:
+    """Publishes a record where it is not there with all that is given, and sets marks that lack."""
+
+    def __init__(self, task: Task, options: BuildPublishOptions) -> None:
+        if options.parallel < 1:
+            raise invalid("parallel: at least one request at a time is needed")
+        self._task, self._options = task, options
+        self._name, self._number = options.build_name, options.build_number
+        self._label = f"the build '{self._name}' #{self._number}"
+        self._modules = _modules(options)
+        self._wanted = _publication(options)
+        self._client = RepoClient(task, connections=options.parallel)
+        self._record: dict[str, Any] = {}
+        self._is_to_be_sent = False
+        self._unmarked: dict[Place, Any] = {}
+
+    def plan(self) -> Plan:
+        if not self._client.dialect.publishes_builds:
+            raise ToolchainError(
+                "rejected",
+                f"publishing {self._label}: this server knows the written interface alone, which"
+                " has no way to publish a build record (check the option dialect)",
+            )
+        there = self._read()
+        files = [
+            file for module in self._modules for file in (*module.artifacts, *module.dependencies)
+        ]
+        known = {file.place: file for file in with_digests(self._client, files)}
+        modules = [module.as_dict(known) for module in self._modules]
+        self._wanted = replace(self._wanted, modules=modules)
+        differences = [] if there is None else self._wanted.differences(there)
+        if there is not None and differences:
+            self._refuse(there, differences)
+        self._is_to_be_sent = there is None or bool(differences)
+        self._record = self._wanted.record(there) if self._is_to_be_sent else dict(there or {})
+        self._unmarked = self._lacking(known)
+        return self._planned(there)
+
+    def _read(self) -> Mapping[str, Any] | None:
+        """The record that is there, C(None) without one."""
+        try:
+            return records.read_record(self._client, self._name, self._number)
+        except ToolchainError as error:
+            if error.kind != "not_found":
+                raise
+            if NO_BUILDS not in (error.detail or "").lower():
+                repositories.listed(self._client)  # no repository manager has no builds, either
+            return None
+
+    def _refuse(self, there: Mapping[str, Any], differences: Sequence[str]) -> None:
+        """Raise C(conflict) where the record that is there must not, or cannot, be replaced."""
+        lacks = shorten(", ".join(differences), 400)
+        if "started" in differences:
+            raise ToolchainError(
+                "conflict",
+                f"{self._label} is there and began at {there.get('started')}: one that begins at"
+                " another time would be a second record of this number; leave started out, or"
+                " delete the record first (build_record)",
+            )
+        if not self._options.replace:
+            raise ToolchainError(
+                "conflict",
+                f"{self._label} is there with another content (it lacks: {lacks}); replace: true"
+                " replaces it and keeps its promotions",
+            )
+
+    def _lacking(self, known: Mapping[str, PublishedFile]) -> dict[Place, Any]:
+        if not self._options.mark_artifacts:
+            return {}
+        files = [known[file.place] for module in self._modules for file in module.artifacts]
+        return dict(self._marks.missing(files))
+
+    @property
+    def _marks(self) -> Marks:
+        timestamp = milliseconds(self._record.get("started"))
+        return Marks(self._client, self._name, self._number, timestamp)
+
+    def _planned(self, there: Mapping[str, Any] | None) -> Plan:
+        marked = [f"{repo}/{path}" for repo, path in self._unmarked]
+        result = {"build": _shown(self._record), "marked": marked}
+        if not self._is_to_be_sent and not marked:
+            return Plan({}, {}, result=result)
+        before, after = self._sides(there)
+        if marked:
+            before["marks"], after["marks"] = self._mark_sides(there)
+        return Plan(before, after, "create" if there is None else "update", result=result)
+
+    def _mark_sides(self, there: Mapping[str, Any] | None) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Both sides of the diff of the marks: without their time where it is that of the task."""
+        wanted = dict(self._marks.wanted)
+        if there is None and self._wanted.started is None:
+            del wanted["build.timestamp"]
+        before = {
+            "/".join(place): {name: values for name, values in marks.items() if name in wanted}
+            for place, marks in self._unmarked.items()
+        }
+        return before, {"/".join(place): wanted for place in self._unmarked}
+
+    def _sides(self, there: Mapping[str, Any] | None) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Both sides of the diff: what is managed of the record."""
+        if not self._is_to_be_sent:
+            return {}, {}
+        names = [*self._wanted.managed(), "properties"]
+        if self._wanted.started is not None:
+            names.append("started")
+        after = {name: self._record[name] for name in names if self._record.get(name)}
+        if there is None:
+            return {}, {"name": self._name, "number": self._number, **after}
+        return {name: there[name] for name in names if there.get(name)}, after
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        if self._is_to_be_sent:
+            self._send()
+        try:
+            self._marks.write(list(self._unmarked))
+        except ToolchainError as error:
+            error.result.setdefault("build", _shown(self._record))
+            raise
+        return {"build": _shown(self._record)}
+
+    def _send(self) -> None:
+        """Publish the record, and see that the server has what was sent."""
+        what = f"publishing {self._label}"
+        try:
+            self._client.write(
+                what,
+                "PUT",
+                "api/build",
+                json={name: value for name, value in self._record.items() if value is not None},
+                look=self._is_there,
+            )
+        except ToolchainError as error:
+            if error.status == 403 and self._options.replace:
+                error.with_words("replacing a record needs the permission to delete")
+            raise
+        try:
+            found = records.read_record(self._client, self._name, self._number)
+        except ToolchainError as error:
+            if error.kind != "not_found":
+                raise
+            # server fact [repo-29]: it may take its time to show it
+            self._task.warn(f"{what}: the server took it, but does not show it yet")
+            return
+        lost = self._wanted.differences(found)
+        if lost:
+            raise ToolchainError(
+                "failed",
+                f"{what}: the server answered well, but its record lacks"
+                f" {shorten(', '.join(lost), 400)}",
+                result={"build": _shown(found)},
+            )
+        self._record = dict(found)
+
+    def _is_there(self) -> bool:
+        try:
+            found = records.read_record(self._client, self._name, self._number)
+        except ToolchainError as error:
+            if error.kind != "not_found":
+                raise
+            return False
+        return not self._wanted.differences(found)
+
+
+def _shown(record: Mapping[str, Any]) -> dict[str, Any]:
+    properties = record.get("properties")
+    return {**record, "properties": properties if isinstance(properties, Mapping) else {}}
+
+
+def _modules(options: BuildPublishOptions) -> list[BuildModule]:
+    if options.artifacts is not None:
+        artifacts = files_of("artifacts", options.artifacts)
+        return [BuildModule(options.build_name, "generic", artifacts, ())]
+    found: dict[str, BuildModule] = {}
+    for number, module in enumerate(options.modules or []):
+        place = f"modules[{number}]"
+        if module.id in found:
+            raise invalid(f"{place}.id is '{module.id}', as that of a module before it")
+        found[module.id] = BuildModule(
+            module.id,
+            module.type or "generic",
+            files_of(f"{place}.artifacts", module.artifacts or []),
+            files_of(f"{place}.dependencies", module.dependencies or []),
+        )
+    return list(found.values())
+
+
+def _publication(options: BuildPublishOptions) -> Publication:
+    started = None
+    if options.started is not None:
+        started = moment_of(options.started)
+        if started is None:
+            raise invalid(
+                f"started is '{options.started}': write the time as 2026-01-02T03:04:05.678Z"
+            )
+    url = None if options.ci_url is None else without_user_info(options.ci_url)
+    properties = None if options.properties is None else _texts(options.properties)
+    return Publication(
+        options.build_name,
+        options.build_number,
+        (),
+        started,
+        url,
+        None if options.vcs is None else [_source(one) for one in options.vcs],
+        None if options.issues is None else [without_none(vars(one)) for one in options.issues],
+        None if options.environment is None else _environment(options),
+        properties,
+    )
+
+
+def _source(given: SourceOptions) -> dict[str, Any]:
+    return without_none({**vars(given), "url": without_user_info(given.url)})
+
+
+def _environment(options: BuildPublishOptions) -> dict[str, str]:
+    """The variables that may be seen: neither their names nor their values are secrets."""
+    given = _texts(options.environment or {})
+    patterns = [pattern.lower() for pattern in options.environment_exclude or ()]
+    secrets = [form for form in hidden.forms if len(form) >= _SHORTEST_SECRET]
+    return {
+        name: _ADDRESS.sub(lambda found: without_user_info(found[0]), value)
+        for name, value in given.items()
+        if not is_secret_name(name)
+        and not any(fnmatchcase(name.lower(), pattern) for pattern in patterns)
+        and not any(secret in value for secret in secrets)
+    }
+
+
+def _texts(given: Mapping[str, Any]) -> dict[str, str]:
+    """Names and texts; a list is joined by commas, since a record has one text for each name."""
+    return {
+        str(name): ",".join(value) if isinstance(value, list) else str(value)
+        for name, value in given.items()
+        if value is not None
+    }

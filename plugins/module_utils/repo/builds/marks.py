@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The marks by which items belong to a build [repo-30]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...core.concurrency import bounded, spread
+from .. import properties, repositories
+from ..client import RepoClient
+from ..items import listing
+from ..items.existing import common_folder
+from ..properties import Properties
+from .published_files import PublishedFile
+
+Place = tuple[str, str]
+
+
+class Marks:
+    """The properties C(build.name), C(build.number) and C(build.timestamp) of the items of one
+    build.
+    """
+
+    def __init__(self, client: RepoClient, name: str, number: str, timestamp: str) -> None:
+        self._client = client
+        self.wanted: Properties = properties.properties_of(
+            {"build.name": name, "build.number": number, "build.timestamp": timestamp}
+        )
+
+    def missing(self, files: Sequence[PublishedFile]) -> dict[Place, Properties]:
+        """The items that lack a mark, where it can be set, with the marks that they have."""
+        by_repo: dict[str, dict[str, PublishedFile]] = {}
+        for file in files:
+            if file.is_item:
+                by_repo.setdefault(file.repo, {})[file.path] = file
+        found: dict[Place, Properties] = {}
+        for repo, items in by_repo.items():
+            there = self._read(repo, list(items))
+            lacking = [path for path in items if not self._are_set(there[path])]
+            for path, holder in zip(lacking, self._holders(repo, lacking), strict=True):
+                known = there[path] or {}
+                found[holder, path] = {name: known[name] for name in self.wanted if name in known}
+        return found
+
+    def _are_set(self, there: Properties | None) -> bool:
+        return properties.are_set(there, self.wanted) is True
+
+    def _read(self, repo: str, paths: Sequence[str]) -> dict[str, Properties | None]:
+        """The properties of items; those that a query does not show are asked for one by one, since
+        queries do not know what is in a virtual repository.
+        """
+        folder = common_folder(paths)
+        below = None
+        if len(paths) > 1 and folder:
+            below = properties.read_below(self._client, repo, folder)
+        found: dict[str, Properties | None] = {
+            path: below[path] for path in paths if below is not None and path in below
+        }
+        others = [path for path in paths if path not in found]
+        asked = bounded(
+            self._client.connections,
+            lambda path: properties.read(self._client, repo, path),
+            others,
+        )
+        return {**found, **dict(zip(others, asked, strict=True))}
+
+    def _holders(self, repo: str, paths: Sequence[str]) -> list[str]:
+        """The repositories that hold the items: through a virtual one nothing can be set."""
+        members = repositories.members(self._client, repo) if paths else []
+        if members in ([], [repo]):
+            return [repo for _path in paths]
+        return [self._holder(repo, members, path) for path in paths]
+
+    def _holder(self, repo: str, members: Sequence[str], path: str) -> str:
+        for member in members:
+            if listing.head(self._client, member, path) is not None:
+                return member
+        return repo
+
+    def write(self, places: Sequence[Place]) -> None:
+        """Set the marks of the items."""
+
+        def one(place: Place) -> None:
+            properties.write(self._client, *place, self.wanted)
+
+        spread(self._client.connections, one, places)

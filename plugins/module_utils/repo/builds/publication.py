@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A build record as a task wants it, beside the one that the server has [C8.3, repo-29].
+
+Read back, a record holds more than was sent: checksums that the server knows, empty lists that are
+gone. So what is wanted is looked for in it, and not the other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+
+from ...core.plan import without_none
+from ..client import objects
+from ..times import moment_of
+
+ENVIRONMENT = "buildInfo.env."
+_DIGESTS = ("sha256", "sha1", "md5")
+#: What one who builds says of himself.
+_AGENT = {"name": "delivery.toolchain"}
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What a task wants of a record; C(None): it is not managed."""
+
+    name: str
+    number: str
+    modules: Sequence[Mapping[str, Any]]
+    started: datetime | None = None
+    url: str | None = None
+    vcs: Sequence[Mapping[str, Any]] | None = None
+    issues: Sequence[Mapping[str, Any]] | None = None
+    environment: Mapping[str, str] | None = None
+    properties: Mapping[str, str] | None = None
+    #: Where nothing says when the build began.
+    now: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
+
+    def differences(self, record: Mapping[str, Any]) -> list[str]:
+        """What of this the record does not have, in words; empty where it has all of it."""
+        return list(self._differences(record))
+
+    def _differences(self, record: Mapping[str, Any]) -> Iterator[str]:
+        if self.started is not None and moment_of(record.get("started")) != self.started:
+            yield "started"
+        if self.url is not None and record.get("url") != self.url:
+            yield "ci_url"
+        yield from self._of_modules(record)
+        for wanted in self.vcs or ():
+            if not any(_has(entry, wanted) for entry in objects(record.get("vcs"))):
+                yield f"vcs {wanted.get('url', '')} {wanted.get('revision', '')}".rstrip()
+        for wanted in self.issues or ():
+            if not any(_has(entry, wanted) for entry in _issues_in(record)):
+                yield f"issue {wanted.get('key')}"
+        found = record.get("properties")
+        known: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
+        for name, value in self._properties().items():
+            if str(known.get(name)) != value:
+                yield f"property {name}"
+
+    def _of_modules(self, record: Mapping[str, Any]) -> Iterator[str]:
+        known = {str(module.get("id")): module for module in objects(record.get("modules"))}
+        for module in self.modules:
+            there = known.get(str(module["id"]))
+            if there is None:
+                yield f"module {module['id']}"
+                continue
+            for part, name in (("artifacts", "name"), ("dependencies", "id")):
+                named: dict[str, list[Mapping[str, Any]]] = {}
+                for one in objects(there.get(part)):
+                    named.setdefault(str(one.get(name)), []).append(one)
+                for wanted in module.get(part, ()):
+                    if not any(_is_file(one, wanted) for one in named.get(wanted[name], ())):
+                        yield f"{part} {wanted[name]} of the module {module['id']}"
+
+    def _properties(self) -> dict[str, str]:
+        variables = {f"{ENVIRONMENT}{name}": value for name, value in self._variables}
+        return {**(self.properties or {}), **variables}
+
+    @property
+    def _variables(self) -> list[tuple[str, str]]:
+        return list((self.environment or {}).items())
+
+    def managed(self) -> dict[str, Any]:
+        """The parts of a record that the task manages, as it wants them."""
+        issues = None
+        if self.issues is not None:
+            affected = [{**issue, "aggregated": False} for issue in self.issues]
+            issues = {
+                "tracker": {"name": "JIRA"},
+                "aggregateBuildIssues": False,
+                "affectedIssues": affected,
+            }
+        vcs = None if self.vcs is None else list(self.vcs)
+        parts = {"url": self.url, "modules": list(self.modules), "vcs": vcs, "issues": issues}
+        return without_none(parts)
+
+    def record(self, there: Mapping[str, Any] | None) -> dict[str, Any]:
+        """The record to send: what is not managed stays as it is, promotions included.
+
+        Server fact [repo-29]: the same start replaces a record, another one makes a second one.
+        """
+        kept = dict(there or {})
+        properties = kept.pop("properties", None)
+        began = moment_of(kept.get("started")) or self.started or self.now
+        begun = {
+            "version": "1.0.1",
+            "type": "GENERIC",
+            "durationMillis": 0,
+            "agent": _AGENT,
+            "buildAgent": _AGENT,
+        }
+        made = {**begun, **kept, **self.managed(), "name": self.name, "number": self.number}
+        made["started"] = kept.get("started") or as_started(began)
+        made["properties"] = self._merged(properties if isinstance(properties, Mapping) else {})
+        return made
+
+    def _merged(self, there: Mapping[str, Any]) -> dict[str, Any]:
+        """Properties of the record: variables and own ones are two lists, each managed or not."""
+        kept = {
+            name: value
+            for name, value in there.items()
+            if (self.environment if name.startswith(ENVIRONMENT) else self.properties) is None
+        }
+        return {**kept, **self._properties()}
+
+
+def _has(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    return all(there.get(name) == value for name, value in wanted.items())
+
+
+def _issues_in(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    issues = record.get("issues")
+    return objects(issues.get("affectedIssues")) if isinstance(issues, Mapping) else []
+
+
+def _is_file(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether it is the file of its name that is wanted: by every digest that both have."""
+    both = [one for one in _DIGESTS if there.get(one) and wanted.get(one)]
+    scopes = set(wanted.get("scopes", ())) <= set(there.get("scopes") or ())
+    return bool(both) and scopes and all(str(there[one]).lower() == wanted[one] for one in both)
+
+
+def as_started(moment: datetime) -> str:
+    """Exactly as the server reads it: three digits, and an offset without a colon [repo-29]."""
+    utc = moment.astimezone(timezone.utc)
+    return f"{utc:%Y-%m-%dT%H:%M:%S}.{utc.microsecond // 1000:03d}+0000"
+
+
+def milliseconds(started: Any) -> str:
+    """The start in milliseconds since 1970, as the marks on items have it."""
+    moment = moment_of(started)
+    return "" if moment is None else str(int(moment.timestamp() * 1000))

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The files that a build record names: items of repositories, or contents by their digests
+[C8.3].
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...core.concurrency import first_alone
+from ...core.errors import ToolchainError, invalid, shorten
+from ...core.plan import without_none
+from .. import repositories
+from ..client import RepoClient, join, repository_key, segments
+from ..items import listing
+from ..items.existing import common_folder
+from ..items.listing import StoredItem
+
+#: Hexadecimal digits of the digests.
+_DIGITS = {"sha1": 40, "sha256": 64, "md5": 32}
+#: From so many files on one listing is cheaper than a request a file.
+_WORTH_A_LISTING = 4
+#: What `artifact_deploy` says of an item that is not there.
+_GONE = ("deleted", "absent")
+
+
+@dataclass(frozen=True)
+class PublishedFileOptions:
+    """The suboptions of C(artifacts): an item, or a name with digests. C(size) and C(action) are
+    there so that what C(artifact_deploy) returns is taken as it is.
+    """
+
+    repo: str | None = None
+    path: str | None = None
+    name: str | None = None
+    type: str | None = None
+    sha1: str | None = None
+    sha256: str | None = None
+    md5: str | None = None
+    size: int | None = None
+    action: str | None = None
+
+
+@dataclass(frozen=True)
+class UsedFileOptions(PublishedFileOptions):
+    """The suboptions of C(dependencies)."""
+
+    scopes: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class PublishedFile:
+    """A file of a record; C(repo) and C(path) are empty where only digests are given.
+
+    :param place: where it stands among the options
+    """
+
+    place: str
+    name: str
+    type: str | None
+    digests: Mapping[str, str]
+    repo: str = ""
+    path: str = ""
+    scopes: Sequence[str] = field(default_factory=tuple)
+
+    @property
+    def is_item(self) -> bool:
+        return self.path != ""
+
+    @property
+    def item(self) -> str:
+        return f"{self.repo}/{self.path}"
+
+
+def files_of(place: str, given: Sequence[PublishedFileOptions]) -> list[PublishedFile]:
+    """The files that a list of options names; C(invalid) where an entry names none."""
+    return [_file(f"{place}[{number}]", entry) for number, entry in enumerate(given)]
+
+
+def _file(place: str, given: PublishedFileOptions) -> PublishedFile:
+    digests = {
+        name: _digest(f"{place}.{name}", value)
+        for name, value in without_none({one: getattr(given, one) for one in _DIGITS}).items()
+    }
+    scopes = (given.scopes or ()) if isinstance(given, UsedFileOptions) else ()
+    if given.action in _GONE:
+        raise invalid(f"{place}.action is '{given.action}': a build has no files that are gone")
+    if given.repo is not None and given.path is not None:
+        path = join(*segments(given.path))
+        name = given.name or path.rpartition("/")[2]
+        repo = repository_key(f"{place}.repo", given.repo)
+        return PublishedFile(place, name, given.type, digests, repo, path, scopes)
+    if given.repo is not None or given.path is not None:
+        raise invalid(f"{place} has one of repo and path: an item needs both")
+    if given.name is None or not digests:
+        raise invalid(f"{place} names no file: give repo and path, or name with sha1 or sha256")
+    return PublishedFile(place, given.name, given.type, digests, scopes=scopes)
+
+
+def _digest(place: str, value: str) -> str:
+    digits = _DIGITS[place.rpartition(".")[2]]
+    if re.fullmatch(rf"[0-9a-fA-F]{{{digits}}}", value) is None:
+        raise invalid(f"{place} is '{value}': {digits} hexadecimal digits are wanted")
+    return value.lower()
+
+
+def with_digests(client: RepoClient, files: Sequence[PublishedFile]) -> list[PublishedFile]:
+    """The files with the digests that the server has. C(not_found) for items that are not there,
+    C(conflict) for one that has got another content than the options say.
+    """
+    items: dict[str, dict[str, PublishedFile]] = {}
+    for file in files:
+        if file.is_item:
+            items.setdefault(file.repo, {})[file.path] = file
+    stored = {
+        (repo, path): item
+        for repo, wanted in items.items()
+        for path, item in _stored(client, repo, list(wanted)).items()
+    }
+    _require_all(client, files, stored)
+    return [_completed(file, stored.get((file.repo, file.path))) for file in files]
+
+
+def _stored(client: RepoClient, repo: str, paths: Sequence[str]) -> dict[str, StoredItem | None]:
+    """What is at the paths, by one listing where that is cheaper and tells it."""
+    listed: Mapping[str, StoredItem] | None = None
+    folder = common_folder(paths)
+    if len(paths) >= _WORTH_A_LISTING and folder:
+        listed = listing.listing(client, repo, folder, deep=True)
+    known = {path: item for path, item in (listed or {}).items() if item.sha1 and path in paths}
+    unknown = [path for path in paths if path not in known]
+    looks = first_alone(client.connections, lambda path: listing.head(client, repo, path), unknown)
+    return {**known, **dict(zip(unknown, looks, strict=True))}
+
+
+def _require_all(
+    client: RepoClient,
+    files: Iterable[PublishedFile],
+    stored: Mapping[tuple[str, str], StoredItem | None],
+) -> None:
+    missing = [file for file in files if file.is_item and not stored[file.repo, file.path]]
+    if missing:
+        repositories.require(client, sorted({file.repo for file in missing}))
+        named = shorten(", ".join(f"'{file.item}' ({file.place})" for file in missing), 500)
+        raise ToolchainError(
+            "not_found", f"nothing was published: {len(missing)} files are not there: {named}"
+        )
+
+
+def _completed(file: PublishedFile, stored: StoredItem | None) -> PublishedFile:
+    if stored is None:
+        return file
+    told = without_none({"sha1": stored.sha1, "sha256": stored.sha256})
+    if not told:
+        raise ToolchainError(
+            "rejected",
+            f"nothing was published: the server tells no digests of '{file.item}' ({file.place}):"
+            " it is a folder, or the dialect is another one",
+        )
+    for name, value in file.digests.items():
+        if told.get(name, value) != value:
+            raise ToolchainError(
+                "conflict",
+                f"nothing was published: '{file.item}' ({file.place}) has the {name} {told[name]},"
+                f" not {value}",
+            )
+    return PublishedFile(
+        file.place,
+        file.name,
+        file.type,
+        {**file.digests, **told},
+        file.repo,
+        file.path,
+        file.scopes,
+    )
+
+
+def as_artifact(file: PublishedFile) -> dict[str, Any]:
+    """As a record has it among the artifacts of a module [repo-29]."""
+    place = {"path": file.path, "originalDeploymentRepo": file.repo} if file.is_item else {}
+    return {"name": file.name, **_described(file), **place}
+
+
+def as_dependency(file: PublishedFile) -> dict[str, Any]:
+    """As a record has it among the dependencies of a module [repo-29]."""
+    scopes = {"scopes": list(file.scopes)} if file.scopes else {}
+    return {"id": file.name, **_described(file), **scopes}
+
+
+def _described(file: PublishedFile) -> dict[str, Any]:
+    _stem, dot, suffix = file.name.rpartition(".")
+    kind = file.type or (suffix if dot and suffix else "file")
+    return {"type": kind, **file.digests}

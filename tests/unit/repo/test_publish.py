@@ -1,0 +1,393 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Publishing build records: what is sent, what counts as published already, and what is marked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import (
+    build_publish,
+    records,
+)
+from tests.unit.repo.conftest import Server
+from tests.unit.stub import Reply, Seen
+
+Operation = build_publish.BuildPublishOperation
+STARTED = "2026-01-02T03:04:05.678+0000"
+MARKS = {"build.name": ["b"], "build.number": ["1"], "build.timestamp": ["1767323045678"]}
+NONE = Reply(404, {"errors": [{"message": "No build was found for build name: b"}]})
+PUT, RECORD = "PUT /api/build", "GET /api/build/b/1"
+MARK = "PUT /api/storage/r/a/1.jar?properties=build.name=b|build.number=1|build.timestamp=1767323045678"
+
+
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "_REWRITE", 0)
+
+
+def digest(text: str, name: str) -> str:
+    return hashlib.new(name, text.encode(), usedforsecurity=False).hexdigest()
+
+
+def head(text: str) -> Reply:
+    sums = {f"X-Checksum-{name}": digest(text, name) for name in ("Sha1", "Sha256")}
+    return Reply(200, text, sums)
+
+
+def marked(marks: Mapping[str, Any]) -> Reply:
+    return (
+        Reply(body={"properties": marks}) if marks else Reply(404, "No properties could be found.")
+    )
+
+
+def serve(server: Server, marks: Mapping[str, Any] = MARKS) -> None:
+    """One item, and a server that keeps the record that it is sent."""
+
+    def publish(seen: Seen) -> Reply:
+        info = {name: value for name, value in json.loads(seen.body).items() if value}
+        server.on[RECORD] = Reply(body={"buildInfo": info})
+        return Reply(204)
+
+    server.on["HEAD /r/a/1.jar"] = head("x")
+    server.on["GET /api/storage/r/a/1.jar?properties"] = marked(marks)
+    server.on["GET /api/repositories/r"] = Reply(body={"key": "r", "rclass": "local"})
+    server.on[RECORD] = NONE
+    server.on[PUT] = publish
+
+
+def given(**options: Any) -> dict[str, Any]:
+    found = {"build_name": "b", "build_number": "1", "started": STARTED, "parallel": 1}
+    if "modules" not in options:
+        found["artifacts"] = [{"repo": "r", "path": "a/1.jar"}]
+    return {**found, **options}
+
+
+def sent(server: Server) -> dict[str, Any]:
+    return dict(server.bodies(PUT)[-1])
+
+
+def test_a_record_of_an_item(server: Server) -> None:
+    serve(server)
+    plan, values = server.run(Operation, given())
+    assert plan.action == "create"
+    info = sent(server)
+    assert info["started"] == STARTED
+    assert (info["name"], info["number"]) == ("b", "1")
+    artifact = {
+        "name": "1.jar",
+        "type": "jar",
+        "sha1": digest("x", "sha1"),
+        "sha256": digest("x", "sha256"),
+        "path": "a/1.jar",
+        "originalDeploymentRepo": "r",
+    }
+    assert info["modules"] == [{"id": "b", "type": "generic", "artifacts": [artifact]}]
+    assert values["build"]["properties"] == {}
+    assert values["marked"] == []
+
+
+def test_published_already_is_three_reads(server: Server) -> None:
+    serve(server)
+    server.run(Operation, given())
+    server.stub.seen.clear()
+    plan, values = server.run(Operation, given(started=None))
+    assert not plan.changed
+    assert values["build"]["started"] == STARTED
+    assert server.asked == [
+        RECORD,
+        "HEAD /r/a/1.jar",
+        "GET /api/storage/r/a/1.jar?properties",
+    ]
+
+
+def test_a_record_with_more_has_all_of_it(server: Server) -> None:
+    serve(server)
+    more = {"modules": [{"id": "b", "artifacts": [{"repo": "r", "path": "a/1.jar"}]}]}
+    more["modules"].append({"id": "c", "artifacts": [{"name": "n", "sha1": "0" * 40}]})
+    server.run(Operation, given(**more, properties={"k": "v", "l": "w"}))
+    plan, _values = server.run(Operation, given(properties={"k": "v"}))
+    assert not plan.changed
+
+
+def test_what_artifact_deploy_returned(server: Server) -> None:
+    serve(server)
+    deployed = {"repo": "r", "path": "a/1.jar", "size": 1, "action": "uploaded"}
+    deployed["sha256"] = digest("x", "sha256")
+    server.run(Operation, given(artifacts=[deployed]))
+    assert len(sent(server)["modules"][0]["artifacts"]) == 1
+
+
+def test_digests_alone(server: Server) -> None:
+    serve(server)
+    files = [{"name": "n.zip", "type": "z", "sha1": "A" * 40, "md5": "b" * 32}]
+    used = [{"name": "lib", "sha256": "c" * 64, "scopes": ["compile"]}]
+    server.run(Operation, given(modules=[{"id": "m", "artifacts": files, "dependencies": used}]))
+    (module,) = sent(server)["modules"]
+    assert module["artifacts"] == [
+        {"name": "n.zip", "type": "z", "sha1": "a" * 40, "md5": "b" * 32}
+    ]
+    assert module["dependencies"] == [
+        {"id": "lib", "type": "file", "sha256": "c" * 64, "scopes": ["compile"]}
+    ]
+    assert not [name for name in server.asked if "storage" in name]
+
+
+def test_everything_else_of_a_record(server: Server) -> None:
+    serve(server)
+    source = {"url": "https://u:p@git/x", "revision": "abc", "branch": "main", "message": "m"}
+    options = given(
+        ci_url="https://u:p@ci/job/b/1/",
+        vcs=[source],
+        issues=[{"key": "REL-1", "summary": "s", "url": "https://t/REL-1"}],
+        environment={"PATH": "/bin", "N": 1, "GIT_URL": "https://u:p@git/x", "none": None},
+        properties={"k": ["v", "w"]},
+    )
+    server.run(Operation, options)
+    info = sent(server)
+    assert info["url"] == "https://ci/job/b/1/"
+    assert info["vcs"] == [{**source, "url": "https://git/x"}]
+    issue = {"key": "REL-1", "summary": "s", "url": "https://t/REL-1", "aggregated": False}
+    assert info["issues"]["affectedIssues"] == [issue]
+    assert info["properties"] == {
+        "k": "v,w",
+        "buildInfo.env.PATH": "/bin",
+        "buildInfo.env.N": "1",
+        "buildInfo.env.GIT_URL": "https://git/x",
+    }
+    plan, _values = server.run(Operation, options)
+    assert not plan.changed
+
+
+def test_secrets_stay_out_of_the_environment(server: Server) -> None:
+    serve(server)
+    variables = {
+        "Db_Password": "a",
+        "MYSECRET": "b",
+        "x_token_y": "c",
+        "SSH_KEY": "d",
+        "OWN_X": "e",
+    }
+    options = given(environment={**variables, "KEPT": "f"}, environment_exclude=["own_*"])
+    server.run(Operation, options)
+    assert sent(server)["properties"] == {"buildInfo.env.KEPT": "f"}
+
+
+# --- another content
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"properties": {"k": "v"}}, "property k"),
+        ({"ci_url": "https://ci/2"}, "ci_url"),
+        ({"environment": {"A": "b"}}, "property buildInfo.env.A"),
+        ({"vcs": [{"url": "https://git/x", "revision": "2"}]}, "vcs https://git/x 2"),
+        ({"issues": [{"key": "REL-1"}]}, "issue REL-1"),
+        ({"artifacts": [{"name": "2.jar", "sha1": "0" * 40}]}, "artifacts 2.jar of the module b"),
+        ({"artifacts": [{"name": "1.jar", "sha1": "0" * 40}]}, "artifacts 1.jar of the module b"),
+        ({"modules": [{"id": "c"}]}, "module c"),
+    ],
+)
+def test_another_content_is_a_conflict(server: Server, changed: dict[str, Any], said: str) -> None:
+    serve(server)
+    server.run(Operation, given())
+    error = server.fails(Operation, given(**changed))
+    assert error.kind == "conflict"
+    assert said in error.message
+    assert "replace" in error.message
+    assert server.asked.count(PUT) == 1
+    plan, _values = server.run(Operation, given(**changed, replace=True))
+    assert plan.action == "update"
+    assert server.asked.count(PUT) == 2
+    plan, _values = server.run(Operation, given(**changed, replace=True))
+    assert not plan.changed
+
+
+def test_replacing_keeps_promotions_and_what_is_not_given(server: Server) -> None:
+    serve(server)
+    promoted = {"status": "released", "timestamp": STARTED}
+    server.on[RECORD] = Reply(
+        body={
+            "buildInfo": {
+                "name": "b",
+                "number": "1",
+                "started": STARTED,
+                "statuses": [promoted],
+                "url": "https://ci/1",
+                "properties": {"k": "old", "buildInfo.env.A": "b"},
+            }
+        }
+    )
+    server.run(Operation, given(started=None, properties={"l": "new"}, replace=True))
+    info = sent(server)
+    assert info["statuses"] == [promoted]
+    assert info["started"] == STARTED
+    assert info["url"] == "https://ci/1"
+    assert info["properties"] == {"l": "new", "buildInfo.env.A": "b"}
+
+
+def test_another_start_would_be_a_second_record(server: Server) -> None:
+    serve(server)
+    server.run(Operation, given())
+    error = server.fails(Operation, given(started="2026-02-02T00:00:00Z", replace=True))
+    assert error.kind == "conflict"
+    assert "second record" in error.message
+    assert server.asked.count(PUT) == 1
+
+
+# --- files
+
+
+def test_a_file_that_is_not_there(server: Server) -> None:
+    serve(server)
+    server.on["GET /api/repositories"] = Reply(body=json.dumps([{"key": "r"}]))
+    files = [{"repo": "r", "path": "a/1.jar"}, {"repo": "r", "path": "a/2.jar"}]
+    error = server.fails(Operation, given(artifacts=files))
+    assert error.kind == "not_found"
+    assert "'r/a/2.jar' (artifacts[1])" in error.message
+    assert PUT not in server.asked
+
+
+def test_a_file_with_another_content_than_was_deployed(server: Server) -> None:
+    serve(server)
+    files = [{"repo": "r", "path": "a/1.jar", "sha256": "0" * 64}]
+    error = server.fails(Operation, given(artifacts=files))
+    assert error.kind == "conflict"
+    assert "artifacts[0]" in error.message
+    assert PUT not in server.asked
+
+
+def test_many_files_are_one_listing(server: Server) -> None:
+    serve(server)
+    sums = {"sha1": digest("x", "sha1"), "sha2": digest("x", "sha256"), "size": 1}
+    entries = [{"uri": f"/{number}.jar", **sums} for number in range(5)]
+    server.on["GET /api/storage/r/a?list&deep=1"] = Reply(body={"files": entries})
+    files = [{"repo": "r", "path": f"a/{number}.jar"} for number in range(5)]
+    server.run(Operation, given(artifacts=files, mark_artifacts=False))
+    assert len(sent(server)["modules"][0]["artifacts"]) == 5
+    assert len(server.asked) == 5  # the record twice before and once after
+
+
+# --- marks
+
+
+def test_lost_marks_are_set_again(server: Server) -> None:
+    serve(server)
+    server.run(Operation, given())
+    server.on["GET /api/storage/r/a/1.jar?properties"] = [
+        marked({**MARKS, "build.number": ["0"]}),
+        marked(MARKS),
+    ]
+    server.on[MARK] = Reply(204)
+    plan, values = server.run(Operation, given())
+    assert plan.before == {"marks": {"r/a/1.jar": {**MARKS, "build.number": ["0"]}}}
+    assert plan.after == {"marks": {"r/a/1.jar": MARKS}}
+    assert values["marked"] == ["r/a/1.jar"]
+    assert server.asked.count(PUT) == 1
+    assert MARK in server.asked
+
+
+def test_marks_are_left_alone(server: Server) -> None:
+    serve(server, {})
+    _plan, values = server.run(Operation, given(mark_artifacts=False))
+    assert values["marked"] == []
+    assert not [name for name in server.asked if "properties" in name]
+
+
+def test_the_item_of_a_virtual_repository_is_marked_where_it_is(server: Server) -> None:
+    serve(server, {})
+    virtual = {"key": "v", "rclass": "virtual", "repositories": ["other", "r"]}
+    server.on["GET /api/repositories/v"] = Reply(body=virtual)
+    server.on["HEAD /v/a/1.jar"] = head("x")
+    server.on["GET /api/storage/v/a/1.jar?properties"] = marked({})
+    server.on["GET /api/storage/r/a/1.jar?properties"] = marked(MARKS)
+    server.on[MARK] = Reply(204)
+    files = [{"repo": "v", "path": "a/1.jar"}]
+    _plan, values = server.run(Operation, given(artifacts=files))
+    assert values["marked"] == ["r/a/1.jar"]
+    assert MARK in server.asked
+
+
+def test_check_mode_shows_no_time_of_its_own(server: Server) -> None:
+    serve(server, {})
+    plan, _values = server.run(Operation, given(started=None), check=True)
+    assert PUT not in server.asked
+    assert "started" not in plan.after
+    assert set(plan.after["marks"]["r/a/1.jar"]) == {"build.name", "build.number"}
+
+
+# --- answers that mislead
+
+
+def test_what_the_server_drops_is_told(server: Server) -> None:
+    serve(server)
+    server.on[RECORD] = [NONE, NONE, Reply(body={"buildInfo": {"started": STARTED}})]
+    server.on[PUT] = Reply(204)
+    error = server.fails(Operation, given())
+    assert error.kind == "failed"
+    assert "module b" in error.message
+
+
+def test_a_record_that_is_not_shown_yet(server: Server) -> None:
+    serve(server)
+    server.on[PUT] = Reply(204)
+    plan, values = server.run(Operation, given())
+    assert plan.changed
+    assert values["build"]["number"] == "1"
+    assert "does not show it yet" in server.warnings[0]
+
+
+def test_replacing_without_the_permission_to_delete(server: Server) -> None:
+    serve(server)
+    server.run(Operation, given())
+    server.on[PUT] = Reply(403, "not permitted")
+    error = server.fails(Operation, given(properties={"k": "v"}, replace=True))
+    assert error.kind == "permission"
+    assert "permission to delete" in error.message
+
+
+def test_a_server_without_publishing(server: Server) -> None:
+    server.dialect = "generic"
+    error = server.fails(Operation, given())
+    assert error.kind == "rejected"
+    assert "dialect" in error.message
+    assert server.asked == []
+
+
+def test_an_address_of_something_else(server: Server) -> None:
+    serve(server)
+    server.on[RECORD] = Reply(404, "Not Found")
+    error = server.fails(Operation, given())
+    assert error.kind == "not_found"
+    assert "check url" in error.message
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"artifacts": []}, "artifacts"),
+        ({"modules": []}, "modules"),
+        ({"artifacts": [{"repo": "r"}]}, "artifacts[0]"),
+        ({"artifacts": [{"name": "n"}]}, "artifacts[0]"),
+        ({"artifacts": [{"name": "n", "sha1": "12"}]}, "artifacts[0].sha1"),
+        ({"artifacts": [{"repo": "r", "path": "a/../b"}]}, "segment"),
+        ({"artifacts": [{"repo": "r", "path": "a", "action": "deleted"}]}, "artifacts[0].action"),
+        ({"modules": [{"id": "m"}, {"id": "m"}]}, "modules[1].id"),
+        ({"modules": [{"id": "m", "dependencies": [{"name": "n"}]}]}, "modules[0].dependencies[0]"),
+        ({"started": "yesterday"}, "started"),
+        ({"parallel": 0}, "parallel"),
+        ({"build_number": 1.1}, "build_number"),
+        ({"issues": [{"key": 1.5}]}, "issues[0].key"),
+        ({"environment": {"A": 1.5}}, "environment.A"),
+    ],
+)
+def test_wrong_options_of_a_record(server: Server, wrong: dict[str, Any], said: str) -> None:
+    error = server.fails(Operation, given(**wrong))
+    assert error.kind == "invalid"
+    assert said in error.message
+    assert server.asked == []
