@@ -18,21 +18,21 @@ _COLLECTION = Path(__file__).resolve().parents[2]
 def unknown(owner: str, names: Iterable[str]) -> list[str]:
     """The names with the prefix of C(owner) that it does not know, each with the nearest known one.
 
-    A name with the longer prefix of another role, as C(release_notes_title) of the playbook
-    C(release), belongs to that role.
+    A name may have the prefix of several: C(release_notes_title) is a matter of the role
+    C(release_notes), C(release_version_comment) one of the playbook C(release).
 
     :param owner: name of a role, or of a playbook
     """
     found = []
     for name in sorted(each for each in names if each.startswith(f"{owner}_")):
-        known = known_to(_owner_of(name)) | known_to(owner)
+        known = known_to(owner).union(*map(known_to, _owners_of(name)))
         if name not in known:
             found.append(_told(name, known))
     return found
 
 
-def _owner_of(name: str) -> str:
-    return max((each for each in owners() if name.startswith(f"{each}_")), key=len)
+def _owners_of(name: str) -> list[str]:
+    return [each for each in owners() if name.startswith(f"{each}_")]
 
 
 def _told(name: str, known: Iterable[str]) -> str:

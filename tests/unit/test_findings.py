@@ -117,3 +117,10 @@ def test_variables_with_the_prefix_of_a_role_are_those_of_the_role() -> None:
     assert role_variables.unknown("release_publish", names) == [
         "release_publish_file (is release_publish_files meant?)"
     ]
+
+
+def test_a_role_and_a_playbook_may_have_names_that_begin_alike() -> None:
+    names = ["release_version_comment", "release_version_coment", "release_version_project"]
+    meant = ["release_version_coment (is release_version_comment meant?)"]
+    assert role_variables.unknown("release", names) == meant
+    assert role_variables.unknown("release_version", names) == meant

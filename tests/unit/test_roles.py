@@ -33,6 +33,8 @@ MODULE_OF_LIST = {
     "repo_housekeeping_rules": "artifact_cleanup.rules",
     "repo_housekeeping_trash": "artifact_trash",
 }
+#: Role to the module of which it takes every option.
+MODULE_OF_ROLE = {"release_version": "tracker_version"}
 
 
 def load(file: Path) -> Any:
@@ -93,6 +95,23 @@ def test_entries_of_lists_are_options_of_the_module(role: Path) -> None:
             choices = set(suboption.get("choices", ()))
             assert choices <= set(expected.get("choices", ())), entry
             assert bool(choices) is bool(expected.get("choices")), entry
+
+
+@pytest.mark.parametrize(("name", "module"), MODULE_OF_ROLE.items())
+def test_a_role_takes_every_option_of_its_module(name: str, module: str) -> None:
+    role = role_readme.ROOT / "roles" / name
+    taken = {option.removeprefix(f"{name}_"): said for option, said in options_of(role).items()}
+    known = test_slips.options_of(module)
+    assert set(taken) == set(known)
+    for option, said in taken.items():
+        for word in ("type", "choices", "required"):
+            assert said.get(word) == known[option].get(word), f"{option}: {word}"
+    (handed_on,) = (
+        task[f"delivery.toolchain.{module}"]
+        for task in load(role / "tasks/main.yml")
+        if f"delivery.toolchain.{module}" in task
+    )
+    assert set(handed_on) == set(known)
 
 
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
