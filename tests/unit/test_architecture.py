@@ -33,7 +33,14 @@ ROOMS = {
         "repo/images",
         "repo/cleanup",
     ),
-    "tracker": ("tracker", "tracker/search", "tracker/issues", "tracker/projects"),
+    "tracker": (
+        "tracker",
+        "tracker/search",
+        "tracker/issues",
+        "tracker/fields",
+        "tracker/editing",
+        "tracker/projects",
+    ),
     "wiki": ("wiki/storage", "wiki", "wiki/pages"),
     "ci": ("ci", "ci/builds", "ci/jobs", "ci/scripts", "ci/plugins", "ci/server"),
     "analysis": (

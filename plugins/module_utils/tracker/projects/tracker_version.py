@@ -15,8 +15,9 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, plan, unchanged, without_none
 from ..client import TrackerClient
+from ..fields.documents import plain_lines
 from .version_issues import VersionIssues
-from .versions import MOVE, ProjectVersions, Version, named, plain_lines, same_name
+from .versions import MOVE, ProjectVersions, Version, named, same_name
 
 _LONGEST = 255
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")

@@ -12,6 +12,7 @@ from ...core.address import path
 from ...core.errors import ToolchainError
 from ...core.http.messages import Answer, json_or_none, unreadable
 from ..client import TrackerClient
+from ..fields.documents import plain_lines
 
 _API = "rest/api/2"
 #: Our names of what can be set, and the server's.
@@ -70,11 +71,6 @@ class Version:
             for name, value in wanted.items()
             if have[name] != (plain_lines(value) if name == "description" else value)
         }
-
-
-def plain_lines(text: str) -> str:
-    """A text without what servers do to line ends."""
-    return "\n".join(line.rstrip() for line in text.splitlines()).rstrip()
 
 
 def same_name(one: str, other: str) -> bool:

@@ -122,11 +122,12 @@ class JqlSearchOperation(ReadOnly):
                 f" validate_query '{validate}' has no effect"
             )
         path = self._client.memory.get(_CLOUD)
-        for candidate in _TOKEN if path is None else (path,):
+        candidates = _TOKEN if path is None else (path,)
+        for candidate in candidates:
             try:
                 found = TokenPages(self._pages_of(candidate), self._range, self._what).read()
             except ToolchainError as error:
-                if error.status not in _UNKNOWN or candidate == _TOKEN[-1]:
+                if error.status not in _UNKNOWN or candidate == candidates[-1]:
                     raise
                 continue
             self._client.memory[_CLOUD] = candidate

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Texts as documents, as version 3 of the cloud's interface wants them [tracker-25].
+
+A text is its paragraphs and lines, and nothing in it is markup: what was written comes back as it
+was, and can be compared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+Document = dict[str, Any]
+
+#: What stands on lines of its own.
+_BLOCKS = frozenset({"paragraph", "heading", "codeBlock", "listItem", "taskItem", "tableRow"})
+
+
+def plain_lines(text: str) -> str:
+    """A text without what servers do to line ends and to its own end [tracker-22]."""
+    return "\n".join(line.rstrip() for line in text.splitlines()).rstrip()
+
+
+def is_document(value: Any) -> bool:
+    return isinstance(value, Mapping) and value.get("type") == "doc"
+
+
+def to_document(text: str) -> Document:
+    """A paragraph for each block of lines."""
+    blocks = [block for block in re.split(r"\n{2,}", plain_lines(text)) if block]
+    return {"type": "doc", "version": 1, "content": [_paragraph(block) for block in blocks]}
+
+
+def _paragraph(block: str) -> Document:
+    content: list[Document] = []
+    for number, line in enumerate(block.split("\n")):
+        content += [{"type": "hardBreak"}] * bool(number)
+        content += [{"type": "text", "text": line}] * bool(line)
+    return {"type": "paragraph", "content": content}
+
+
+def text_of(value: Any) -> str:
+    """The text of a document, or a text as it is; what is neither has none."""
+    if isinstance(value, str):
+        return plain_lines(value)
+    if not is_document(value):
+        return ""
+    blocks = [_inner(node).strip("\n") for node in value.get("content") or []]
+    return plain_lines("\n\n".join(block for block in blocks if block))
+
+
+def _inner(node: Any) -> str:
+    if not isinstance(node, Mapping):
+        return ""
+    kind = node.get("type")
+    if kind == "text":
+        return str(node.get("text", ""))
+    if kind == "hardBreak":
+        return "\n"
+    inner = "".join(_inner(child) for child in node.get("content") or [])
+    return f"{inner}\n" if kind in _BLOCKS else inner

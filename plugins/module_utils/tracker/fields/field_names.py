@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Fields by name or id: names are translated, and two fields may have one [tracker-19]."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.errors import invalid
+from ...core.http.messages import unreadable
+from ..client import TrackerClient
+
+_KEPT = "tracker.fields"
+#: Fields that cannot be set, and what does it instead.
+_ELSEWHERE = {
+    "attachment": "attachments",
+    "comment": "comment",
+    "issuelinks": "links",
+    "project": "project",
+    "status": "status",
+}
+
+
+@dataclass(frozen=True)
+class FieldKind:
+    """A field that exists; C(schema) tells the kind of its values."""
+
+    id: str
+    name: str
+    schema: Mapping[str, Any]
+
+
+class FieldNames:
+    """All fields of the server, read once."""
+
+    def __init__(self, client: TrackerClient) -> None:
+        self._client = client
+
+    def find(self, name: str, place: str) -> FieldKind:
+        """By id, else by name, else by name in any letter case; C(invalid) for none or several.
+
+        :param place: where the user wrote it
+        """
+        fields = self._all()
+        wanted = name.strip()
+        for match in (
+            [one for one in fields if one.id == wanted],
+            [one for one in fields if one.name == wanted],
+            [one for one in fields if one.name.casefold() == wanted.casefold()],
+        ):
+            if len(match) > 1:
+                ids = ", ".join(sorted(one.id for one in match))
+                raise invalid(f"{place}: several fields are called '{name}': write the id ({ids})")
+            if match:
+                return self._settable(match[0], place)
+        known = sorted({text for one in fields for text in (one.id, one.name)})
+        near = difflib.get_close_matches(wanted, known, 1)
+        hint = f": is '{near[0]}' meant?" if near else ""
+        raise invalid(f"{place}: the tracker has no field '{name}'{hint}")
+
+    def _settable(self, field: FieldKind, place: str) -> FieldKind:
+        if field.id in _ELSEWHERE:
+            raise invalid(f"{place}: use the option {_ELSEWHERE[field.id]}")
+        return field
+
+    def _all(self) -> list[FieldKind]:
+        known = self._client.memory.get(_KEPT)
+        if known is None:
+            answer = self._client.read("reading the fields", "rest/api/2/field")
+            beans = answer.json()
+            if not isinstance(beans, list):
+                raise unreadable(answer, "a list of fields")
+            known = [_kind(bean) for bean in beans if isinstance(bean, Mapping) and "id" in bean]
+            self._client.memory[_KEPT] = known
+        fields: list[FieldKind] = known
+        return fields
+
+
+def _kind(bean: Mapping[str, Any]) -> FieldKind:
+    schema = bean.get("schema")
+    name = str(bean.get("name") or bean["id"])
+    return FieldKind(str(bean["id"]), name, schema if isinstance(schema, Mapping) else {})

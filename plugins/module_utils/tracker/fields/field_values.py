@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Values of fields: what users write, what is sent, and when two are the same [tracker-22]."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from ...core.module.input_check import Place
+from ...core.module.input_check import text as text_given
+from .documents import is_document, plain_lines, text_of, to_document
+
+Schema = Mapping[str, Any]
+
+#: What a text stands for where a field wants an object.
+_MEMBER_OF_KIND = {
+    "option": "value",
+    "option-with-child": "value",
+    "issuelink": "key",
+    "project": "key",
+    **dict.fromkeys(
+        ("component", "group", "issuetype", "priority", "resolution", "securitylevel", "version"),
+        "name",
+    ),
+}
+_TEXT_KINDS = frozenset({"string", "date", "datetime"})
+_LONG_TEXTS = ("description", "environment")
+#: By which of its members an object is shown.
+_SHOWN = ("name", "value", "key", "accountId", "id")
+#: Members that a server compares without regard to letter case.
+_NAMES = frozenset({"name", "value"})
+
+
+def sent(value: Any, schema: Schema, place: Place, *, cloud: bool) -> Any:
+    """A value as the server wants it, by the kind of the field; C(invalid) for another kind."""
+    kind = str(schema.get("type"))
+    if kind == "array":
+        return [
+            _single(one, str(schema.get("items")), place.entry(number), cloud)
+            for number, one in enumerate(_entries(value))
+        ]
+    if cloud and _is_long_text(schema) and isinstance(value, str):
+        return to_document(value) if value.strip() else None
+    return _single(value, kind, place, cloud)
+
+
+def _entries(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return [entry.strip() for entry in value.split(",") if entry.strip()]
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _is_long_text(schema: Schema) -> bool:
+    long = schema.get("system") in _LONG_TEXTS or str(schema.get("custom")).endswith(":textarea")
+    return long and schema.get("type") == "string"
+
+
+def _single(value: Any, kind: str, place: Place, cloud: bool) -> Any:
+    if value is None or isinstance(value, (Mapping, list, tuple)):
+        return value
+    if kind == "number":
+        return _number(value, place)
+    if kind == "user":
+        return {"accountId" if cloud else "name": text_given(value, place)}
+    if kind in _MEMBER_OF_KIND:
+        return {_MEMBER_OF_KIND[kind]: text_given(value, place)}
+    return text_given(value, place, empty=True) if kind in _TEXT_KINDS else value
+
+
+def _number(value: Any, place: Place) -> Any:
+    """Templates make texts of numbers; the server wants a number."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value
+    try:
+        number = float(str(value))
+    except ValueError:
+        raise place.refusal(value, "a number is wanted") from None
+    return int(number) if number.is_integer() else number
+
+
+def same(current: Any, wanted: Any) -> bool:
+    """Whether a field has a value already: objects by the members that are given, lists without
+    regard to their order, texts without what servers do to line ends.
+    """
+    if wanted is None or wanted == []:
+        return current in (None, "", []) or (is_document(current) and not text_of(current))
+    if is_document(wanted):
+        return text_of(current) == text_of(wanted)
+    if isinstance(wanted, Mapping):
+        is_object = isinstance(current, Mapping)
+        return is_object and all(_same_member(current, name, wanted[name]) for name in wanted)
+    if isinstance(wanted, (list, tuple)):
+        return isinstance(current, list) and _same_entries(current, list(wanted))
+    if isinstance(wanted, str):
+        return _same_text(current, wanted)
+    return type(current) is not bool and bool(current == wanted)
+
+
+def _same_member(current: Mapping[str, Any], name: str, wanted: Any) -> bool:
+    found = current.get(name)
+    if name in _NAMES and isinstance(wanted, str):
+        return isinstance(found, str) and found.strip().casefold() == wanted.strip().casefold()
+    return str(found) == str(wanted) if name == "id" else same(found, wanted)
+
+
+def _same_entries(current: list[Any], wanted: list[Any]) -> bool:
+    left = list(current)
+    for one in wanted:
+        found = next((each for each in left if same(each, one)), None)
+        if found is None:
+            return False
+        left.remove(found)
+    return not left
+
+
+def missing(current: Any, wanted: list[Any]) -> list[Any]:
+    """The entries that a list lacks."""
+    there = current if isinstance(current, list) else []
+    return [one for one in wanted if not any(same(each, one) for each in there)]
+
+
+def _same_text(current: Any, wanted: str) -> bool:
+    if current is None:
+        return plain_lines(wanted) == ""
+    if not isinstance(current, str):
+        return text_of(current) == plain_lines(wanted) if is_document(current) else False
+    one, other = _normal(current), _normal(wanted)
+    return one == other or (_moment(one) is not None and _moment(one) == _moment(other))
+
+
+def _normal(text: str) -> str:
+    return unicodedata.normalize("NFC", plain_lines(text))
+
+
+def _moment(text: str) -> datetime | None:
+    """A moment that a server writes with its own zone."""
+    try:
+        found = datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%f%z")
+    except ValueError:
+        return None
+    return found
+
+
+def shown(value: Any) -> Any:
+    """A value for the user: objects by their names, documents as text."""
+    if is_document(value):
+        return text_of(value)
+    if isinstance(value, Mapping):
+        return next((value[name] for name in _SHOWN if value.get(name) is not None), dict(value))
+    if isinstance(value, (list, tuple)):
+        return [shown(one) for one in value]
+    return value
