@@ -62,6 +62,7 @@ options:
     description: Name of the version that the issues get with O(state=absent); without it they lose the deleted one.
     type: str
 seealso:
+  - module: delivery.toolchain.tracker_issue
   - module: delivery.toolchain.tracker_project_info
 """
 

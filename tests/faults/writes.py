@@ -35,6 +35,7 @@ WRITES: dict[str, dict[str, str]] = {
     "ci_restart": {"method": "POST", "path": "^/safeRestart"},
     "ci_script": {"method": "POST", "path": "^/scriptText"},
     "docker_promote": {"method": "POST", "path": "/promote$"},
+    "tracker_issue": {"method": "POST", "path": "^/rest/api/2/issue$"},
     "tracker_version": {"method": "POST", "path": "^/rest/api/2/version$"},
     "wiki_page": {"method": "POST", "path": "^/rest/api/content"},
 }

@@ -23,6 +23,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.inp
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.client import (
+    TrackerClient,
+)
 from sandbox.client import Sandbox
 from tests.helpers.connections import LOGINS
 from tests.helpers.options import build
@@ -70,6 +73,7 @@ class Tracker:
         options: Any = build(
             self.options, **checked(typed_options.argument_spec(self.options), given)
         )
+        TrackerClient(task).memory.clear()  # the sandbox may be another kind of server by now
         before = self.sandbox.mark()
         operation = self.make(task, options)
         plan = operation.plan()

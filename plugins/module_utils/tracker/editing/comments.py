@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A comment, unless the own account has written it before [tracker-25]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ...core.errors import ToolchainError
+from ...core.http.messages import unreadable
+from ...core.plan import Change
+from ..fields.documents import plain_lines, text_of, to_document
+from .edits import Edit
+from .site import Site, TrackerIssue
+
+#: By what an author is known; a deleted one has none of them [tracker-23].
+_IDENTITIES = ("accountId", "key", "name")
+_MOST_PAGES = 1000
+
+
+class CommentPart:
+    """Twice is two comments: the ones that are there are compared first."""
+
+    names = ("comment",)
+
+    def __init__(self, site: Site, text: str) -> None:
+        self._site, self._text = site, text
+        self._wanted = text_of(to_document(text)) if site.cloud else plain_lines(text)
+
+    def differs(self, issue: TrackerIssue) -> bool:
+        return True  # a search does not show all comments
+
+    def edits(self, issue: TrackerIssue) -> list[Edit]:
+        if self._is_there(issue.fields.get("comment"), issue.key):
+            return []
+        return [Edit(self.expected(), lambda: self._add(issue))]
+
+    def expected(self) -> tuple[Change, ...]:
+        return (Change("comment", None, self._text),)
+
+    def _is_there(self, shown: Any, key: str) -> bool:
+        """Whether the own account has written it; C(shown) may be the first page only."""
+        own = _identity(self._site.own())
+        return any(
+            text_of(comment.get("body")) == self._wanted and _identity(comment.get("author")) == own
+            for comment in self._comments(shown, key)
+        )
+
+    def _comments(self, shown: Any, key: str) -> Iterator[Mapping[str, Any]]:
+        shown = shown if isinstance(shown, Mapping) else {}
+        found = shown.get("comments") or []
+        yield from found
+        if len(found) < int(shown.get("total") or 0) or not shown:
+            yield from self._read(key, len(found))
+
+    def _read(self, key: str, start: int) -> Iterator[Mapping[str, Any]]:
+        what, place = f"reading the comments of the issue '{key}'", self._site.place(key, "comment")
+        for _page in range(_MOST_PAGES):
+            answer = self._site.client.read(
+                what, place, query={"startAt": start, "maxResults": 1000}
+            )
+            page = answer.json()
+            comments = page.get("comments") if isinstance(page, Mapping) else None
+            if not isinstance(comments, list):
+                raise unreadable(answer, "a list of comments")
+            yield from comments
+            start += len(comments)
+            if not comments or start >= int(page.get("total") or 0):
+                return
+
+    def _add(self, issue: TrackerIssue) -> None:
+        body = to_document(self._text) if self._site.cloud else self._text
+        try:
+            self._site.client.write(
+                f"commenting on the issue '{issue.key}'",
+                "POST",
+                self._site.place(issue.key, "comment"),
+                json={"body": body},
+                look=lambda: self._is_there(None, issue.key),
+            )
+        except ToolchainError as error:
+            raise self._site.judged(error, issue, "ADD_COMMENTS") from None
+
+
+def _identity(account: Any) -> str | None:
+    """The first that both sides of a server tell of every account."""
+    if not isinstance(account, Mapping):
+        return None
+    return next((str(account[name]) for name in _IDENTITIES if account.get(name)), None)

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The fields of an issue: one request for all that differ [tracker-22]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...core.errors import ToolchainError
+from ...core.plan import Change
+from ..fields.field_values import missing, same, shown
+from .edits import Edit
+from .site import Site, TrackerIssue
+
+#: How many of the values that a field takes a message names.
+_MOST_NAMED = 10
+
+
+@dataclass(frozen=True)
+class WantedField:
+    """A field and its value as the server takes it; C(adds): a list that gets entries only.
+
+    C(check): raises where the value cannot be, as an account that is not there.
+    """
+
+    id: str
+    name: str
+    value: Any
+    adds: bool = False
+    check: Callable[[], object] | None = None
+
+    def differs(self, current: Any) -> bool:
+        if self.adds:
+            return bool(missing(current, self.value))
+        return not same(current, self.value)
+
+    def change(self, current: Any) -> Change:
+        before, after = shown(current), shown(self.value)
+        if self.adds:
+            after = [*(before or []), *shown(missing(current, self.value))]
+        return Change(self.name, before, after)
+
+
+class FieldsPart:
+    """All fields that are managed."""
+
+    def __init__(self, site: Site, wanted: Sequence[WantedField]) -> None:
+        self._site, self._wanted = site, list(wanted)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(field.id for field in self._wanted))
+
+    def _differing(self, issue: TrackerIssue) -> list[WantedField]:
+        return [field for field in self._wanted if field.differs(issue.fields.get(field.id))]
+
+    def differs(self, issue: TrackerIssue) -> bool:
+        return bool(self._differing(issue))
+
+    def edits(self, issue: TrackerIssue) -> list[Edit]:
+        differing = [self._settable(issue, field) for field in self._differing(issue)]
+        if not differing:
+            return []
+        changes = tuple(field.change(issue.fields.get(field.id)) for field in differing)
+        return [Edit(changes, lambda: self._write(issue, differing))]
+
+    def expected(self) -> tuple[Change, ...]:
+        for field in self._wanted:
+            _check(field)
+        return tuple(field.change(None) for field in self._wanted if field.differs(None))
+
+    def for_creation(self) -> dict[str, Any]:
+        """The members of a new issue."""
+        members: dict[str, Any] = {}
+        for field in self._wanted:
+            if field.differs(None):
+                members[field.id] = field.value
+        return members
+
+    def _settable(self, issue: TrackerIssue, field: WantedField) -> WantedField:
+        """The field with values as the server writes them; raises what it would refuse: a field
+        that no screen has, a value that is unknown.
+
+        Server fact [tracker-22]: without the right to edit nothing may be set.
+        """
+        _check(field)
+        if issue.editable is None:
+            return field
+        known = issue.editable.get(field.id)
+        if known is None:
+            error = ToolchainError(
+                "rejected",
+                f"editing the issue '{issue.key}': the field {field.name} cannot be set: it is not"
+                " on the edit screen, the issue is closed to changes, or the right is missing",
+            )
+            needed = "ASSIGN_ISSUES" if field.id == "assignee" else "EDIT_ISSUES"
+            raise self._site.judged(error, issue, needed)
+        allowed = known.get("allowedValues")
+        if not isinstance(allowed, list) or not allowed:
+            return field
+        if isinstance(field.value, list):
+            value: Any = [self._allowed(issue, field, one, allowed) for one in field.value]
+        else:
+            value = self._allowed(issue, field, field.value, allowed)
+        return replace(field, value=value)
+
+    def _allowed(
+        self, issue: TrackerIssue, field: WantedField, value: Any, allowed: list[Any]
+    ) -> Any:
+        """A value with its name in the letter case of the server, which may want just that."""
+        if not isinstance(value, Mapping):
+            return value
+        own = {name: one for name, one in value.items() if name != "child"}
+        for one in allowed:
+            if same(one, own):
+                return {**value, **{name: one[name] for name in own}}
+        raise self._unknown_value(issue, field, value, allowed)
+
+    def _unknown_value(
+        self, issue: TrackerIssue, field: WantedField, value: Any, allowed: list[Any]
+    ) -> ToolchainError:
+        named = [str(shown(one)) for one in allowed]
+        more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+        return ToolchainError(
+            "rejected",
+            f"editing the issue '{issue.key}': {field.name} cannot be '{shown(value)}'; possible:"
+            f" {', '.join(named[:_MOST_NAMED])}{more}",
+        )
+
+    def _write(self, issue: TrackerIssue, fields: Sequence[WantedField]) -> None:
+        """Set what is exact, add to what only gets more; both may be done twice."""
+
+        def done() -> bool:
+            now = self._site.issue(issue.key, [field.id for field in fields])
+            return not any(field.differs(now.fields.get(field.id)) for field in fields)
+
+        adding = [field for field in fields if field.adds]
+        members = {
+            "fields": {field.id: field.value for field in fields if not field.adds},
+            "update": {field.id: _verbs(issue, field) for field in adding},
+        }
+        try:
+            self._site.client.write(
+                f"editing the issue '{issue.key}'",
+                "PUT",
+                self._site.place(issue.key),
+                json={name: value for name, value in members.items() if value},
+                look=done,
+                repeatable=True,
+            )
+        except ToolchainError as error:
+            raise self._site.judged(error, issue, "EDIT_ISSUES") from None
+
+
+def _verbs(issue: TrackerIssue, field: WantedField) -> list[dict[str, Any]]:
+    return [{"add": one} for one in missing(issue.fields.get(field.id), field.value)]
+
+
+def _check(field: WantedField) -> None:
+    if field.check is not None:
+        field.check()

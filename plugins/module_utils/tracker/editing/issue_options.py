@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What C(tracker_issue) manages of an issue, and what of that cannot be meant [C8.8]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from ...core.errors import invalid
+from ...core.module.typed_options import Option, PathText
+
+_LONGEST = 255
+_LISTS = ("labels", "fix_versions", "components")
+_MANAGED = (
+    "summary",
+    "description",
+    "fields",
+    *_LISTS,
+    "add",
+    "assignee",
+    "priority",
+    "status",
+    "comment",
+    "links",
+    "attachments",
+)
+
+JsonValues = Annotated[dict[str, Any], Option(values="json")]
+
+
+@dataclass(frozen=True)
+class IssueAdditions:
+    """Lists that only get more."""
+
+    labels: list[str] | None = None
+    fix_versions: list[str] | None = None
+    components: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class IssueLink:
+    """A link; C(type): the name of its type, or one of its phrases."""
+
+    type: str
+    issue: str
+
+
+@dataclass(frozen=True)
+class IssueOptions:
+    """What is managed, and what a new issue is made of."""
+
+    match: str | None = None
+    project: str | None = None
+    type: str | None = None
+    summary: str | None = None
+    description: Annotated[str | None, Option(empty=True)] = None
+    fields: JsonValues | None = None
+    labels: list[str] | None = None
+    fix_versions: list[str] | None = None
+    components: list[str] | None = None
+    add: IssueAdditions | None = None
+    assignee: str | None = None
+    priority: str | None = None
+    status: str | None = None
+    transition: str | None = None
+    transition_fields: JsonValues | None = None
+    comment: str | None = None
+    links: list[IssueLink] | None = None
+    attachments: list[PathText] | None = None
+
+    def require_sense(self) -> None:
+        """C(invalid) for options that cannot be meant."""
+        if all(getattr(self, name) is None for name in _MANAGED):
+            raise invalid(f"there is nothing to do: give at least one of {', '.join(_MANAGED)}")
+        self._require_texts()
+        for name in _LISTS:
+            added = None if self.add is None else getattr(self.add, name)
+            if added is not None and getattr(self, name) is not None:
+                raise invalid(f"add.{name} has no meaning beside {name}, which is the whole list")
+
+    def _require_texts(self) -> None:
+        summary = (self.summary or "").strip()
+        if "\n" in summary or len(summary) > _LONGEST:
+            raise invalid(f"summary must be one line of at most {_LONGEST} characters")
+        lists = {"labels": self.labels, "add.labels": self.add.labels if self.add else None}
+        for place, labels in lists.items():
+            for number, label in enumerate(labels or []):
+                if len(label.split()) > 1 or label != label.strip() or len(label) > _LONGEST:
+                    raise invalid(
+                        f"{place}[{number}] is '{label}': a label has no blanks, and at most"
+                        f" {_LONGEST} characters"
+                    )

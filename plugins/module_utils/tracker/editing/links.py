@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Links between issues [tracker-26]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.errors import ToolchainError, invalid
+from ...core.http.messages import unreadable
+from ...core.plan import Change
+from .edits import Edit
+from .site import Site, TrackerIssue
+
+
+@dataclass(frozen=True)
+class WantedLink:
+    """The issue is the subject of C(phrase), as in "this blocks that", if C(is_subject)."""
+
+    type: str
+    type_id: str
+    phrase: str
+    issue: str
+    is_subject: bool
+    is_symmetric: bool
+
+    def is_among(self, links: Any) -> bool:
+        """Whether an issue has the link. Read on the subject, the other one is its
+        C(outwardIssue); a symmetric link may show either side.
+        """
+        sides = ["outwardIssue" if self.is_subject else "inwardIssue"]
+        if self.is_symmetric:
+            sides = ["outwardIssue", "inwardIssue"]
+        return any(
+            str(link["type"].get("id")) == self.type_id
+            and str(link[side].get("key")).upper() == self.issue.upper()
+            for link in links or []
+            for side in sides
+            if side in link
+        )
+
+    def shown(self) -> str:
+        return f"{self.phrase} {self.issue}"
+
+
+class LinksPart:
+    """Links that an issue gets; those that it has besides stay.
+
+    :param wanted: pairs of a type (or one of its phrases) and the key of another issue
+    """
+
+    names = ("issuelinks",)
+
+    def __init__(self, site: Site, wanted: Sequence[tuple[str, str]]) -> None:
+        self._site = site
+        types = self._types()
+        found = [_wanted(types, number, *pair) for number, pair in enumerate(wanted)]
+        self._links = list(dict.fromkeys(found))
+        self._seen: set[str] = set()
+
+    def _types(self) -> list[Mapping[str, Any]]:
+        what = "reading the types of links"
+        try:
+            answer = self._site.client.read(what, "rest/api/2/issueLinkType")
+        except ToolchainError as error:
+            if error.status == 404:
+                error.with_words("links may be switched off on this server")
+            raise
+        told = answer.json()
+        types = told.get("issueLinkTypes") if isinstance(told, Mapping) else None
+        if not isinstance(types, list):
+            raise unreadable(answer, "the types of links")
+        return types
+
+    def _missing(self, issue: TrackerIssue) -> list[WantedLink]:
+        there = issue.fields.get("issuelinks")
+        return [link for link in self._links if not link.is_among(there)]
+
+    def differs(self, issue: TrackerIssue) -> bool:
+        return bool(self._missing(issue))
+
+    def edits(self, issue: TrackerIssue) -> list[Edit]:
+        edits = []
+        for link in self._missing(issue):
+            if link.issue.upper() == issue.key.upper():
+                raise invalid(f"links: the issue {issue.key} cannot be linked to itself")
+            self._require(link.issue)
+            edits.append(Edit((_change(link),), self._writer(issue, link)))
+        return edits
+
+    def expected(self) -> tuple[Change, ...]:
+        for link in self._links:
+            self._require(link.issue)
+        return tuple(map(_change, self._links))
+
+    def _require(self, key: str) -> None:
+        """C(not_found) for an issue that cannot be linked to."""
+        if key not in self._seen:
+            self._site.issue(key, ["summary"])
+            self._seen.add(key)
+
+    def _writer(self, issue: TrackerIssue, link: WantedLink) -> Any:
+        return lambda: self._write(issue, link)
+
+    def _write(self, issue: TrackerIssue, link: WantedLink) -> None:
+        """Who is sent as C(inwardIssue) is the subject. A link that is there already is answered as
+        a new one, and makes no second.
+        """
+        subject, other = (issue.key, link.issue) if link.is_subject else (link.issue, issue.key)
+        try:
+            self._site.client.write(
+                f"linking the issue '{issue.key}' to '{link.issue}'",
+                "POST",
+                "rest/api/2/issueLink",
+                json={
+                    "type": {"name": link.type},
+                    "inwardIssue": {"key": subject},
+                    "outwardIssue": {"key": other},
+                },
+                look=lambda: link.is_among(self._site.field(issue.key, "issuelinks")),
+                repeatable=True,
+            )
+        except ToolchainError as error:
+            raise self._site.judged(error, issue, "LINK_ISSUES") from None
+
+
+def _change(link: WantedLink) -> Change:
+    return Change("links", None, link.shown())
+
+
+def _wanted(types: Sequence[Mapping[str, Any]], number: int, kind: str, issue: str) -> WantedLink:
+    """A link by the name of its type, else by a phrase; C(invalid) for none or several."""
+    for names in (("name",), ("outward", "inward")):
+        found = {
+            str(one["id"]): (one, name)
+            for one in types
+            for name in reversed(names)
+            if str(one.get(name)).casefold() == kind.strip().casefold()
+        }
+        if len(found) > 1:
+            several = ", ".join(str(one["name"]) for one, _name in found.values())
+            raise invalid(f"links[{number}].type is '{kind}', which may be one of {several}")
+        for one, name in found.values():
+            phrase = str(one["inward" if name == "inward" else "outward"])
+            symmetric = str(one.get("inward")).casefold() == str(one.get("outward")).casefold()
+            return WantedLink(
+                str(one["name"]), str(one["id"]), phrase, issue.strip(), name != "inward", symmetric
+            )
+    known = ", ".join(str(one.get("name")) for one in types)
+    raise invalid(f"links[{number}].type is '{kind}': the tracker has the types {known}")

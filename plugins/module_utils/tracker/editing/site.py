@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an edit has to know of the server: its kind, its accounts, issues as they are now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.address import path
+from ...core.errors import ToolchainError, invalid
+from ...core.http.messages import json_or_none, unreadable
+from ...core.module.task import Task
+from ..client import TrackerClient, describe
+
+_KIND = "tracker.deployment"
+_MOST_ACCOUNTS = 50
+
+
+@dataclass(frozen=True)
+class TrackerIssue:
+    """An issue; C(editable): what may be set and how, C(None) where the server does not tell."""
+
+    key: str
+    fields: Mapping[str, Any]
+    editable: Mapping[str, Any] | None = None
+
+    @property
+    def project(self) -> str:
+        return self.key.rpartition("-")[0]
+
+
+class Site:
+    """The server of a task.
+
+    :param knows_cloud: whether it matters on which kind of server the task runs
+    """
+
+    def __init__(self, task: Task, client: TrackerClient, *, knows_cloud: bool) -> None:
+        self.task, self.client = task, client
+        self.cloud = knows_cloud and self._is_cloud()
+        #: Version 3 of the cloud's interface takes texts as documents [tracker-25].
+        self.api = "rest/api/3" if self.cloud else "rest/api/2"
+        self._accounts: dict[str, Mapping[str, str]] = {}
+        self._own: Mapping[str, Any] | None = None
+
+    def _is_cloud(self) -> bool:
+        dialect = str(self.task.connection.settings["dialect"])
+        if dialect != "auto":
+            return dialect == "cloud"
+        if _KIND not in self.client.memory:
+            what = "asking which kind of tracker this is"
+            answer = self.client.read(what, "rest/api/2/serverInfo", expect=(200, 404))
+            told = json_or_none(answer.body)
+            kind = told.get("deploymentType") if isinstance(told, Mapping) else None
+            self.client.memory[_KIND] = str(kind)
+        return bool(self.client.memory[_KIND] == "Cloud")
+
+    def place(self, key: str, *below: str) -> str:
+        """The address of an issue, or of what hangs on it."""
+        return f"{self.api}/issue/{path(key, *below)}"
+
+    def issue(self, key: str, names: Sequence[str]) -> TrackerIssue:
+        """An issue with some fields, and with what may be set; C(not_found)."""
+        what = f"reading the issue '{key}'"
+        query = {"fields": ",".join(names) or "key", "expand": "editmeta"}
+        answer = self.client.read(what, self.place(key), query=query, expect=(200, 404))
+        if answer.status == 404:
+            said = describe(answer)
+            message = f"missing, or not visible to this account; the server answered 404: {said}"
+            raise answer.error("not_found", message, said)
+        found = issue_of(answer.json())
+        if found is None:
+            raise unreadable(answer, "an issue")
+        return found
+
+    def field(self, key: str, name: str) -> Any:
+        """One field of an issue as it is now."""
+        return self.issue(key, [name]).fields.get(name)
+
+    def own(self) -> Mapping[str, Any]:
+        """The account of the task [tracker-23]."""
+        if self._own is None:
+            answer = self.client.read("asking who the account is", "rest/api/2/myself")
+            told = answer.json()
+            if not isinstance(told, Mapping):
+                raise unreadable(answer, "an account")
+            self._own = told
+        return self._own
+
+    def account(self, name: str, place: str) -> Mapping[str, str]:
+        """An account as a field wants it; C(not_found), or C(invalid) where several are called so.
+
+        In the cloud by its id, else by display name or address [tracker-23].
+        """
+        if name not in self._accounts:
+            self._accounts[name] = self._account(name, place)
+        return self._accounts[name]
+
+    def _account(self, name: str, place: str) -> Mapping[str, str]:
+        what = f"looking for the account '{name}'"
+        query = {"accountId" if self.cloud else "username": name}
+        answer = self.client.read(what, "rest/api/2/user", query=query, expect=(200, 400, 404))
+        found = json_or_none(answer.body)
+        if answer.status == 200 and isinstance(found, Mapping):
+            if self.cloud:
+                return {"accountId": str(found.get("accountId", name))}
+            return {"name": str(found.get("name", name))}
+        ids = self._called(name) if self.cloud else []
+        if len(ids) > 1:
+            raise invalid(f"{place}: several accounts are called '{name}': {', '.join(ids)}")
+        if not ids:
+            raise answer.error("not_found", f"{place}: there is no such account", describe(answer))
+        return {"accountId": ids[0]}
+
+    def _called(self, name: str) -> list[str]:
+        query = {"query": name, "maxResults": _MOST_ACCOUNTS}
+        answer = self.client.read(
+            f"looking for the account '{name}'", "rest/api/2/user/search", query=query
+        )
+        return sorted(
+            str(one["accountId"])
+            for one in answer.json()
+            if isinstance(one, Mapping)
+            and name.casefold()
+            in (str(one.get(each)).casefold() for each in ("displayName", "emailAddress"))
+        )
+
+    def judged(self, error: ToolchainError, issue: TrackerIssue, permission: str) -> ToolchainError:
+        """The error of a write as C(permission) where the account lacks it: servers answer a
+        missing right as a wrong field, or as nothing at all [tracker-22, tracker-24].
+        """
+        if error.kind not in ("rejected", "not_found", "auth"):
+            return error
+        query = {"issueKey": issue.key, "projectKey": issue.project, "permissions": permission}
+        what = "asking for the permissions of the account"
+        try:
+            told = self.client.read(what, "rest/api/2/mypermissions", query=query).json()
+            have = told["permissions"][permission]["havePermission"]
+        except (ToolchainError, KeyError, TypeError):
+            return error  # what it was refused for is known without this, too
+        if have is False:
+            error.kind = "permission"
+            error.with_words(f"the account lacks the permission {permission}")
+        return error
+
+
+def issue_of(bean: Any) -> TrackerIssue | None:
+    """C(None) where the server's object is no issue."""
+    if not isinstance(bean, Mapping) or not isinstance(bean.get("key"), str):
+        return None
+    fields, editable = bean.get("fields"), bean.get("editmeta")
+    editable = editable.get("fields") if isinstance(editable, Mapping) else None
+    return TrackerIssue(
+        bean["key"],
+        fields if isinstance(fields, Mapping) else {},
+        editable if isinstance(editable, Mapping) else None,
+    )

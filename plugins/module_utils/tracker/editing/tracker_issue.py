@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module C(tracker_issue): one issue, many, or one that is created once [C8.8]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from ...core.concurrency import first_alone, spread
+from ...core.errors import ToolchainError, invalid, shorten
+from ...core.module.task import Task
+from ...core.plan import Change, Plan
+from ..client import TrackerClient
+from ..search.jql_search import JqlSearchOperation, JqlSearchOptions
+from .creation import Creation, several
+from .edits import Edit, as_dict
+from .issue_options import IssueOptions
+from .site import Site, TrackerIssue, issue_of
+from .uploads import files_of
+from .wanted import WantedParts
+
+#: Errors that every other issue would meet as well.
+_OF_ALL = frozenset({"auth", "rate_limited"})
+_NEW = "(new)"
+
+
+@dataclass(frozen=True)
+class TrackerIssueOptions(IssueOptions):
+    """The options of C(tracker_issue)."""
+
+    issue: str | None = None
+    jql: str | None = None
+    max_issues: int = 100
+    parallel: int = 4
+
+    constraints: ClassVar[dict[str, Any]] = {
+        "mutually_exclusive": [("issue", "jql", "match")],
+        "required_one_of": [("issue", "jql", "match")],
+        "required_by": {
+            "match": ["project", "type", "summary"],
+            "project": ["match"],
+            "type": ["match"],
+            "transition": ["status"],
+            "transition_fields": ["status"],
+        },
+    }
+
+    def require_positive_numbers(self) -> None:
+        """C(invalid) for a number that is too small."""
+        for name in ("max_issues", "parallel"):
+            number = getattr(self, name)
+            if number < 1:
+                raise invalid(f"{name} is {number}, but must be at least 1")
+
+
+@dataclass
+class PlannedIssue:
+    """An issue, what is to be written to it, and what became of that; C(key) is C(None) for one
+    that is not there yet.
+    """
+
+    key: str | None
+    action: str
+    changes: tuple[Change, ...] = ()
+    edits: Sequence[Edit] = ()
+    done: list[Change] = field(default_factory=list)
+    error: ToolchainError | None = None
+
+    def shown(self, changes: Sequence[Change]) -> dict[str, Any]:
+        """An entry of the return value."""
+        action = self.action if changes or self.error is None else "unchanged"
+        return {"key": self.key, "action": action, "changes": [as_dict(one) for one in changes]}
+
+
+class TrackerIssueOperation:
+    """Plans all issues before anything is written. Raises C(invalid)."""
+
+    def __init__(self, task: Task, options: TrackerIssueOptions) -> None:
+        options.require_positive_numbers()
+        options.require_sense()
+        self._task, self._options = task, options
+        self._files = files_of(options.attachments or [])
+        self._client = TrackerClient(task, connections=options.parallel)
+        self._planned: list[PlannedIssue] = []
+        self._creation: Creation | None = None
+
+    def plan(self) -> Plan:
+        options = self._options
+        texts = (options.description, options.assignee, options.comment)
+        values = (options.fields, options.transition_fields)
+        knows_cloud = any(each is not None for each in (*texts, *values))
+        self._site = Site(self._task, self._client, knows_cloud=knows_cloud)
+        self._wanted = WantedParts(self._site, options, self._files)
+        self._planned = self._all_planned()
+        changed = [one for one in self._planned if one.changes]
+        created = any(one.action == "created" for one in changed)
+        return Plan(
+            {one.key: _side(one, "before") for one in changed if one.key is not None},
+            {one.key or _NEW: _side(one, "after") for one in changed},
+            ("create" if created else "update") if changed else "none",
+            result={"issues": [one.shown(one.changes) for one in self._planned]},
+        )
+
+    def _all_planned(self) -> list[PlannedIssue]:
+        """What each issue needs; the first error ends it, before anything is written."""
+        options = self._options
+        if options.issue is not None:
+            return [self._of_issue(self._site.issue(options.issue, self._wanted.names))]
+        if options.match is not None:
+            found = self._search(options.match, 2)
+            if len(found) > 1:
+                raise several([issue.key for issue in found])
+            return [self._of_found(found[0])] if found else [self._of_creation()]
+        found = self._search(str(options.jql), options.max_issues + 1)
+        if len(found) > options.max_issues:
+            raise invalid(
+                f"jql finds more than max_issues ({options.max_issues}) issues: nothing was"
+                " changed; narrow the query, or raise max_issues"
+            )
+        return list(first_alone(options.parallel, self._of_found, found))
+
+    def _search(self, jql: str, most: int) -> list[TrackerIssue]:
+        """Issues as the search shows them, which may lag behind."""
+        asked = JqlSearchOptions(jql, fields=self._searched, max_results=most)
+        result = JqlSearchOperation(self._task, asked).search()
+        found = [issue for issue in map(issue_of, result.issues) if issue is not None]
+        if len(found) < len(result.issues) or (len(found) < most and not result.complete):
+            raise ToolchainError("protocol", f"the search '{jql}' did not show every match")
+        return found
+
+    @property
+    def _searched(self) -> list[str]:
+        """Comments are many, and a search does not show all of them."""
+        return [name for name in self._wanted.names if name != "comment"]
+
+    def _of_found(self, issue: TrackerIssue) -> PlannedIssue:
+        """One that a search has shown is read before anything is decided to be written."""
+        if not any(part.differs(issue) for part in self._wanted.all):
+            return PlannedIssue(issue.key, "unchanged")
+        return self._of_issue(self._site.issue(issue.key, self._wanted.names))
+
+    def _of_issue(self, issue: TrackerIssue) -> PlannedIssue:
+        edits = self._edits(issue)
+        changes = tuple(change for edit in edits for change in edit.changes)
+        return PlannedIssue(issue.key, "updated" if edits else "unchanged", changes, edits)
+
+    def _edits(self, issue: TrackerIssue) -> list[Edit]:
+        return [edit for part in self._wanted.all for edit in part.edits(issue)]
+
+    def _of_creation(self) -> PlannedIssue:
+        self._creation = Creation(self._site, self._options, self._wanted.fields, self._matching)
+        changes = [*self._creation.plan()]
+        for part in self._wanted.others:
+            changes += part.expected()
+        return PlannedIssue(None, "created", tuple(changes))
+
+    def _matching(self) -> list[str]:
+        return [issue.key for issue in self._search(str(self._options.match), 2)]
+
+    # -- doing ---------------------------------------------------------------------------------
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        todo = [one for one in self._planned if one.changes]
+        stopped: list[ToolchainError] = []
+
+        def attempt(one: PlannedIssue) -> None:
+            try:
+                if stopped:
+                    raise ToolchainError(stopped[0].kind, f"{one.key} was not tried after this")
+                self._write(one)
+            except ToolchainError as error:
+                one.error = error
+                if error.kind in _OF_ALL:
+                    stopped.append(error)
+
+        spread(self._options.parallel, attempt, todo)
+        failure = self._failure(todo)
+        if failure is not None:
+            raise failure
+        return {"issues": [one.shown(one.changes) for one in self._planned]}
+
+    def _write(self, one: PlannedIssue) -> None:
+        """Write the edits of one issue in their order."""
+        if one.key is None:
+            self._create(one)
+        for edit in one.edits:
+            edit.write()
+            one.done += edit.changes
+        self._task.progress(f"{one.key}: {one.action}")
+
+    def _create(self, one: PlannedIssue) -> None:
+        """Create an issue; what else it gets is known only when it is there."""
+        creation = self._creation
+        if creation is None:
+            raise AssertionError("an issue without a key is to be created")
+        one.key = creation.create()
+        later = [change for part in self._wanted.others for change in part.expected()]
+        one.done += [change for change in one.changes if change not in later]
+        others = self._wanted.others
+        if others:
+            names = [name for part in others for name in part.names]
+            issue = self._site.issue(one.key, names)
+            one.edits = [edit for part in others for edit in part.edits(issue)]
+
+    def _failure(self, todo: Sequence[PlannedIssue]) -> ToolchainError | None:
+        """One error for all issues that failed, with what was done in spite of it."""
+        failed = [one for one in todo if one.error is not None]
+        errors = [one.error for one in failed if one.error is not None]
+        if not errors:
+            return None
+        first = errors[0]
+        if len(self._planned) > 1:
+            said = "; ".join(dict.fromkeys(error.message for error in errors))
+            message = shorten(f"{len(failed)} of {len(self._planned)} issues failed: {said}")
+            first = _with_message(first, message)
+        shown = [one.shown(one.done if one in todo else one.changes) for one in self._planned]
+        for one, entry in zip(self._planned, shown, strict=True):
+            if one.error is not None:
+                entry["error"] = one.error.as_dict()
+        changed = any(one.done for one in todo) or bool(first.result.get("changed"))
+        first.result.update(issues=shown, changed=changed)
+        return first
+
+
+def _with_message(error: ToolchainError, message: str) -> ToolchainError:
+    return ToolchainError(
+        error.kind,
+        message,
+        status=error.status,
+        method=error.method,
+        url=error.url,
+        detail=error.detail,
+        result=error.result,
+    )
+
+
+def _side(one: PlannedIssue, side: str) -> dict[str, Any]:
+    """One side of the diff of an issue: each thing once, or as a list where there are several."""
+    found: dict[str, Any] = {}
+    for change in one.changes:
+        value = getattr(change, side)
+        if change.field in found:
+            before = found[change.field]
+            found[change.field] = [*(before if isinstance(before, list) else [before]), value]
+        else:
+            found[change.field] = value
+    return found

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The status of an issue, reached by a transition that is offered [tracker-24]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...core.errors import ToolchainError, invalid
+from ...core.http.messages import unreadable
+from ...core.plan import Change
+from ..fields.field_values import shown
+from .edits import Edit
+from .fields import WantedField
+from .site import Site, TrackerIssue
+
+Transition = Mapping[str, Any]
+
+
+class StatusPart:
+    """The target status by its name; C(transition): name or id of the way there."""
+
+    names = ("status",)
+
+    def __init__(
+        self, site: Site, status: str, transition: str | None, fields: Sequence[WantedField]
+    ) -> None:
+        self._site, self._status, self._transition = site, status.strip(), transition
+        self._fields = list(fields)
+
+    def differs(self, issue: TrackerIssue) -> bool:
+        return not self._is(issue.fields.get("status"))
+
+    def _is(self, status: Any) -> bool:
+        name = status.get("name") if isinstance(status, Mapping) else None
+        return str(name).strip().casefold() == self._status.casefold()
+
+    def expected(self) -> tuple[Change, ...]:
+        return (Change("status", None, self._status),)
+
+    def edits(self, issue: TrackerIssue) -> list[Edit]:
+        if not self.differs(issue):
+            return []
+        current = issue.fields.get("status")
+        chosen = self._chosen(issue, self._offered(issue))
+        if _id(chosen.get("to")) == _id(current) is not None:
+            return []  # the same status, by its name in another language
+        self._require_fields(issue, chosen)
+        change = Change("status", shown(current), self._status)
+        return [Edit((change,), lambda: self._write(issue, chosen))]
+
+    def _offered(self, issue: TrackerIssue) -> list[Transition]:
+        """What the account may do now; without the right nothing, and no error."""
+        what = f"asking for the transitions of the issue '{issue.key}'"
+        query = {"expand": "transitions.fields"}
+        place = self._site.place(issue.key, "transitions")
+        answer = self._site.client.read(what, place, query=query)
+        told = answer.json()
+        found = told.get("transitions") if isinstance(told, Mapping) else None
+        if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
+            raise unreadable(answer, "a list of transitions")
+        if not found:
+            error = ToolchainError("rejected", f"{what}: none is offered to this account")
+            raise self._site.judged(error, issue, "TRANSITION_ISSUES")
+        return found
+
+    def _chosen(self, issue: TrackerIssue, offered: list[Transition]) -> Transition:
+        """The one that leads to the status; C(rejected) for none, C(invalid) for several."""
+        leading = [one for one in offered if self._is(one.get("to"))]
+        named = [one for one in leading if self._is_named(one)]
+        if len(named) == 1:
+            return named[0]
+        if not named:
+            wanted = "" if self._transition is None or not leading else f" by '{self._transition}'"
+            raise ToolchainError(
+                "rejected",
+                f"the issue '{issue.key}' cannot reach the status '{self._status}'{wanted} from"
+                f" '{shown(issue.fields.get('status'))}'; offered are {_told(offered)}",
+            )
+        raise invalid(
+            f"status: several transitions of the issue '{issue.key}' lead to '{self._status}':"
+            f" {_told(named)}; name one, or its id, in transition"
+        )
+
+    def _is_named(self, one: Transition) -> bool:
+        wanted = self._transition
+        if wanted is None:
+            return True
+        return wanted == str(one.get("id")) or (
+            wanted.strip().casefold() == str(one.get("name")).casefold()
+        )
+
+    def _require_fields(self, issue: TrackerIssue, chosen: Transition) -> None:
+        """What the screen wants must be given or be there; without a screen nothing can be set."""
+        screen = chosen.get("fields")
+        screen = screen if isinstance(screen, Mapping) else {}
+        given = {field.id for field in self._fields}
+        way = f"the transition '{chosen.get('name')}' of the issue '{issue.key}'"
+        if given and not screen and chosen.get("hasScreen") is False:
+            raise ToolchainError(
+                "rejected", f"{way} has no screen: transition_fields cannot be set"
+            )
+        needed = [
+            name
+            for name, field in screen.items()
+            if field.get("required") and not field.get("hasDefaultValue") and name not in given
+        ]
+        if needed:
+            there = self._site.issue(issue.key, needed).fields
+            left = [name for name in needed if there.get(name) in (None, "", [])]
+            if left:
+                wanted = ", ".join(str(screen[name].get("name") or name) for name in left)
+                raise ToolchainError(
+                    "rejected", f"{way} wants {wanted}: give it in transition_fields"
+                )
+
+    def _write(self, issue: TrackerIssue, chosen: Transition) -> None:
+        members: dict[str, Any] = {"transition": {"id": str(chosen["id"])}}
+        if self._fields:
+            members["fields"] = {field.id: field.value for field in self._fields}
+        try:
+            self._site.client.write(
+                f"moving the issue '{issue.key}' to the status '{self._status}'",
+                "POST",
+                self._site.place(issue.key, "transitions"),
+                json=members,
+                look=lambda: self._has_arrived(issue, chosen),
+            )
+        except ToolchainError as error:
+            # Server fact [tracker-24]: 409 where another transition of the issue runs.
+            if error.status != 409 or not self._has_arrived(issue, chosen):
+                raise self._site.judged(error, issue, "TRANSITION_ISSUES") from None
+            return
+        self._warn_if_moved_on(issue, chosen)
+
+    def _has_arrived(self, issue: TrackerIssue, chosen: Transition) -> bool:
+        status = self._site.field(issue.key, "status")
+        return self._is(status) or _id(status) == _id(chosen.get("to")) is not None
+
+    def _warn_if_moved_on(self, issue: TrackerIssue, chosen: Transition) -> None:
+        """A function behind a transition may move the issue on at once."""
+        now = self._site.field(issue.key, "status")
+        if not self._is(now) and _id(now) != _id(chosen.get("to")):
+            self._site.task.warn(
+                f"the issue '{issue.key}' was moved to '{self._status}', and its workflow moved it"
+                f" on to '{shown(now)}'"
+            )
+
+
+def _id(status: Any) -> str | None:
+    found = status.get("id") if isinstance(status, Mapping) else None
+    return None if found is None else str(found)
+
+
+def _told(transitions: Sequence[Transition]) -> str:
+    return ", ".join(
+        f"'{one.get('name')}' ({one.get('id')}) to '{shown(one.get('to'))}'" for one in transitions
+    )

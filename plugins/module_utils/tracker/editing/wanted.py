@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From the options of C(tracker_issue) to what is managed, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ...core.errors import invalid
+from ...core.module.input_check import Place
+from ..fields.documents import to_document
+from ..fields.field_names import FieldNames
+from ..fields.field_values import sent
+from .comments import CommentPart
+from .edits import Part
+from .fields import FieldsPart, WantedField
+from .issue_options import IssueOptions
+from .links import LinksPart
+from .site import Site
+from .transitions import StatusPart
+from .uploads import AttachmentsPart, UploadFile
+
+#: Options that are lists: the field's id, and whether an entry is an object with a name.
+_LISTS = {
+    "labels": ("labels", False),
+    "fix_versions": ("fixVersions", True),
+    "components": ("components", True),
+}
+
+
+class WantedParts:
+    """The parts in the order in which they are written: fields, links, attachments, comment,
+    status.
+    """
+
+    def __init__(self, site: Site, options: IssueOptions, files: list[UploadFile]) -> None:
+        self._site, self._options = site, options
+        self._names = FieldNames(site.client)
+        self.fields = FieldsPart(site, self._distinct())
+        self.others = list(self._others(files))
+
+    @property
+    def all(self) -> list[Part]:
+        return [self.fields, *self.others]
+
+    @property
+    def names(self) -> list[str]:
+        """The fields by which all parts are compared."""
+        return list(dict.fromkeys(name for part in self.all for name in part.names))
+
+    def _others(self, files: list[UploadFile]) -> Iterator[Part]:
+        options, site = self._options, self._site
+        if options.links:
+            yield LinksPart(site, [(link.type, link.issue) for link in options.links])
+        if files:
+            yield AttachmentsPart(site, files)
+        if options.comment is not None:
+            yield CommentPart(site, options.comment)
+        if options.status is not None:
+            extra = list(self._named("transition_fields", options.transition_fields or {}))
+            yield StatusPart(site, options.status, options.transition, extra)
+
+    def _distinct(self) -> list[WantedField]:
+        """Each field once; C(invalid) for one that two options name."""
+        found: dict[str, WantedField] = {}
+        for field in (*self._own(), *self._named("fields", self._options.fields or {})):
+            other = found.setdefault(field.id, field)
+            if other is not field:
+                raise invalid(f"fields.{field.name} is the same field as {other.name}: give one")
+        return list(found.values())
+
+    def _own(self) -> Iterator[WantedField]:
+        """The fields that have options of their own."""
+        options = self._options
+        if options.summary is not None:
+            yield WantedField("summary", "summary", options.summary.strip())
+        if options.description is not None:
+            yield WantedField("description", "description", self._text(options.description))
+        if options.priority is not None:
+            yield WantedField("priority", "priority", {"name": options.priority.strip()})
+        if options.assignee is not None:
+            yield self._assignee(options.assignee.strip())
+        for name, (number, named) in _LISTS.items():
+            for source, adds in ((options, False), (options.add, True)):
+                entries = getattr(source, name, None)
+                if entries is not None and (entries or not adds):
+                    value = [
+                        {"name": one.strip()} if named else one for one in dict.fromkeys(entries)
+                    ]
+                    yield WantedField(number, name, value, adds)
+
+    def _text(self, text: str) -> Any:
+        if not text.strip():
+            return None
+        return to_document(text) if self._site.cloud else text
+
+    def _assignee(self, name: str) -> WantedField:
+        """On a server the name can be compared before the account is looked for."""
+        site = self._site
+        if site.cloud:
+            return WantedField("assignee", "assignee", site.account(name, "assignee"))
+        check = lambda: site.account(name, "assignee")  # noqa: E731
+        return WantedField("assignee", "assignee", {"name": name}, check=check)
+
+    def _named(self, option: str, values: Mapping[str, Any]) -> Iterator[WantedField]:
+        for name, value in values.items():
+            place = f"{option}.{name}"
+            kind = self._names.find(str(name), place)
+            wanted = sent(value, kind.schema, Place(place), cloud=self._site.cloud)
+            yield WantedField(kind.id, str(name), wanted)

@@ -1,0 +1,538 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Issues edited, moved and created, on servers and in the cloud [C8.8]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.editing.tracker_issue import (
+    TrackerIssueOperation,
+    TrackerIssueOptions,
+)
+from sandbox.client import Sandbox
+from tests.helpers.tracker import DEVELOPER, READER, Done, Tracker
+
+SERVERS: dict[str, dict[str, Any]] = {"server": {}, "cloud": {"deployment": "Cloud"}}
+each_server = pytest.mark.parametrize("settings", SERVERS.values(), ids=list(SERVERS))
+each_mode = pytest.mark.parametrize("check", [True, False], ids=["check", "run"])
+FIELDS = {
+    "customfield_10010": {"name": "Story Points", "type": "number"},
+    "customfield_10011": {"name": "Target", "type": "option", "options": ["test", "production"]},
+    "customfield_10012": {"name": "Story Points", "type": "number"},
+    "customfield_10013": {
+        "name": "Teams",
+        "type": "array",
+        "items": "option",
+        "options": ["A", "B"],
+    },
+    "customfield_10014": {"name": "Weight", "type": "number"},
+    "customfield_10015": {"name": "Reviewer", "type": "user"},
+    "customfield_10016": {"name": "Window", "type": "date"},
+}
+NEW: dict[str, Any] = {
+    "match": "project = REL AND labels = once",
+    "project": "REL",
+    "type": "Task",
+    "summary": "Made once",
+    "labels": ["once"],
+}
+
+
+@pytest.fixture
+def tracker(fresh: Callable[[str], Sandbox]) -> Iterator[Tracker]:
+    sandbox = fresh("real")
+    sandbox.seed({"tracker": {"fields": FIELDS}})
+    yield Tracker(sandbox, TrackerIssueOperation, TrackerIssueOptions)
+    sandbox.clear_faults()
+
+
+def fields_of(tracker: Tracker, key: str) -> dict[str, Any]:
+    fields: dict[str, Any] = tracker.get(f"issue/{key}")["fields"]
+    return fields
+
+
+def changes(done: Done, number: int = 0) -> dict[str, tuple[Any, Any]]:
+    """What changed of an issue, by field."""
+    listed = done.values["issues"][number]["changes"]
+    return {one["field"]: (one["before"], one["after"]) for one in listed}
+
+
+def comments_of(tracker: Tracker, key: str) -> list[str]:
+    return [one["body"] for one in tracker.get(f"issue/{key}/comment")["comments"]]
+
+
+def thrice(tracker: Tracker, **options: Any) -> Done:
+    """In check mode, then really, then again: what a well-behaved task does."""
+    checked = tracker(check=True, **options)
+    done = tracker(**options)
+    again = tracker(**options)
+    assert (checked.changed, done.changed, again.changed) == (True, True, False)
+    assert checked.diff == done.diff
+    assert checked.writes == again.writes == []
+    listed = again.values["issues"]
+    assert [one["action"] for one in listed] == ["unchanged"] * len(listed)
+    return done
+
+
+# -- fields ------------------------------------------------------------------------------------
+
+
+@each_server
+def test_fields_are_set_in_one_request(tracker: Tracker, settings: dict[str, Any]) -> None:
+    tracker.sandbox.settings("tracker", **settings)
+    done = thrice(
+        tracker,
+        issue="REL-22",
+        summary="größe ",
+        description="first - line\r\nsecond  \n\nthird https://example.org\n",
+        labels=["b", "a"],
+        fix_versions=["2.0.0", "1.1.0"],
+        components=["server"],
+        priority="medium",
+        assignee="Boris Beispiel" if settings else "boris",
+    )
+    assert done.writes == [f"PUT /rest/api/{3 if settings else 2}/issue/REL-22"]
+    assert changes(done)["labels"] == ([], ["b", "a"])
+    assert changes(done)["fix_versions"] == ([], ["2.0.0", "1.1.0"])
+    assert changes(done)["priority"] == ("High", "Medium")
+    found = fields_of(tracker, "REL-22")
+    assert (found["summary"], sorted(found["labels"])) == ("größe", ["a", "b"])
+    assert found["assignee"]["displayName"] == "Boris Beispiel"
+    assert not tracker(issue="REL-22", labels=["a", "b"], fix_versions="1.1.0, 2.0.0").changed
+
+
+@each_server
+def test_a_field_is_found_by_its_name(tracker: Tracker, settings: dict[str, Any]) -> None:
+    tracker.sandbox.settings("tracker", **settings)
+    given = {
+        "weight": "5",
+        "Target": "production",
+        "Teams": ["B", "A"],
+        "customfield_10010": 2.5,
+        "Reviewer": "account-alice" if settings else "alice",
+        "Window": "2026-06-01",
+        "Due date": "2026-05-31",
+    }
+    done = thrice(tracker, issue="REL-22", fields=given)
+    assert changes(done)["weight"] == (None, 5)
+    assert changes(done)["Teams"] == (None, ["B", "A"])
+    found = fields_of(tracker, "REL-22")
+    assert (found["customfield_10014"], found["customfield_10010"]) == (5.0, 2.5)
+    assert found["customfield_10011"]["value"] == "production"
+    assert found["duedate"] == "2026-05-31"
+    emptied = thrice(tracker, issue="REL-22", fields={"Weight": None, "Teams": []})
+    assert changes(emptied) == {"Weight": (5.0, None), "Teams": (["B", "A"], [])}
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"Story Points": 3}, "several fields are called 'Story Points'"),
+        ({"Story Points": 3}, "customfield_10010, customfield_10012"),
+        ({"Wait": 3}, "fields.Wait: the tracker has no field 'Wait': is 'Weight' meant?"),
+        ({"Weight": "heavy"}, "fields.Weight is the text 'heavy': a number is wanted"),
+        ({"Target": 1.1}, "fields.Target is the number 1.1"),
+        ({"Status": "Done"}, "fields.Status: use the option status"),
+        ({"Labels": ["x"]}, "fields.Labels is the same field as labels"),
+    ],
+)
+@each_mode
+def test_a_field_that_cannot_be_meant(
+    tracker: Tracker, check: bool, fields: dict[str, Any], words: str
+) -> None:
+    given = {"issue": "REL-22", "fields": fields, "labels": ["later"]}
+    tracker.refused("invalid", words, check=check, **given)
+    assert tracker.sandbox.requests("tracker", writes=True) == []
+
+
+@each_mode
+def test_a_value_that_the_field_does_not_take(tracker: Tracker, check: bool) -> None:
+    for given, words in (
+        ({"fix_versions": ["9.9"]}, "fix_versions cannot be '9.9'; possible: 1.0.0, 1.1.0, 2.0.0"),
+        ({"priority": "Urgent"}, "priority cannot be 'Urgent'"),
+        ({"fields": {"Target": "moon"}}, "Target cannot be 'moon'; possible: test, production"),
+    ):
+        tracker.refused("rejected", words, issue="REL-22", check=check, **given)
+    words = "assignee: there is no such account"
+    tracker.refused("not_found", words, issue="REL-22", assignee="nobody", check=check)
+    assert tracker.sandbox.requests("tracker", writes=True) == []
+
+
+def test_lists_are_exact_and_add_only_adds(tracker: Tracker) -> None:
+    more = {"labels": ["later", "x"], "fix_versions": ["1.0.0"]}
+    done = thrice(tracker, issue="REL-24", add=more)
+    assert changes(done)["labels"] == (["later"], ["later", "x"])
+    found = fields_of(tracker, "REL-24")
+    assert [one["name"] for one in found["fixVersions"]] == ["1.1.0", "2.0.0", "1.0.0"]
+    thrice(tracker, issue="REL-24", labels=[], fix_versions=["2.0.0"])
+    assert fields_of(tracker, "REL-24")["labels"] == []
+
+
+def test_a_field_of_another_screen_is_refused_before_it_is_sent(tracker: Tracker) -> None:
+    project = {"key": "REL", "name": "Releases", "screens": {"edit": ["summary", "labels"]}}
+    tracker.sandbox.seed({"tracker": {"projects": [project]}})
+    words = "the field priority cannot be set"
+    tracker.refused("rejected", words, issue="REL-22", priority="Medium", check=True)
+    thrice(tracker, issue="REL-22", labels=["ok"])
+
+
+# -- status ------------------------------------------------------------------------------------
+
+
+@each_server
+def test_a_status_is_reached_by_its_name(tracker: Tracker, settings: dict[str, Any]) -> None:
+    tracker.sandbox.settings("tracker", **settings)
+    done = thrice(tracker, issue="REL-22", status="in progress")
+    assert changes(done) == {"status": ("Open", "in progress")}
+    extra = {"Resolution": "Fixed", "fixVersions": ["2.0.0"]}
+    thrice(tracker, issue="REL-22", status="Done", transition_fields=extra)
+    found = fields_of(tracker, "REL-22")
+    assert (found["status"]["name"], found["resolution"]["name"]) == ("Done", "Fixed")
+    assert [one["name"] for one in found["fixVersions"]] == ["2.0.0"]
+
+
+@each_mode
+def test_a_status_that_cannot_be_reached(tracker: Tracker, check: bool) -> None:
+    offered = "offered are 'Start' (111) to 'In Progress'"
+    tracker.refused("rejected", offered, issue="OPS-1", status="Done", check=check)
+    tracker.refused("rejected", "'Donne'", offered, issue="OPS-1", status="Donne", check=check)
+    words = "by 'Finnish'", "'Finish' (131)", "'Give up' (132)"
+    given = {"issue": "OPS-2", "status": "Done", "check": check}
+    tracker.refused("rejected", *words, transition="Finnish", **given)
+
+
+@each_mode
+def test_several_ways_to_a_status(tracker: Tracker, check: bool) -> None:
+    words = "status: several transitions", "'Finish' (131)", "'Give up' (132)"
+    tracker.refused("invalid", *words, issue="OPS-2", status="Done", check=check)
+
+
+@pytest.mark.parametrize("transition", ["give up", "132"])
+def test_the_way_is_named(tracker: Tracker, transition: str) -> None:
+    thrice(tracker, issue="OPS-2", status="Done", transition=transition)
+    assert fields_of(tracker, "OPS-2")["resolution"]["name"] == "Won't Fix"
+
+
+@each_mode
+def test_what_the_screen_of_a_transition_wants(tracker: Tracker, check: bool) -> None:
+    words = "the transition 'Close' of the issue 'REL-22' wants Resolution"
+    tracker.refused("rejected", words, issue="REL-22", status="Done", check=check)
+    words = "has no screen: transition_fields cannot be set"
+    given = {"status": "Done", "transition": "Finish", "transition_fields": {"resolution": "Done"}}
+    tracker.refused("rejected", words, issue="OPS-2", check=check, **given)
+
+
+def test_a_workflow_that_moves_the_issue_on(tracker: Tracker) -> None:
+    steps = [{"id": "1", "name": "Go", "from": ["Open"], "to": "In Progress", "then": "Done"}]
+    tracker.sandbox.seed(
+        {"tracker": {"workflows": {"REL": {"initial": "Open", "transitions": steps}}}}
+    )
+    done = tracker(issue="REL-22", status="In Progress")
+    (warning,) = done.warnings
+    assert "moved it on to 'Done'" in warning
+
+
+@each_server
+def test_another_transition_at_the_same_time(tracker: Tracker, settings: dict[str, Any]) -> None:
+    tracker.sandbox.settings("tracker", **settings)
+    fault = {"service": "tracker", "path": "/transitions$", "method": "POST", "status": 409}
+    tracker.sandbox.fault(**fault, after=True)
+    assert tracker(issue="REL-22", status="In Progress").changed
+    tracker.sandbox.fault(**fault)
+    tracker.refused("conflict", "REL-23", issue="REL-23", status="In Progress")
+
+
+# -- comments, links, attachments --------------------------------------------------------------
+
+
+@each_server
+def test_a_comment_is_written_once_for_an_account(
+    tracker: Tracker, settings: dict[str, Any]
+) -> None:
+    tracker.sandbox.settings("tracker", cloud_comment_page=1, **settings)
+    for number in range(3):
+        tracker.send("POST", "issue/REL-22/comment", {"body": f"before {number}"})
+    text = "Released: https://example.org \r\n- one\n- two\n\nend\n"
+    done = thrice(tracker, issue="REL-22", comment=text)
+    assert changes(done) == {"comment": (None, text)}
+    assert len(done.writes) == 1
+    other = tracker(issue="REL-22", comment=text, login=DEVELOPER)
+    assert other.changed
+    total = tracker.get("issue/REL-22/comment", maxResults="1")["total"]
+    assert total == 5
+
+
+@each_server
+@pytest.mark.parametrize(
+    ("kind", "side", "phrase"),
+    [
+        ("Blocks", "outwardIssue", "blocks REL-2"),
+        ("blocks", "outwardIssue", "blocks REL-2"),
+        ("is blocked by", "inwardIssue", "is blocked by REL-2"),
+        ("relates to", "outwardIssue", "relates to REL-2"),
+    ],
+)
+def test_a_link_says_what_it_means(
+    tracker: Tracker, settings: dict[str, Any], kind: str, side: str, phrase: str
+) -> None:
+    """[tracker-26]: read at the subject the other one is `outwardIssue`."""
+    tracker.sandbox.settings("tracker", **settings)
+    done = thrice(tracker, issue="REL-22", links=[{"type": kind, "issue": "REL-2"}])
+    assert changes(done) == {"links": (None, phrase)}
+    (link,) = fields_of(tracker, "REL-22")["issuelinks"]
+    assert link[side]["key"] == "REL-2"
+
+
+def test_a_symmetric_link_is_one_from_either_side(tracker: Tracker) -> None:
+    thrice(tracker, issue="REL-22", links=[{"type": "Relates", "issue": "REL-2"}])
+    assert not tracker(issue="REL-2", links=[{"type": "Relates", "issue": "REL-22"}]).changed
+    assert tracker(issue="REL-2", links=[{"type": "Blocks", "issue": "REL-22"}]).changed
+
+
+@each_mode
+def test_a_link_that_cannot_be(tracker: Tracker, check: bool) -> None:
+    def refused(kind: str, words: str, link: dict[str, str]) -> None:
+        tracker.refused(kind, words, issue="REL-22", links=[link], check=check)
+
+    refused(
+        "invalid", "links[0].type is 'Block': the tracker has", {"type": "Block", "issue": "REL-2"}
+    )
+    refused("not_found", "REL-999", {"type": "Blocks", "issue": "REL-999"})
+    refused("invalid", "linked to itself", {"type": "Blocks", "issue": "rel-22"})
+    tracker.sandbox.settings("tracker", linking=False)
+    refused("not_found", "links may be switched off", {"type": "Blocks", "issue": "REL-2"})
+
+
+@each_server
+def test_files_are_attached_once(
+    tracker: Tracker, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    tracker.sandbox.settings("tracker", **settings)
+    for name in ("größe.txt", "a & b.log", "empty"):
+        (tmp_path / name).write_text("" if name == "empty" else name, encoding="utf-8")
+    paths = [str(path) for path in sorted(tmp_path.iterdir())]
+    done = thrice(tracker, issue="REL-22", attachments=paths)
+    assert len(done.writes) == 3
+    stored = {one["filename"]: one["size"] for one in fields_of(tracker, "REL-22")["attachment"]}
+    assert stored == {"größe.txt": 11, "a & b.log": 9, "empty": 0}
+    (tmp_path / "empty").write_text("more", encoding="utf-8")
+    assert thrice(tracker, issue="REL-22", attachments=paths).values["issues"][0]["changes"] == [
+        {"field": "attachments", "before": None, "after": "empty"}
+    ]
+
+
+@each_mode
+def test_a_file_that_cannot_be_attached(tracker: Tracker, check: bool, tmp_path: Path) -> None:
+    def refused(kind: str, words: str, *names: str) -> None:
+        paths = [str(tmp_path / name) for name in names]
+        tracker.refused(kind, words, issue="REL-22", attachments=paths, check=check)
+
+    (tmp_path / "a").write_text("0123456789", encoding="utf-8")
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "a").write_text("", encoding="utf-8")
+    refused("invalid", "No such file", "a", "missing")
+    refused("invalid", "attachments[0]", "b")
+    refused("invalid", "which has the name of", "a", "b/a")
+    tracker.sandbox.settings("tracker", upload_limit=5)
+    refused("rejected", "has 10 bytes, and the server takes 5", "a")
+
+
+# -- many, and one that is created -------------------------------------------------------------
+
+
+@each_server
+def test_many_issues(tracker: Tracker, settings: dict[str, Any]) -> None:
+    tracker.sandbox.settings("tracker", **settings)
+    jql = "project = OPS AND status = Open AND key in (OPS-1, OPS-4, OPS-7, OPS-10)"
+    done = tracker(jql=jql, status="In Progress", add={"labels": ["moved"]}, parallel=3)
+    assert [one["action"] for one in done.values["issues"]] == ["updated"] * 4
+    assert len(done.writes) == 8
+    again = tracker(jql=jql, status="In Progress", add={"labels": ["moved"]})
+    assert (again.changed, again.values["issues"]) == (False, [])
+    wide = tracker(jql=jql.replace("status = Open", "labels = moved"), status="In Progress")
+    assert [one["action"] for one in wide.values["issues"]] == ["unchanged"] * 4
+    assert len(wide.requests) == (2 if settings else 1)  # the cloud's search is found out
+
+
+@each_mode
+def test_a_query_that_finds_too_many(tracker: Tracker, check: bool) -> None:
+    given = {"jql": "project = OPS", "priority": "High", "check": check}
+    tracker.refused("invalid", "jql finds more than max_issues (100) issues", **given)
+    tracker.refused("invalid", "max_issues (3)", max_issues=3, **given)
+    assert tracker.sandbox.requests("tracker", writes=True) == []
+
+
+def test_an_issue_that_cannot_stops_all_before_any_write(tracker: Tracker) -> None:
+    given = {"jql": "key in (REL-1, REL-22)", "status": "In Progress", "labels": ["x"]}
+    tracker.refused("rejected", "the issue 'REL-1' cannot reach", **given)
+    assert tracker.sandbox.requests("tracker", writes=True) == []
+
+
+def test_an_issue_that_fails_midway_is_told_and_the_next_run_does_the_rest(
+    tracker: Tracker,
+) -> None:
+    """Of three transitions the second is refused, after its labels were written."""
+    fault = {"service": "tracker", "path": "/issue/OPS-4/transitions$", "method": "POST"}
+    tracker.sandbox.fault(**fault, status=403, body='{"errorMessages":["No."],"errors":{}}')
+    given: dict[str, Any] = {
+        "jql": "key in (OPS-1, OPS-4, OPS-7)",
+        "status": "In Progress",
+        "labels": ["x"],
+    }
+    error = tracker.refused("permission", "1 of 3 issues failed", "OPS-4", **given)
+    assert error.result["changed"] is True
+    found = {one["key"]: one for one in error.result["issues"]}
+    assert [change["field"] for change in found["OPS-4"]["changes"]] == ["labels"]
+    assert found["OPS-4"]["error"]["kind"] == "permission"
+    assert len(found["OPS-1"]["changes"]) == len(found["OPS-7"]["changes"]) == 2
+    again = tracker(**given)
+    assert [one["key"] for one in again.values["issues"] if one["changes"]] == ["OPS-4"]
+
+
+@each_server
+def test_an_issue_is_created_once_with_all_of_it(
+    tracker: Tracker, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    tracker.sandbox.settings("tracker", **settings)
+    file = tmp_path / "notes.txt"
+    file.write_text("notes", encoding="utf-8")
+    done = thrice(
+        tracker,
+        **NEW,
+        description="one\ntwo",
+        fix_versions=["2.0.0"],
+        components=["server"],
+        fields={"Weight": 3},
+        links=[{"type": "Blocks", "issue": "REL-2"}],
+        attachments=[str(file)],
+        comment="hello",
+        status="In Progress",
+    )
+    (issue,) = done.values["issues"]
+    assert (issue["key"], issue["action"]) == ("REL-26", "created")
+    assert len(done.writes) == 5
+    found = fields_of(tracker, "REL-26")
+    assert (found["summary"], found["status"]["name"]) == ("Made once", "In Progress")
+    assert found["customfield_10014"] == 3.0
+    assert len(found["issuelinks"]) == len(found["attachment"]) == 1
+    assert comments_of(tracker, "REL-26") == ["hello"]
+
+
+def test_an_index_that_lags_makes_no_second_issue(tracker: Tracker) -> None:
+    tracker.sandbox.settings("tracker", index_lag_searches=3)
+    done = tracker(**NEW, retry_max_wait=0.01)
+    assert done.warnings == []
+    assert not tracker(**NEW).changed
+
+
+def test_a_lost_creation_is_looked_for_until_the_index_has_it(tracker: Tracker) -> None:
+    tracker.sandbox.settings("tracker", index_lag_searches=3)
+    tracker.sandbox.fault(service="tracker", method="POST", path="/issue$", cut=True, after=True)
+    done = tracker(**NEW, retry_max_wait=0.01)
+    assert done.values["issues"][0]["key"] == "REL-26"
+    assert done.writes == ["POST /rest/api/2/issue"]
+
+
+def test_a_lost_creation_that_is_not_found_is_not_sent_again(tracker: Tracker) -> None:
+    tracker.sandbox.fault(service="tracker", method="POST", path="/issue$", cut=True)
+    words = "whether it was done is not known"
+    tracker.refused("network", words, **NEW, retry_max_wait=0.01)
+    assert len(tracker.sandbox.requests("tracker", writes=True)) == 1
+
+
+def test_a_match_that_does_not_find_what_it_makes_is_warned_of(tracker: Tracker) -> None:
+    given = {**NEW, "match": "project = REL AND labels = typo"}
+    (warning,) = tracker(**given, retry_max_wait=0.01).warnings
+    assert "match does not find the issue REL-26" in warning
+
+
+@each_mode
+def test_what_a_new_issue_cannot_have(tracker: Tracker, check: bool) -> None:
+    for given, kind, words in (
+        ({"project": "NOPE"}, "not_found", "NOPE"),
+        ({"type": "Tsk"}, "rejected", "type: the project 'REL' has no 'Tsk'; it has"),
+        ({"fix_versions": ["9.9"]}, "rejected", "fix_versions: the project 'REL' has no '9.9'"),
+        ({"add": {"components": ["x"]}}, "rejected", "components: the project 'REL' has no 'x'"),
+        ({"assignee": "nobody"}, "not_found", "assignee: there is no such account"),
+        ({"match": "project = OPS"}, "conflict", "match finds more than one issue (OPS-1, OPS-2"),
+    ):
+        tracker.refused(kind, words, **{**NEW, **given}, check=check)
+    assert tracker.sandbox.requests("tracker", writes=True) == []
+
+
+# -- slips and rights --------------------------------------------------------------------------
+
+SLIPS: list[tuple[dict[str, Any], str]] = [
+    ({"issue": "REL-22"}, "there is nothing to do: give at least one of summary"),
+    ({"issue": "", "summary": "x"}, "issue is empty"),
+    ({"jql": " ", "summary": "x"}, "jql is empty"),
+    ({**NEW, "match": ""}, "match is empty"),
+    ({"issue": "REL-22", "summary": ""}, "summary is empty"),
+    ({"issue": "REL-22", "summary": "a\nb"}, "summary must be one line"),
+    ({"issue": "REL-22", "summary": 1.1}, "summary is the number 1.1"),
+    ({"issue": "REL-22", "status": ""}, "status is empty"),
+    ({"issue": "REL-22", "assignee": ""}, "assignee is empty"),
+    ({"issue": "REL-22", "comment": " "}, "comment is empty"),
+    ({"issue": "REL-22", "labels": ["a b"]}, "labels[0] is 'a b': a label has no blanks"),
+    ({"issue": "REL-22", "add": {"labels": ["a b"]}}, "add.labels[0]"),
+    ({"issue": "REL-22", "labels": [""]}, "labels[0] is empty"),
+    ({"issue": "REL-22", "fix_versions": [1.1]}, "fix_versions[0] is the number 1.1"),
+    ({"issue": "REL-22", "add": {"label": ["a"]}}, "add.label is no option"),
+    ({"issue": "REL-22", "labels": ["a"], "add": {"labels": ["b"]}}, "add.labels has no meaning"),
+    ({"issue": "REL-22", "links": ["REL-2"]}, "links[0]"),
+    ({"issue": "REL-22", "links": [{"typ": "Blocks", "issue": "REL-2"}]}, "links[0].typ"),
+    ({"issue": "REL-22", "fields": "a=1;b=2"}, "fields is a text"),
+    ({"jql": "key = REL-1", "status": "Done", "max_issues": 0}, "max_issues is 0"),
+]
+
+
+@pytest.mark.parametrize(("given", "words"), SLIPS)
+def test_slips_are_refused_before_any_request(
+    tracker: Tracker, given: dict[str, Any], words: str
+) -> None:
+    tracker.refused("invalid", words, **given)
+    assert tracker.sandbox.requests("tracker") == []
+
+
+@each_server
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"labels": ["x"]},
+        {"assignee": "reporter"},
+        {"status": "In Progress"},
+        {"comment": "hello"},
+        {"links": [{"type": "Blocks", "issue": "REL-2"}]},
+        {"attachments": [__file__]},
+    ],
+    ids=lambda given: next(iter(given)),
+)
+def test_a_missing_right_is_called_so(
+    tracker: Tracker, settings: dict[str, Any], given: dict[str, Any]
+) -> None:
+    """Servers answer 400, 401, 403 and 404, or show nothing that could be done [tracker-22]."""
+    tracker.sandbox.settings("tracker", **settings)
+    if settings and "assignee" in given:
+        given = {"assignee": "account-reporter"}
+    error = tracker.refused("permission", issue="REL-22", login=READER, **given)
+    assert error.result.get("changed", False) is False
+
+
+@each_server
+def test_a_missing_right_to_create(tracker: Tracker, settings: dict[str, Any]) -> None:
+    tracker.sandbox.settings("tracker", **settings)
+    tracker.refused("permission", "CREATE_ISSUES", login=READER, **NEW)
+
+
+def test_an_issue_that_is_not_there(tracker: Tracker) -> None:
+    tracker.refused("not_found", "REL-999", issue="REL-999", labels=["x"])
+
+
+def test_names_in_another_language_are_the_same_status(tracker: Tracker) -> None:
+    tracker.sandbox.settings("tracker", account_language="de")
+    before = fields_of(tracker, "REL-22")["status"]["name"]
+    assert not tracker(issue="REL-22", status=before).changed
