@@ -16,8 +16,13 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.repo import err
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images import pagination
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import client as tracker
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import client as wiki
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.storage import (
+    ignored_differences,
+    parser,
+)
 
 SIZE = 200_000
+ESCAPED = {ord("<"): "&lt;", ord("&"): "&amp;", ord('"'): "&quot;", 0x1B: " "}
 REQUEST = messages.Request("reading x", "GET", "http://host/x", reads=True)
 
 
@@ -46,6 +51,15 @@ def _rows(text: str) -> object:
     return None
 
 
+def _storage(text: str) -> object:
+    """A body that is well-formed, and one that mostly is not."""
+    parser.parse(f'<p a="{text.translate(ESCAPED)}"   />')
+    try:
+        return parser.parse(text)
+    except parser.Malformed:
+        return None
+
+
 READERS: list[Callable[[str], object]] = [
     lambda text: tracker.describe(_answer(f"<{text}")),
     lambda text: error_text.describe(_answer(text)),
@@ -58,6 +72,9 @@ READERS: list[Callable[[str], object]] = [
     _link,
     _lines,
     _rows,
+    _storage,
+    lambda text: list(ignored_differences._spelling(text)),
+    lambda text: list(ignored_differences._spelling(f"<a{text}/>")),
 ]
 UNITS = [
     *(
@@ -89,6 +106,7 @@ UNITS = [
         "Exception",
         "?",
     ),
+    *("<a", '<a"', "<a '", '<a b="c" ', "<![CDATA[", "<!--", "&amp", "&amp;", "</a", "<p></p>"),
 ]
 
 

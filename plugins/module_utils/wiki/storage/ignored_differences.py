@@ -23,11 +23,16 @@ from .canonical import (
 from .parser import StorageElement
 
 _SERVER_SET = VOLATILE | {"ac:macro-id", "ac:schema-version"}
-_CDATA = re.compile(r"<!\[CDATA\[.*?\]\]>", re.DOTALL)
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _REFERENCE = re.compile(r"&#?[A-Za-z0-9]+;")
-_TAG = re.compile(r"""<([A-Za-z_][^\s/>]*)((?:[^>"']|"[^"]*"|'[^']*')*?)(\s*/?)>""")
-_EMPTY = re.compile(r"""<([A-Za-z_][^\s/>]*)(?:\s(?:[^>"'/]|"[^"]*"|'[^']*')*)?></\1\s*>""")
+_QUOTED = re.compile(r'"[^"]*"')
+# The body of a tag has one way to be read, so that no text takes more than linear time.
+_TAG = re.compile(
+    r"""<([A-Za-z_][^\s/<>"']*)(?=[\s/>])([^>"']*(?:"[^"]*"[^>"']*|'[^']*'[^>"']*)*)>"""
+)
+_OPENING = re.compile(r"<(?=[A-Za-z_])")
+_END_TAG = re.compile(r"</([^\s<>]*)\s*>")
+#: What a comment and a CDATA section begin and end with.
+_SECTIONS = (("<![CDATA[", "]]>"), ("<!--", "-->"))
 
 Feature = tuple[str, str]
 
@@ -93,15 +98,47 @@ def _of_children(element: StorageElement) -> Iterator[Feature]:
 
 def _spelling(text: str) -> Iterator[Feature]:
     """What a parser does not see any more."""
-    for section in _CDATA.findall(text):
+    bare, sections = _without_sections(text)
+    for section in sections:
         yield "CDATA sections", section
-    bare = _COMMENT.sub("", _CDATA.sub("", text))
     for reference in _REFERENCE.findall(bare):
         yield "entities", reference
-    for name, attributes, closing in _TAG.findall(bare):
-        if "'" in re.sub(r'"[^"]*"', "", attributes):
-            yield "quotation marks of attributes", attributes
-        if closing.endswith("/"):
-            yield "spelling of empty elements", f"{name}{closing}"
-    for name in _EMPTY.findall(bare):
-        yield "spelling of empty elements", f"{name}>"
+    for tag in _tags(bare):
+        name, attributes = tag[1], tag[2]
+        if "'" in _QUOTED.sub("", attributes):
+            yield "quotation marks of attributes", attributes.removesuffix("/").rstrip()
+        if attributes.endswith("/"):
+            kept = attributes[:-1].rstrip()
+            yield "spelling of empty elements", f"{name}{attributes[len(kept) :]}"
+            continue
+        end = _END_TAG.match(bare, tag.end())
+        if end is not None and end[1] == name:
+            yield "spelling of empty elements", f"{name}>"
+
+
+def _without_sections(text: str) -> tuple[str, list[str]]:
+    """A text without its comments and CDATA sections, and the latter."""
+    kept: list[str] = []
+    found: list[str] = []
+    at = 0
+    while True:
+        begin = text.find("<!", at)
+        kept.append(text[at : begin if begin >= 0 else None])
+        if begin < 0:
+            return "".join(kept), found
+        marks = next((each for each in _SECTIONS if text.startswith(each[0], begin)), ("<!", ""))
+        end = text.find(marks[1], begin + len(marks[0]))
+        at = len(text) if end < 0 else end + len(marks[1])
+        if marks == _SECTIONS[0]:
+            found.append(text[begin:at])
+
+
+def _tags(text: str) -> Iterator[re.Match[str]]:
+    """The start tags of a text; none behind one that is not closed."""
+    opening = _OPENING.search(text)
+    while opening is not None:
+        tag = _TAG.match(text, opening.start())
+        if tag is None:
+            return
+        yield tag
+        opening = _OPENING.search(text, tag.end())

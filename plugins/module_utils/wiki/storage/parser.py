@@ -28,7 +28,7 @@ _NEVER_CLOSED = frozenset(
 )
 #: Elements within each other; no page of a reader has as many.
 _DEEPEST = 200
-_TAG_END = re.compile(rb"""(?:[^>"']|"[^"]*"|'[^']*')*>""")
+_TAG_END = re.compile(rb"""[^>"']*(?:"[^"]*"[^>"']*|'[^']*'[^>"']*)*>""")
 _AMPERSAND = re.compile(r"&(?!#[0-9]+;|#x[0-9a-fA-F]+;|[A-Za-z][A-Za-z0-9]*;)")
 _REFERENCE = re.compile(r"&([A-Za-z][A-Za-z0-9]*);")
 
