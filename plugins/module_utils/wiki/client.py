@@ -8,8 +8,7 @@ they follow the server facts [wiki-0].
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core import errors
@@ -19,6 +18,7 @@ from ..core.http.login_refusal import require_login
 from ..core.http.messages import Answer, json_or_none, unreadable
 from ..core.http.writes import Look
 from ..core.module.task import Task
+from .page import Page, member, page_of
 
 if TYPE_CHECKING:
     import requests
@@ -42,36 +42,6 @@ _NO_LOOK_UP = (
 )
 _NO_LISTING = "the written interface of the wiki knows neither labels nor attachments"
 _JAVA_PACKAGE = re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z]\w*(?:Exception|Error)\b)")
-
-
-@dataclass(frozen=True)
-class Page:
-    """A page; C(body) is C(None) where the server does not send it, C(parent) an id.
-
-    C(shows_parent): the server says where the page stands (C(parent) C(None): at the top).
-    C(labels): C(None) where they were not asked for, or are not all shown.
-    C(home), C(has_children): whether it is the home page of its space, and whether pages are below
-    it; C(None) where that was not asked for, or is not shown.
-    """
-
-    id: str
-    title: str
-    space: str | None
-    version: int
-    url: str
-    status: str = "current"
-    type: str = "page"
-    body: str | None = None
-    parent: str | None = None
-    shows_parent: bool = False
-    labels: tuple[str, ...] | None = None
-    home: bool | None = None
-    has_children: bool | None = None
-
-    def shown(self) -> dict[str, Any]:
-        """The C(page) return value."""
-        names = ("id", "title", "space", "version", "url")
-        return {name: getattr(self, name) for name in names}
 
 
 def describe(answer: Answer) -> str:
@@ -98,16 +68,23 @@ class WikiClient:
 
     :param labels: whether pages are read with their labels
     :param missed: whether they are read with what tells if others would miss them
+    :param more: what else is read of each page
     :param connections: most connections at once
     """
 
     def __init__(
-        self, task: Task, *, labels: bool = False, missed: bool = False, connections: int = 10
+        self,
+        task: Task,
+        *,
+        labels: bool = False,
+        missed: bool = False,
+        more: Sequence[str] = (),
+        connections: int = 10,
     ) -> None:
         self._transport = task.transport(describe=describe, connections=connections)
         self._base = task.connection.url
-        more = [_LABELS] * labels + [_MISSED] * missed
-        self._expand = ",".join([_EXPAND, *more])
+        shown = [_EXPAND, *[_LABELS] * labels, *[_MISSED] * missed, *more]
+        self._expand = ",".join(shown)
 
     def get(self, what: str, page_id: str, space: str | None) -> Page | None:
         """A page by id; C(None) where it is missing or not visible (the server does not tell).
@@ -135,6 +112,18 @@ class WikiClient:
         answer = self._space(key)
         if answer.status == 404 and not _is_no_route(answer):
             raise answer.error("not_found", f"there is no space {key}, or no right to see it")
+
+    def require_parent(self, page_id: str, space: str | None) -> None:
+        """C(not_found) for a parent that is not there or not visible, C(conflict) for one in
+        another space.
+        """
+        found = self.get(f"reading the parent page {page_id}", page_id, None)
+        if found is None or found.status != "current":
+            said = f"there is no page {page_id} to be the parent, or no right to see it"
+            raise errors.ToolchainError("not_found", f"parent_id: {said}")
+        if space and found.space and space.lower() != found.space.lower():
+            said = f"the page {page_id} is in the space {found.space}, not in {space}"
+            raise errors.ToolchainError("conflict", f"parent_id: {said}")
 
     def is_missed(self, page: Page) -> str | None:
         """What speaks against removing a page, as far as the server tells."""
@@ -302,73 +291,15 @@ class WikiClient:
 
     def _page(self, answer: Answer, content: Any, space: str | None) -> Page:
         """A page from the server's object; C(protocol) where it has no id, title or version."""
-        version = number(member(content, "version", "number"))
-        page_id, title = member(content, "id"), member(content, "title")
-        if page_id is None or not isinstance(title, str) or version is None:
+        found = page_of(content, space, self._base)
+        if found is None:
             raise unreadable(answer, "a page with id, title and version")
-        ancestors = member(content, "ancestors")
-        shows_parent = isinstance(ancestors, list)
-        parent = member(ancestors[-1], "id") if shows_parent and ancestors else None
-        body = member(content, "body", "storage", "value")
-        return Page(
-            id=str(page_id),
-            title=title,
-            space=member(content, "space", "key") or space,
-            version=version,
-            url=self._url(str(page_id), content),
-            status=member(content, "status") or "current",
-            type=member(content, "type") or "page",
-            body=body if isinstance(body, str) else None,
-            parent=None if parent is None else str(parent),
-            shows_parent=shows_parent,
-            labels=_labels(member(content, "metadata", "labels")),
-            home=_is_home(content),
-            has_children=_has_any(member(content, "children", "page", "results")),
-        )
-
-    def _url(self, page_id: str, content: Any) -> str:
-        base, page = member(content, "_links", "base"), member(content, "_links", "webui")
-        if isinstance(page, str):
-            return f"{(base if isinstance(base, str) and base else self._base).rstrip('/')}{page}"
-        return f"{self._base}/pages/viewpage.action?pageId={page_id}"
+        return found
 
 
 def place_of(page_id: str, *below: str) -> str:
     """The path of a page, or of what hangs on it."""
     return "/".join((CONTENT, path(page_id, *below)))
-
-
-def member(value: Any, *names: str) -> Any:
-    """C(value[a][b]), or C(None) where a step is missing."""
-    for name in names:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
-
-
-def number(value: Any) -> int | None:
-    """A number that a server may have written as text."""
-    return int(value) if str(value).isdecimal() else None
-
-
-def label_names(entries: Iterable[Any]) -> tuple[str, ...]:
-    """Labels that everybody sees; those of a person or of a team have another prefix."""
-    found = [member(one, "name") for one in entries if member(one, "prefix") in (None, "global")]
-    return tuple(sorted(name for name in found if isinstance(name, str)))
-
-
-def _labels(listing: Any) -> tuple[str, ...] | None:
-    """The labels in a page; C(None) where it shows none, or not all of them."""
-    results, following = member(listing, "results"), member(listing, "_links", "next")
-    return label_names(results) if isinstance(results, list) and following is None else None
-
-
-def _is_home(content: Any) -> bool | None:
-    home = member(content, "space", "homepage", "id")
-    return None if home is None else str(home) == str(member(content, "id"))
-
-
-def _has_any(results: Any) -> bool | None:
-    return bool(results) if isinstance(results, list) else None
 
 
 def _is_no_route(answer: Answer) -> bool:

@@ -8,7 +8,8 @@ from typing import Any
 
 from ..core.errors import invalid
 from ..core.plan import Change
-from .client import Page, WikiClient, label_names, place_of
+from .client import WikiClient, place_of
+from .page import Page, label_names
 
 
 class PageLabels:

@@ -71,7 +71,7 @@ def test_a_new_page_gets_its_labels(stub: Stub, wiki: Wiki) -> None:
     plan, result = Run(stub, space="REL", title="New", body="<p>1</p>", labels=["a"])()
     assert plan.action == "create"
     assert wiki.pages[result["page"]["id"]]["labels"] == ["a"]
-    assert methods(stub) == ["GET", "POST", "POST"]
+    assert methods(stub) == ["GET", "GET", "POST", "POST"]
 
 
 def test_a_label_whose_answer_got_lost_is_looked_up(stub: Stub, wiki: Wiki) -> None:
@@ -246,7 +246,24 @@ def test_a_new_page_gets_its_files_and_no_listing(stub: Stub, wiki: Wiki, source
     options: dict[str, Any] = {"space": "REL", "title": "New", "body": "<p>1</p>"}
     _plan, result = Run(stub, attachments=file(source), **options)()
     assert "plan.txt" in wiki.pages[result["page"]["id"]]["files"]
-    assert methods(stub) == ["GET", "POST", "POST"]
+    assert methods(stub) == ["GET", "GET", "POST", "POST"]
+
+
+def test_a_file_that_another_host_has_just_attached_is_no_failure(
+    stub: Stub, wiki: Wiki, source: Path
+) -> None:
+    def answer(seen: Seen) -> Reply:
+        reply = wiki(seen)
+        if seen.method != "POST":
+            return reply
+        said = "Cannot add a new attachment with same file name as an existing attachment"
+        return Reply(400, {"statusCode": 400, "message": said})
+
+    stub.answer = answer
+    assert Run(stub, page_id="7", attachments=file(source))()[0].changed
+    wiki.pages["7"]["files"].clear()
+    stub.answer = lambda seen: Reply(400) if seen.method == "POST" else wiki(seen)
+    assert Run(stub, page_id="7", attachments=file(source)).fails().kind == "rejected"
 
 
 @pytest.mark.parametrize(

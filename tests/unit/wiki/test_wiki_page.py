@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.stub import Reply, Stub, Waits
+from tests.unit.stub import Reply, Seen, Stub, Waits
 from tests.unit.wiki.running import Run, methods
 from tests.unit.wiki.server import CONTENT, Wiki, page
 
@@ -61,7 +61,7 @@ def test_check_mode_says_the_same_and_writes_nothing(stub: Stub, wiki: Wiki) -> 
         "parent_id": "8",
     }
     checked, predicted = Run(stub, read_only=True, **options)()
-    assert methods(stub) == ["GET"]
+    assert methods(stub) == ["GET", "GET"]
     done, result = Run(stub, **options)()
     assert (checked.before, checked.after) == (done.before, done.after)
     assert predicted == result
@@ -160,14 +160,71 @@ def test_a_missing_page_is_created(stub: Stub, wiki: Wiki) -> None:
         }
     ]
     assert not Run(stub, **options)()[0].changed
-    assert methods(stub) == ["GET", "GET", "POST", "GET"]
+    assert methods(stub) == ["GET"] * 4 + ["POST", "GET"]
 
 
 def test_a_page_is_created_once_though_the_answer_got_lost(stub: Stub, wiki: Wiki) -> None:
     wiki.lost = 1
     _plan, result = Run(stub, space="REL", title="New", body="<p>1</p>")()
     assert result["page"]["id"] == "102"
-    assert methods(stub) == ["GET", "POST", "GET"]
+    assert methods(stub) == ["GET", "GET", "POST", "GET"]
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+@pytest.mark.parametrize(
+    ("options", "kind", "words"),
+    [
+        ({"space": "NO", "title": "New"}, "not_found", "no space NO"),
+        ({"space": "REL", "title": "New", "parent_id": "99"}, "not_found", "no page 99"),
+        ({"space": "DOC", "title": "New", "parent_id": "7"}, "conflict", "is in the space REL"),
+        ({"page_id": "7", "parent_id": "99"}, "not_found", "no page 99"),
+    ],
+)
+def test_a_place_that_is_not_there_is_told_before_any_write(
+    stub: Stub, read_only: bool, options: dict[str, Any], kind: str, words: str
+) -> None:
+    error = Run(stub, read_only=read_only, body="<p>1</p>", **options).fails()
+    assert error.kind == kind
+    assert words in error.message
+    assert set(methods(stub)) == {"GET"}
+
+
+def test_a_page_that_another_host_has_just_made_is_no_failure(stub: Stub, wiki: Wiki) -> None:
+    options: dict[str, Any] = {"space": "REL", "title": "New", "body": "<p>1</p>"}
+    other = page("<p>1</p>", id="50", title="New", parent=None, version=1)
+
+    def answer(seen: Seen) -> Reply:
+        if seen.method != "POST":
+            return wiki(seen)
+        wiki.pages["50"] = other
+        said = "A page with this title already exists: A page already exists with the title New"
+        return Reply(400, {"statusCode": 400, "message": said})
+
+    stub.answer = answer
+    assert Run(stub, **options)()[1]["page"]["id"] == "50"
+    del wiki.pages["50"]
+    other = page("<p>2</p>", id="50", title="New", parent=None, version=1)
+    assert Run(stub, **options).fails().kind == "conflict"
+
+
+@pytest.mark.parametrize(
+    ("body", "warned"),
+    [
+        ("# Release\n\nText", True),
+        ("See [the notes](https://x.example/)", True),
+        ("- one\n- two", True),
+        ("| a | b |\n|---|---|", True),
+        ("```\ncode\n```", True),
+        ("It is **new**.", True),
+        ("<p># 1 and **2**</p>", False),
+        ("Plain text - with a dash", False),
+        ("", False),
+    ],
+)
+def test_markdown_as_storage_format_is_a_warning(stub: Stub, body: str, warned: bool) -> None:
+    run = Run(stub, page_id="7", body=body)
+    run()
+    assert any("looks like Markdown" in each for each in run.warnings) is warned
 
 
 def test_a_creation_that_did_not_happen_is_not_repeated(stub: Stub, wiki: Wiki) -> None:

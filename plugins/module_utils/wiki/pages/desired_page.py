@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ...core.errors import ToolchainError, invalid
-from ..client import Page
+from ..page import Page
 from ..storage import section
 from ..storage.comparison import BodyComparison, compare
 from ..storage.parser import Malformed, parse

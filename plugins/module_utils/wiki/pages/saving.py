@@ -15,7 +15,8 @@ from time import sleep
 from typing import Any
 
 from ...core.errors import ToolchainError
-from ..client import Page, WikiClient
+from ..client import WikiClient
+from ..page import Page
 from .desired_page import DesiredPage
 
 _TRIES = 4
@@ -62,6 +63,8 @@ class PageWriter:
         try:
             answer = self._client.create(what, content, is_made)
         except ToolchainError as error:
+            if _names_clash(error) and is_made() and self._seen is not None:
+                return self._seen  # another task has made it at the same time
             raise _explained(error) from None
         page = self._client.written(answer, space) or self._seen
         found = page or self._client.find(f"reading the new page '{title}'", space, title)

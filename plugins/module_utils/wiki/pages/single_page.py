@@ -11,10 +11,12 @@ from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
 from ...core.plan import Change, Plan, unchanged, without_none
 from ..attachments import PageAttachments
-from ..client import Page, WikiClient
+from ..client import WikiClient
 from ..labels import PageLabels
+from ..page import Page
 from ..storage.canonical import MARKER
 from ..storage.comparison import BodyComparison, alike, readable
+from ..storage.markdown_signs import looks_like_markdown
 from ..storage.parser import Malformed, parse
 from .desired_page import DesiredPage, desired_page
 from .page_options import PageOptions
@@ -65,6 +67,11 @@ class SinglePage:
     # -- deciding ------------------------------------------------------------------------------
 
     def plan(self) -> Plan:
+        if self._desired.body is not None and looks_like_markdown(self._desired.body):
+            self._task.warn(
+                f"{self._options.named}: the body looks like Markdown, and is taken as storage"
+                " format; the filter delivery.toolchain.storage_format converts Markdown"
+            )
         page = self._page = self._read()
         if page is not None:
             self._check(page)
@@ -137,6 +144,7 @@ class SinglePage:
                 "not_found",
                 f"{self._options.named} does not exist; body or src without section can create it",
             )
+        self._require_place(space, desired.parent or "")
         changes = (Change("body", None, desired.body), *self._planned_additions(None))
         page = Page("", desired.title or "", space, 1, "", body=desired.body, parent=desired.parent)
         shown = {**page.shown(), "id": None, "url": None}
@@ -157,6 +165,7 @@ class SinglePage:
         if desired.renames(page):
             changes.append(Change("title", page.title, desired.title))
         if desired.moves(page):
+            self._require_place(page.space, desired.parent or "")
             changes.append(Change("parent_id", page.parent, desired.parent))
         if desired.parent is not None and not page.shows_parent:
             self._task.warn(
@@ -176,6 +185,13 @@ class SinglePage:
             return self._text(page, before, after=False), self._text(wanted, after, after=True)
 
         return Plan(None, None, "update", tuple(changes), result, sides=sides)
+
+    def _require_place(self, space: str | None, parent: str) -> None:
+        """C(not_found) where space or parent of a page are missing, before anything is written."""
+        if parent != "":
+            self._client.require_parent(parent, space)
+        elif space is not None:
+            self._client.require_space(space)
 
     def _wanted(self, page: Page, comparison: BodyComparison) -> Page:
         """The page as it is to be saved."""

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 from ...core.errors import ToolchainError
 from ...core.module.task import Task
 from ...core.plan import Plan, ReadOnly, unchanged
-from ..client import Page, WikiClient
+from ..client import WikiClient
+from ..page import Page
 from .page_options import PageAddress
 
 

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a body in storage format is Markdown that nobody has converted."""
+
+from __future__ import annotations
+
+import re
+
+from .parser import parse
+
+_SIGN = re.compile(
+    r"""
+    ^[ ]{0,3}(?:\#{1,6}[ ]\S | ```\w* | ~~~ | [-*+][ ]\S | >[ ]\S | \|[^|\n]+\|[^|\n]+\|)
+    | \]\((?:https?://|\.{0,2}/|\#|\w)
+    | \*\*[^\s*][^*\n]*\*\*
+    """,
+    re.MULTILINE | re.VERBOSE,
+)
+
+
+def looks_like_markdown(body: str) -> bool:
+    """Whether text that stands in no element has signs of Markdown; the body is well-formed."""
+    bare = "\n".join(child for child in parse(body).children if isinstance(child, str))
+    return _SIGN.search(bare) is not None
