@@ -191,7 +191,8 @@ def words(body: str) -> str:
     the analysis server. What has another shape is shown as it is.
     """
     if looks_like_html(body):
-        return shorten(_words_of_html(body))
+        # masked first: taken apart, a secret with a tag or two blanks in it is not found again
+        return shorten(_words_of_html(hidden.mask(body)))
     try:
         found = list(dict.fromkeys(text for text in _words_of_json(json_text.loads(body)) if text))
     except ValueError:

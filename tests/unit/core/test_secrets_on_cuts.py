@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a server says again of a secret does not show, wherever it is cut, however it is written."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import errors
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import hidden
+
+#: Letters that no other part of a page has, and whatever forms and marks are made of.
+_LETTERS = st.sampled_from("QZXKJ§ßé<>&'\"/\\%+=; \u202e")
+SECRETS = st.tuples(st.text("QZXKJ", min_size=4, max_size=4), st.text(_LETTERS, max_size=30)).map(
+    lambda parts: "".join(parts) + "QZXK"
+)
+FORMS = st.sampled_from(
+    [
+        str,
+        html.escape,
+        quote,
+        quote_plus,
+        lambda text: quote(text, safe=""),
+        lambda text: json.dumps(text)[1:-1],
+        lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
+        lambda text: base64.b64encode(text.encode()).decode(),
+    ]
+)
+PAGES = st.sampled_from(
+    [
+        "<html><h1>Error</h1><p>{}</p></html>",
+        "<html><title>{}</title><body>x</body></html>",
+        "<html><pre>{}</pre></html>",
+        "{}",
+    ]
+)
+_SHOWN = 8
+
+
+@pytest.fixture(autouse=True)
+def _nothing_hidden() -> Iterator[None]:
+    yield
+    hidden.clear()
+
+
+def pieces(secret: str, form: Any) -> set[str]:
+    """Pieces of a secret, as it is and as it is written, that a reader could use."""
+    texts = (secret, str(form(secret)))
+    return {
+        text[at : at + _SHOWN] for text in texts for at in range(max(1, len(text) - _SHOWN + 1))
+    }
+
+
+@given(
+    secret=SECRETS, form=FORMS, page=PAGES, before=st.integers(0, 1200), after=st.integers(0, 90)
+)
+def test_no_piece_of_a_secret_shows(
+    secret: str, form: Any, page: str, before: int, after: int
+) -> None:
+    hidden.clear()
+    hidden.add(secret)
+    body = page.replace("{}", f"{'a' * before} {form(secret)} {'b' * after}")
+    for shown in (errors.words(body), errors.shorten(body), errors.printable(body)):
+        assert not [piece for piece in pieces(secret, form) if piece in shown], shown
+
+
+@pytest.mark.parametrize("middle", ["<x>", "  ", " \t ", "&nbsp;", "<!-- -->", "</h1>"])
+def test_a_secret_that_reads_as_markup_does_not_show_in_halves(middle: str) -> None:
+    hidden.add(f"firsthalf{middle}secondhalf")
+    shown = errors.words(f"<html><h1>wrong: firsthalf{middle}secondhalf</h1></html>")
+    assert "half" not in shown
+
+
+@given(secret=SECRETS, form=FORMS, before=st.integers(0, 1200))
+def test_no_piece_of_a_secret_in_json_shows(secret: str, form: Any, before: int) -> None:
+    hidden.clear()
+    hidden.add(secret)
+    text = f"{'a' * before} {form(secret)}"
+    for body in ({"errorMessages": [text]}, {"errors": [{"status": 400, "message": text}]}):
+        shown = errors.words(json.dumps(body))
+        assert not [piece for piece in pieces(secret, form) if piece in shown], shown
