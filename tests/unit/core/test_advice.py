@@ -43,7 +43,9 @@ def test_another_server_at_the_address_is_named(body: str, server: str) -> None:
     ],
 )
 def test_the_service_itself_is_no_stranger(reply: Reply) -> None:
-    assert "check url" not in said(reply)[0]
+    message, url = said(reply)
+    assert "nothing shows" not in message
+    assert message.endswith(f"; if it is there, check url ({url})") == (reply.status == 404)
 
 
 def test_a_login_that_was_refused_is_named() -> None:

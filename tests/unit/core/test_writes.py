@@ -149,12 +149,30 @@ def test_a_refusal_of_a_repetition_says_that_it_was_one() -> None:
     assert (error.repeated, error.unanswered) == (True, False)
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 501])
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422, 501])
 def test_a_refusal_is_not_looked_after(status: int) -> None:
     with Stub(Reply(status)) as stub:
         error = fails(transport_to(stub.url), look=looks(True), repeatable=True)
     assert (error.status, error.unanswered) == (status, False)
     assert NOTHING not in error.message
+
+
+@pytest.mark.parametrize("done", [True, False, None])
+def test_another_host_may_have_created_the_same(*, done: bool | None) -> None:
+    with Stub(Reply(409, "it exists")) as stub:
+        transport = transport_to(stub.url)
+        if done:
+            answer = transport.write("creating x", "POST", "x", look=looks(done))
+            assert (answer.status, answer.body) == (204, b"")
+        else:
+            error = fails(transport, look=looks(done))
+            assert (error.kind, NOTHING in str(error)) == ("conflict", False)
+        assert len(stub.seen) == 1
+
+
+def test_a_change_that_clashes_is_not_looked_after() -> None:
+    with Stub(Reply(409, "it was changed meanwhile")) as stub:
+        assert fails(transport_to(stub.url), "PUT", look=looks(True)).kind == "conflict"
 
 
 def test_what_was_changed_before_is_not_denied() -> None:

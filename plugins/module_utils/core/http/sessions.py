@@ -143,7 +143,9 @@ class Proxies:
         return self._known[place]
 
 
-_kept: dict[tuple[Any, ...], Kept] = {}
+#: Most sessions that are kept: one for each service, and some for a loop over logins.
+_MOST_KEPT = 8
+_kept: dict[tuple[Any, ...], Kept] = {}  # the one that was used last at the end
 _lock = threading.Lock()
 
 
@@ -161,9 +163,18 @@ def kept_session(connection: Connection, *, connections: int, cookies: bool) -> 
     bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
     key = (os.getpid(), connection, tls, bundle, connections, cookies)
     with _lock:
-        if key not in _kept:
-            _kept[key] = _new_session(connection, bundle, connections, cookies)
-        return _kept[key]
+        kept = _kept.pop(key, None) or _new_session(connection, bundle, connections, cookies)
+        _kept[key] = kept
+        while len(_kept) > _MOST_KEPT:
+            _forget(next(iter(_kept)))
+        return kept
+
+
+def _forget(key: tuple[Any, ...]) -> None:
+    """Close a session; that of the process before the fork is the other process's to close."""
+    kept = _kept.pop(key)
+    if key[0] == os.getpid():
+        kept.session.close()
 
 
 def _new_session(

@@ -47,7 +47,7 @@ class Write:
                 return self.send()
             except ToolchainError as error:
                 error.repeated = attempt > 0
-                if self._is_gone(error):
+                if self._is_gone(error) or self._is_done_by_another(error):
                     return _stand_in(self.request)
                 if not error.unanswered:
                     raise
@@ -61,6 +61,11 @@ class Write:
     def _is_gone(self, error: ToolchainError) -> bool:
         """Whether an earlier attempt was what deleted the object that is not found now."""
         return error.repeated and self.request.method == "DELETE" and error.status == 404
+
+    def _is_done_by_another(self, error: ToolchainError) -> bool:
+        """Whether a creation clashed with one that did the same, as of the next host of a play."""
+        created = self.request.method == "POST" and error.kind == "conflict"
+        return created and self._look_once() is True
 
     def _look(self, error: ToolchainError) -> bool | None:
         """Look, and look again for a while where the server may still be at it."""

@@ -15,13 +15,18 @@ def advised(error: ToolchainError, connection: Connection) -> str:
     """
     if error.kind == "auth" and error.status is not None:
         return f"{error}; {_login(connection)}"
-    if error.kind == "not_found" and error.stranger is not None and _CHECK not in str(error):
-        stranger = f" ({error.stranger} answered)" if error.stranger else ""
-        return (
-            f"{error}; nothing shows that {connection.url} is the {connection.service}"
-            f" service{stranger}: {_CHECK}"
-        )
+    if error.status == 404 and error.kind == "not_found" and _CHECK not in str(error):
+        return f"{error}; {_place(error, connection)}"
     return str(error)
+
+
+def _place(error: ToolchainError, connection: Connection) -> str:
+    """Where was asked; a service below a wrong path of its own says nothing of that."""
+    if error.stranger is None:
+        return f"if it is there, {_CHECK} ({connection.url})"
+    stranger = f" ({error.stranger} answered)" if error.stranger else ""
+    service = f"{connection.url} is the {connection.service} service"
+    return f"nothing shows that {service}{stranger}: {_CHECK}"
 
 
 def _login(connection: Connection) -> str:

@@ -36,6 +36,12 @@ class Task:
 
     def __post_init__(self) -> None:
         hide(self.connection)
+        unchecked = self.connection.settings.get("validate_certs") is False
+        if unchecked and self.connection.url.startswith("https:"):
+            self.warn(
+                f"validate_certs is false: nobody checks that {self.connection.url} is the server"
+                " that it seems to be, and others may read what is sent"
+            )
 
     def transport(
         self,
