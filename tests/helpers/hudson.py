@@ -4,7 +4,8 @@
 Jobs, builds, results, logs, configurations, refusals are the real thing. It is from 2015: a trigger
 answers 302 and no queue item, there are no crumbs, no list of plugins, and a script console that
 says nothing: what the sandbox plays of those is held against nothing here. It refuses ranges in
-`tree` (`builds[number]{0,5}`), too, so they are taken off on the way to it, and all is shown.
+`tree` (`builds[number]{0,5}`), so they are taken off on the way to it, and all is shown; and it
+says its version on pages alone, so it is put on all answers.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ _SETTINGS = {
     "hudson.DNSMultiCast.disabled": "true",
     "hudson.udp": "0",
 }
+_VERSION = {"X-Hudson": "3.3.2"}
 _SERVER = "<hudson><numExecutors>4</numExecutors><quietPeriod>0</quietPeriod></hudson>"
 _SECURITY = """
 <hudsonSecurityManager>
@@ -103,7 +105,7 @@ def running(folder: Path) -> Iterator[Hudson]:
     ]
     with programs.started(command, folder, debian.environment()) as program:
         port = program.until(lambda: re.search(r"^port (\d+)$", _read(program.log), re.M))
-        with passing_on.started(int(port[1]), _without_ranges) as url:
+        with passing_on.started(int(port[1]), _without_ranges, _VERSION) as url:
             hudson = Hudson(url)
             program.until(lambda: hudson("GET", "api/json").status_code == 200 or None)
             yield hudson

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import http.client
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,9 +15,13 @@ _BETWEEN_TWO = ("connection", "keep-alive", "transfer-encoding")
 
 
 @contextmanager
-def started(port: int, translate: Callable[[str], str]) -> Iterator[str]:
-    """The address of a server that asks the one at `port`; `translate` makes its addresses."""
-    proxy = _Proxy(port, translate)
+def started(
+    port: int, translate: Callable[[str], str], added: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    """The address of a server that asks the one at `port`; `translate` makes its addresses, and
+    `added` are headers that its answers have, too.
+    """
+    proxy = _Proxy(port, translate, added or {})
     thread = threading.Thread(target=proxy.serve_forever, args=(0.01,))
     thread.start()
     try:
@@ -32,8 +36,10 @@ class _Proxy(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, port: int, translate: Callable[[str], str]) -> None:
-        self.behind, self.translate = port, translate
+    def __init__(
+        self, port: int, translate: Callable[[str], str], added: Mapping[str, str]
+    ) -> None:
+        self.behind, self.translate, self.added = port, translate, added
         super().__init__(("127.0.0.1", 0), _Handler)
 
 
@@ -50,7 +56,7 @@ class _Handler(BaseHTTPRequestHandler):
         answer = behind.getresponse()
         body = answer.read()
         self.send_response_only(answer.status, answer.reason)
-        for name, value in _end_to_end(answer.headers).items():
+        for name, value in {**self.server.added, **_end_to_end(answer.headers)}.items():
             if name.lower() != "content-length" or self.command == "HEAD":
                 self.send_header(name, value)
         if self.command != "HEAD":

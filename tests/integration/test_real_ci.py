@@ -127,6 +127,24 @@ TASKS: list[tuple[str, str, dict[str, Any]]] = [
 ]
 
 
+MADE = "made by a module"
+KEPT: list[tuple[str, str, dict[str, Any]]] = [
+    ("created in check mode", "ci_job", {"job": MADE, "config": JOBS["app"]}),
+    ("created", "ci_job", {"job": MADE, "config": JOBS["app"]}),
+    ("kept created", "ci_job", {"job": MADE, "config": JOBS["app"]}),
+    ("changed", "ci_job", {"job": MADE, "config": JOBS["plain"]}),
+    ("kept changed", "ci_job", {"job": MADE, "config": JOBS["plain"]}),
+    ("built", "ci_job_build", {"job": MADE}),
+    ("switched off", "ci_job", {"job": MADE, "enabled": False}),
+    ("kept switched off", "ci_job", {"job": MADE, "enabled": False}),
+    ("broken", "ci_job", {"job": "broken", "config": "<nothing-that-it-knows/>"}),
+    ("not forced", "ci_job", {"job": MADE, "state": "absent"}),
+    ("deleted", "ci_job", {"job": MADE, "state": "absent", "force": True}),
+    ("kept deleted", "ci_job", {"job": MADE, "state": "absent"}),
+    ("deleted odd", "ci_job", {"job": ODD, "state": "absent", "force": True}),
+]
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[playbook.Run]:
     """All tasks, one after the other, against a server that has the jobs."""
@@ -134,7 +152,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[playbook.Run]:
         for name, configuration in JOBS.items():
             server.create(name, configuration)
         login = {"url": server.url, "username": hudson.USER, "password": hudson.PASSWORD}
-        tasks = [playbook.task(module, options, name) for name, module, options in TASKS]
+        tasks = [
+            playbook.task(module, options, name, check_mode=name.endswith("in check mode"))
+            for name, module, options in (*TASKS, *KEPT)
+        ]
         wrong = playbook.task(
             "ci_job_build", {"job": "plain", "password": "wrong", **_without(login)}, "wrong login"
         )
@@ -293,6 +314,23 @@ def test_a_login_that_is_refused_starts_nothing(run: playbook.Run) -> None:
 
 def test_the_lookup_reads_builds(run: playbook.Run) -> None:
     assert run.event("lookup").result["msg"] == run.event("info tree").result["builds"]
+
+
+def test_a_job_is_as_its_configuration_says(run: playbook.Run) -> None:
+    for task in ("created", "changed", "switched off", "deleted"):
+        assert run.event(task).result["changed"] is True, run.event(task).result
+        assert run.event(task).result["http"]["writes"] == 1
+        again = run.event(f"kept {task}").result
+        assert (again["changed"], again["http"]["writes"]) == (False, 0), again
+    checked = run.event("created in check mode").result
+    assert (checked["changed"], checked["http"]["writes"]) == (True, 0)
+    assert run.event("built").result["console"][-2] == "plain"
+    assert run.event("deleted odd").result["changed"] is True
+
+
+def test_a_job_that_cannot_be_is_refused(run: playbook.Run) -> None:
+    assert _failure(run, "broken") == ("server", False)
+    assert _failure(run, "not forced") == ("invalid", False)
 
 
 def test_no_secret_is_seen(run: playbook.Run) -> None:
