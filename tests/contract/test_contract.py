@@ -25,6 +25,7 @@ VARIANTS = [(name, flavour) for name, case in CASES.items() for flavour in case[
 #: Return values that differ from run to run: times, and what depends on how long something took.
 VARYING: dict[str, tuple[tuple[str, ...], ...]] = {
     "build_promote": (("promotion", "timestamp"),),
+    "ci_artifact": (("build", "timestamp"),),
     "ci_build_stop": (("http",), ("build", "timestamp"), ("build", "duration")),
     "ci_job_build": (
         ("http",),

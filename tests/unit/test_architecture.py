@@ -42,7 +42,7 @@ ROOMS = {
         "tracker/projects",
     ),
     "wiki": ("wiki/storage", "wiki", "wiki/pages"),
-    "ci": ("ci", "ci/builds", "ci/jobs", "ci/scripts", "ci/plugins", "ci/server"),
+    "ci": ("ci", "ci/builds", "ci/artifacts", "ci/jobs", "ci/scripts", "ci/plugins", "ci/server"),
     "analysis": (
         "analysis",
         "analysis/engine",

@@ -15,9 +15,12 @@ from ..core.module.task import Task
 _LOGGING_ID = re.compile(r"Logging ID=([0-9A-Za-z-]+)")
 
 
-def server_of(task: Task) -> Transport:
-    """The server of a task; writes carry the anti-forgery token."""
-    return task.transport(describe=describe, crumbs=True)
+def server_of(task: Task, *, connections: int = 10) -> Transport:
+    """The server of a task; writes carry the anti-forgery token.
+
+    :param connections: most connections at once
+    """
+    return task.transport(describe=describe, crumbs=True, connections=connections)
 
 
 def refuse_page(answer: Answer) -> None:

@@ -23,6 +23,8 @@ BUILD_FIELDS = (
 )
 #: What the newest builds of a job are read with in place of one of them.
 SUMMARIES = f"allBuilds[{BUILD_FIELDS}]{{0,{NEWEST}}}"
+#: What tells of a job whether it is there, and which builds it may have.
+_NEWEST = "lastBuild[number]"
 #: No number of the server is higher: it counts in 64 bits.
 _HIGHEST = 1 << 63
 _NUMBERS = ("number", "queueId", "duration", "estimatedDuration", "timestamp", "id")
@@ -191,6 +193,24 @@ def typed(shown: Mapping[str, Any]) -> dict[str, Any]:
     found.update({name: number_of(found[name]) for name in _NUMBERS if name in found})
     found.update({name: truth(found[name]) for name in _SWITCHES if name in found})
     return found
+
+
+def no_build(server: Transport, what: str, job: Job, segment: str) -> ToolchainError:
+    """The error for a build that answers 404: which of job and build there is not."""
+    answer = server.read(what, f"{job.path}/api/json", query={"tree": _NEWEST}, expect=(200, 404))
+    if answer.status == 404:
+        reason = f"there is no job '{job.name}', or the account may not see it"
+    else:
+        shown = part(object_of(answer).get("lastBuild")).get("number")
+        newest = "it has none" if shown is None else f"its newest is {shown}"
+        reason = f"the job '{job.name}' has no build {segment}: {newest}"
+    return ToolchainError(
+        "not_found",
+        f"{what}: the server answered 404: {reason}",
+        status=404,
+        method="GET",
+        url=f"{server.connection.url}/{job.path}/{segment}/",
+    )
 
 
 def tells_end(build: Mapping[str, Any]) -> bool:

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The artifacts of one build: their names, what is known of their content, their bytes [ci-24]."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from ...core import address
+from ...core.errors import ToolchainError, shorten
+from ...core.http.download import AS_STORED, download
+from ...core.http.file_download import Fetched, RemoteContent, download_file, look_at_file
+from ...core.http.messages import REDIRECTS
+from ...core.http.transport import Transport
+from ..client import objects
+
+if TYPE_CHECKING:
+    import requests
+
+#: What C(tree) asks of a build.
+FIELDS = "artifacts[fileName,relativePath],fingerprint[fileName,hash]"
+_SHOWN = 200
+_DIGEST = re.compile(r"[0-9a-fA-F]{32}")
+#: Segments that are commands to the server and no names.
+_COMMAND = re.compile(r"\*(zip|plain|view|fingerprint)\*")
+_PAGE_NAME = re.compile(r"\.(x?html?|xhtml)$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """C(md5): the digest that the server has recorded under this very path, if it has just one.
+    C(likely): one that it has recorded under the name of the file alone, which may be that of an
+    input of the build.
+    """
+
+    path: str
+    md5: str | None
+    likely: str | None
+
+    @property
+    def content(self) -> RemoteContent:
+        """What the fetched bytes have to be."""
+        may_be_page = _PAGE_NAME.search(self.path) is not None
+        return RemoteContent(None, "md5", self.md5, may_be_page)
+
+
+class ArtifactPatterns:
+    """Globs on the path, in which C(*) goes beyond a slash, C(**/) is any number of folders, none
+    too, and a slash at the end means all that is below; C(None): everything.
+    """
+
+    def __init__(self, patterns: Sequence[str] | None) -> None:
+        self._globs = None if patterns is None else {each: _variants(each) for each in patterns}
+
+    def chosen(self, artifacts: Sequence[Artifact]) -> list[Artifact]:
+        return [each for each in artifacts if self._globs is None or any(self._fitting(each.path))]
+
+    def unused(self, artifacts: Sequence[Artifact]) -> list[str]:
+        """The patterns that name nothing."""
+        used = {pattern for each in artifacts for pattern in self._fitting(each.path)}
+        return [pattern for pattern in self._globs or () if pattern not in used]
+
+    def _fitting(self, path: str) -> Iterator[str]:
+        for pattern, globs in (self._globs or {}).items():
+            if any(fnmatchcase(path, glob) for glob in globs):
+                yield pattern
+
+
+def _variants(pattern: str) -> list[str]:
+    """C(a/**/b) is C(a/b), too."""
+    first, *rest = f"{pattern}*".split("**/") if pattern.endswith("/") else pattern.split("**/")
+    return [
+        first + "".join(each + part for each, part in zip(chosen, rest, strict=True))
+        for chosen in product(("", "*/"), repeat=len(rest))
+    ]
+
+
+def artifacts_of(shown: Mapping[str, Any]) -> list[Artifact]:
+    """The artifacts that a build shows, in its order, each path once."""
+    recorded: dict[str, set[str]] = {}
+    named: dict[str, set[str]] = {}
+    for entry in objects(shown.get("fingerprint")):
+        name, digest = str(entry.get("fileName")), str(entry.get("hash"))
+        if _DIGEST.fullmatch(digest):
+            recorded.setdefault(name, set()).add(digest.lower())
+            named.setdefault(name.rpartition("/")[2], set()).add(digest.lower())
+    paths = dict.fromkeys(
+        str(entry["relativePath"])
+        for entry in objects(shown.get("artifacts"))
+        if entry.get("relativePath")
+    )
+    counted = Counter(path.rpartition("/")[2] for path in paths)
+
+    def single(digests: set[str] | None) -> str | None:
+        return next(iter(digests)) if digests is not None and len(digests) == 1 else None
+
+    found = []
+    for path in paths:
+        name = path.rpartition("/")[2]
+        likely = single(named.get(name)) if counted[name] == 1 else None
+        found.append(Artifact(path, single(recorded.get(path)), likely))
+    return found
+
+
+class ArtifactSource:
+    """Looks at the artifacts of the build at C(path), and fetches them."""
+
+    def __init__(self, server: Transport, path: str, what: str) -> None:
+        self._server, self._path, self._what = server, path, what
+
+    def is_at(self, artifact: Artifact, place: str, sha256: str) -> bool:
+        """Whether the file at C(place), whose digest is C(sha256), has this content.
+
+        A fingerprint tells; where there is none, the size. A likely one tells only that they are
+        equal: where it does not, the bytes are compared.
+        """
+        if artifact.md5 is not None:
+            return artifact.content.is_at(place)
+        if artifact.likely is not None:
+            if RemoteContent(None, "md5", artifact.likely).is_at(place):
+                return True
+            return self._look(artifact).sha256 == sha256
+        size = self._size(artifact)
+        if size is None:
+            return self._look(artifact).sha256 == sha256
+        return RemoteContent(size).is_at(place)
+
+    def save(self, artifact: Artifact, place: str) -> Fetched:
+        what, where = self._doing("fetching", artifact), self._address(artifact)
+        return download_file(self._server, what, where, place, content=artifact.content)
+
+    def _look(self, artifact: Artifact) -> Fetched:
+        what, where = self._doing("comparing", artifact), self._address(artifact)
+        return look_at_file(self._server, what, where, content=artifact.content)
+
+    def _size(self, artifact: Artifact) -> int | None:
+        """Server fact [ci-24]: a store on another host signs its addresses for GET alone."""
+        what, where = self._doing("asking for the size of", artifact), self._address(artifact)
+        try:
+            answer = self._server.read(what, where, method="HEAD", headers=AS_STORED)
+        except ToolchainError as error:
+            if error.status not in REDIRECTS:
+                raise
+            length = download(self._server, what, where, _length_of, judge=lambda answer: None)
+        else:
+            length = answer.headers.get("Content-Length", "")
+        return int(length) if length.isdecimal() else None
+
+    def _address(self, artifact: Artifact) -> str:
+        segments = artifact.path.split("/")
+        if any(_COMMAND.fullmatch(segment) for segment in segments):
+            raise ToolchainError(
+                "rejected",
+                f"{self._doing('fetching', artifact)}: its name is a command to the"
+                " server, which cannot be asked for it",
+            )
+        return f"{self._path}/artifact/{address.path(*segments)}"
+
+    def _doing(self, doing: str, artifact: Artifact) -> str:
+        return f"{doing} '{shorten(artifact.path, _SHOWN)}' of {self._what}"
+
+
+def _length_of(response: requests.Response) -> str:
+    return str(response.headers.get("Content-Length", ""))

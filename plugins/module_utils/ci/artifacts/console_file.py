@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The whole console log of a build, as a file [ci-13]."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import invalid
+from ...core.http.download import download
+from ...core.http.file_download import Fetched, RemoteContent, download_file
+from ...core.http.messages import Answer
+from ...core.http.transport import Transport
+
+if TYPE_CHECKING:
+    import requests
+
+_BLOCK = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class PresentFile:
+    """A file that is there."""
+
+    size: int
+    sha256: str
+
+
+def local_file(path: str) -> PresentFile | None:
+    """What is at a path, a link not followed; C(None) where there is no file; C(invalid) for a
+    folder, and for what cannot be read.
+    """
+    if os.path.isdir(path) and not os.path.islink(path):
+        raise invalid(f"{path} is a folder, where a file shall be")
+    if not os.path.isfile(path) or os.path.islink(path):
+        return None
+    digest, size = hashlib.sha256(), 0
+    try:
+        with open(path, "rb") as file:
+            for block in iter(lambda: file.read(_BLOCK), b""):
+                digest.update(block)
+                size += len(block)
+    except OSError as error:
+        raise invalid(f"{path} cannot be read: {error.strerror or error}") from None
+    return PresentFile(size, digest.hexdigest())
+
+
+class ConsoleFile:
+    """The log of the build at C(path).
+
+    Nothing but its bytes tells whether it is at hand already: it has neither length nor digest.
+    """
+
+    def __init__(self, server: Transport, path: str, what: str, place: str) -> None:
+        self._server, self._address, self.place = server, f"{path}/consoleText", place
+        self._what = f"reading the console log of {what}"
+        self.present = local_file(place)
+
+    def differs(self) -> bool:
+        """Whether the file is missing or has other bytes; reads up to the first that differ."""
+        if self.present is None:
+            return True
+
+        def compare(response: requests.Response) -> bool:
+            with open(self.place, "rb") as file:
+                for block in response.iter_content(_BLOCK):
+                    if file.read(len(block)) != block:
+                        return True
+                return file.read(1) != b""
+
+        return download(self._server, self._what, self._address, compare, judge=_judge)
+
+    def save(self) -> Fetched:
+        return download_file(
+            self._server,
+            self._what,
+            self._address,
+            self.place,
+            content=RemoteContent(),
+            judge=_judge,
+        )
+
+    def as_dict(self, action: str, fetched: Fetched | None = None) -> dict[str, Any]:
+        """The return value C(console)."""
+        known = fetched or (self.present if action == "unchanged" else None)
+        return {
+            "dest": self.place,
+            "size": None if known is None else known.size,
+            "sha256": None if known is None else known.sha256,
+            "action": action,
+        }
+
+
+def _judge(answer: Answer) -> None:
+    """A page in place of the log is one of a login, or of a proxy."""
+    if answer.status == 200 and "html" in answer.headers.get("Content-Type", ""):
+        raise answer.error(
+            "protocol",
+            "the server answered 200 with a web page in place of the log: check url and login",
+        )

@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Artifacts as hostile, old and distant servers show them, and which of them are fetched."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.artifacts.build_artifacts import (
+    ArtifactPatterns,
+    artifacts_of,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.artifacts.ci_artifact import (
+    CiArtifactOperation,
+    CiArtifactOptions,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from tests.helpers.options import build as options_of
+from tests.unit.ci.server import build
+from tests.unit.ci.tasks import Run
+from tests.unit.stub import Reply, Seen, Stub
+
+LOG = b"one\ntwo\nFinished: SUCCESS\n"
+
+
+def md5(data: bytes) -> str:
+    return hashlib.md5(data, usedforsecurity=False).hexdigest()
+
+
+@dataclass
+class Server:
+    """A build with files; C(fingerprints): recorded names and contents."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    fingerprints: list[tuple[str, bytes]] = field(default_factory=list)
+    shown: dict[str, Any] = field(default_factory=dict)
+    replies: dict[str, Reply] = field(default_factory=dict)
+
+    def __call__(self, seen: Seen) -> Reply:
+        path = seen.path.removeprefix("/base/job/x/")
+        if seen.path.endswith("/x/api/json"):
+            return Reply(body={"lastBuild": {"number": 9}})
+        if path.endswith("/api/json"):
+            return self._build() if path.startswith(("7/", "lastSuccessfulBuild/")) else Reply(404)
+        if path in self.replies:
+            return self.replies[path]
+        if path == "7/consoleText":
+            return Reply(body=LOG, headers={"Content-Type": "text/plain;charset=UTF-8"})
+        return Reply(body=self.files[path.removeprefix("7/artifact/")])
+
+    def _build(self) -> Reply:
+        artifacts = [
+            {"fileName": path.rpartition("/")[2], "relativePath": path} for path in self.files
+        ]
+        fingerprint = [{"fileName": n, "hash": md5(data)} for n, data in self.fingerprints]
+        return Reply(
+            body={**build(7), "artifacts": artifacts, "fingerprint": fingerprint, **self.shown}
+        )
+
+
+@dataclass
+class Fetching:
+    """Tasks against one server; C(asked): the last one's requests."""
+
+    server: Server
+    stub: Stub
+    folder: Path
+    warnings: list[str] = field(default_factory=list)
+
+    def __call__(self, *, check: bool = False, **options: Any) -> dict[str, Any]:
+        given = {"job": "x", "dest": str(self.folder / "dest"), **options}
+        self.stub.seen.clear()
+        played = Run(self.stub.url, check)
+        try:
+            chosen = options_of(CiArtifactOptions, **given)
+            return played.play(lambda task: CiArtifactOperation(task, chosen))
+        finally:
+            self.warnings = played.warnings
+
+    @property
+    def asked(self) -> list[str]:
+        begin = "/base/job/x/"
+        return [f"{each.method} {each.path.removeprefix(begin)}" for each in self.stub.seen]
+
+    def found(self) -> dict[str, bytes]:
+        dest = self.folder / "dest"
+        return {
+            str(each.relative_to(dest)): each.read_bytes()
+            for each in sorted(dest.rglob("*"))
+            if each.is_file()
+        }
+
+
+@pytest.fixture
+def fetch(tmp_path: Path) -> Iterator[Fetching]:
+    server = Server({"a.txt": b"A", "sub/b.txt": b"BB"})
+    with Stub(answer=server) as stub:
+        yield Fetching(server, stub, tmp_path)
+
+
+def actions(result: dict[str, Any]) -> dict[str, str]:
+    return {each["path"]: each["action"] for each in result["files"]}
+
+
+def test_a_fingerprint_tells_what_is_there(fetch: Fetching) -> None:
+    fetch.server.fingerprints = [("a.txt", b"A"), ("sub/b.txt", b"BB")]
+    planned = fetch(check=True)
+    assert planned["changed"]
+    assert not (fetch.folder / "dest").exists()
+    made = fetch()
+    assert actions(made) == {"a.txt": "downloaded", "sub/b.txt": "downloaded"}
+    assert made["downloaded_bytes"] == 3
+    assert made["diff"] == planned["diff"]
+    assert fetch.found() == fetch.server.files
+    (fetch.folder / "dest/a.txt").write_bytes(b"X")
+    assert actions(fetch()) == {"a.txt": "downloaded", "sub/b.txt": "unchanged"}
+    again = fetch()
+    assert not again["changed"]
+    assert again["files"][0]["sha256"] == hashlib.sha256(b"A").hexdigest()
+    assert fetch.asked == ["GET lastSuccessfulBuild/api/json"]
+
+
+def test_without_a_fingerprint_the_size_tells(fetch: Fetching) -> None:
+    fetch()
+    (fetch.folder / "dest/a.txt").write_bytes(b"X")
+    (fetch.folder / "dest/sub/b.txt").write_bytes(b"longer")
+    assert actions(fetch(parallel=1)) == {"a.txt": "unchanged", "sub/b.txt": "downloaded"}
+    assert fetch.asked[1:] == [
+        "HEAD 7/artifact/a.txt",
+        "HEAD 7/artifact/sub/b.txt",
+        "GET 7/artifact/sub/b.txt",
+    ]
+
+
+def test_a_fingerprint_under_the_name_alone_may_be_that_of_an_input(fetch: Fetching) -> None:
+    fetch.server.files = {"sub/b.txt": b"BB"}
+    fetch.server.fingerprints = [("work/b.txt", b"input")]
+    fetch()
+    assert fetch.found() == {"sub/b.txt": b"BB"}
+    assert not fetch()["changed"]
+    assert fetch.asked[-1] == "GET 7/artifact/sub/b.txt"
+    fetch.server.fingerprints = [("work/b.txt", b"BB")]
+    assert not fetch()["changed"]
+    assert fetch.asked == ["GET lastSuccessfulBuild/api/json"]
+
+
+def test_bytes_that_are_not_those_of_the_fingerprint_are_not_kept(fetch: Fetching) -> None:
+    fetch.server.fingerprints = [("a.txt", b"other")]
+    with pytest.raises(ToolchainError, match="md5") as caught:
+        fetch(patterns=["a.txt"])
+    assert caught.value.kind == "protocol"
+    assert caught.value.result["changed"] is False
+    assert fetch.found() == {}
+
+
+@pytest.mark.parametrize("name", ["../x", "/etc/x", "a/../../x", "sub//x", "..", "a/*zip*/b.zip"])
+def test_hostile_names_lead_nowhere(fetch: Fetching, name: str) -> None:
+    fetch.server.files = {"good": b"1", name: b"evil"}
+    with pytest.raises(ToolchainError) as caught:
+        fetch()
+    assert caught.value.kind == "rejected"
+    assert set(fetch.folder.rglob("*x")) == set()
+
+
+def test_names_with_odd_characters_are_files_like_others(fetch: Fetching) -> None:
+    fetch.server.files = {"a%20b%3B%2A%3F.txt": b"1"}
+    fetch.server.shown = {"artifacts": [{"relativePath": "a b;*?.txt"}]}
+    fetch()
+    assert fetch.found() == {"a b;*?.txt": b"1"}
+
+
+def test_artifacts_may_lie_on_another_host(fetch: Fetching) -> None:
+    """Whose addresses are signed for GET alone, and get no credentials."""
+    with Stub(answer=lambda seen: Reply(body=b"A")) as store:
+        there = f"{store.url.replace('127.0.0.1', 'localhost')}/signed"
+        fetch.server.replies = {"7/artifact/a.txt": Reply(302, headers={"Location": there})}
+        fetch(patterns=["a.txt"])
+        (fetch.folder / "dest/a.txt").write_bytes(b"X")
+        assert not fetch(patterns=["a.txt"])["changed"]
+        assert {each.method for each in store.seen} == {"GET"}
+        assert all("Authorization" not in each.headers for each in store.seen)
+
+
+def test_a_page_in_place_of_a_file_is_none(fetch: Fetching) -> None:
+    page = Reply(body="<html><form><input type='password'></form></html>")
+    fetch.server.replies = {"7/artifact/a.txt": page}
+    with pytest.raises(ToolchainError) as caught:
+        fetch(patterns=["a.txt"])
+    assert caught.value.kind in ("protocol", "auth")
+    fetch.server.files["report.html"] = b"<html>good</html>"
+    assert fetch(patterns=["*.html"])["changed"]
+
+
+def test_what_was_fetched_before_a_failure_is_told(fetch: Fetching) -> None:
+    fetch.server.replies = {"7/artifact/sub/b.txt": Reply(403)}
+    with pytest.raises(ToolchainError) as caught:
+        fetch(parallel=1)
+    assert caught.value.kind == "permission"
+    assert actions(caught.value.result) == {"a.txt": "downloaded"}
+    assert caught.value.result["changed"] is True
+
+
+def test_flat_files_have_names_of_their_own(fetch: Fetching) -> None:
+    fetch(flat=True)
+    assert fetch.found() == {"a.txt": b"A", "b.txt": b"BB"}
+    fetch.server.files["other/a.txt"] = b"2"
+    with pytest.raises(ToolchainError, match="the same file") as caught:
+        fetch(flat=True)
+    assert caught.value.kind == "invalid"
+
+
+def test_the_log_is_compared_and_written_whole(fetch: Fetching) -> None:
+    log = fetch.folder / "logs" / "x.log"
+    options: dict[str, Any] = {"dest": None, "console": str(log)}
+    assert fetch(check=True, **options)["console"]["action"] == "downloaded"
+    made = fetch(**options)
+    assert log.read_bytes() == LOG
+    assert (made["console"]["size"], made["files"]) == (len(LOG), [])
+    assert not fetch(**options)["changed"]
+    for other in (LOG[:-1], LOG + b"x", b"", b"x" * len(LOG)):
+        log.write_bytes(other)
+        assert fetch(**options)["changed"]
+    assert log.read_bytes() == LOG
+    page = Reply(body="<html>Sign in</html>", headers={"Content-Type": "text/html"})
+    fetch.server.replies = {"7/consoleText": page}
+    with pytest.raises(ToolchainError, match="a web page"):
+        fetch(**options)
+    assert log.read_bytes() == LOG
+
+
+def test_a_log_that_breaks_off_is_not_kept(fetch: Fetching) -> None:
+    headers = {"Content-Type": "text/plain"}
+    fetch.server.replies = {"7/consoleText": Reply(body=LOG, headers=headers, truncate=5)}
+    with pytest.raises(ToolchainError) as caught:
+        fetch(dest=None, console=str(fetch.folder / "x.log"))
+    assert caught.value.kind == "network"
+    assert list(fetch.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "words", "kind"),
+    [
+        ({"patterns": ["nothing"]}, "it has 2 others", "not_found"),
+        ({"build": "8"}, "has no build 8: its newest is 9", "not_found"),
+        ({"build": "../7"}, "give a number", "invalid"),
+        ({"parallel": 0}, "parallel is 0", "invalid"),
+    ],
+)
+def test_slips(fetch: Fetching, options: dict[str, Any], words: str, kind: str) -> None:
+    with pytest.raises(ToolchainError, match=words) as caught:
+        fetch(**options)
+    assert caught.value.kind == kind
+
+
+def test_folders_and_files_in_the_way_are_named(fetch: Fetching) -> None:
+    (fetch.folder / "file").write_bytes(b"")
+    (fetch.folder / "dest/a.txt").mkdir(parents=True)
+    for options, words in (
+        ({"dest": str(fetch.folder / "file")}, "dest must be a folder"),
+        ({}, "is a folder, where a file shall be"),
+        ({"dest": None, "console": str(fetch.folder / "dest")}, "is a folder"),
+        (
+            {"dest": str(fetch.folder / "new"), "console": str(fetch.folder / "new/a.txt")},
+            "console and an artifact would be the same file",
+        ),
+    ):
+        with pytest.raises(ToolchainError, match=words) as caught:
+            fetch(**options)
+        assert caught.value.kind == "invalid"
+
+
+def test_nothing_may_be_enough(fetch: Fetching) -> None:
+    found = fetch(patterns=["nothing"], allow_empty=True)
+    assert (found["changed"], found["files"]) == (False, [])
+    assert "'nothing' fits no artifact" in fetch.warnings[0]
+
+
+def test_a_running_build_is_not_complete(fetch: Fetching) -> None:
+    fetch.server.shown = {"building": True, "result": None}
+    fetch()
+    assert "it still runs" in fetch.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "paths"),
+    [
+        ("*.txt", ["a.txt", "d/b.txt", "d/e/c.txt"]),
+        ("**/*.txt", ["a.txt", "d/b.txt", "d/e/c.txt"]),
+        ("d/", ["d/b.txt", "d/e/c.txt"]),
+        ("d/**/*.txt", ["d/b.txt", "d/e/c.txt"]),
+        ("d/**/e/**/c.txt", ["d/e/c.txt"]),
+        ("d/?.txt", ["d/b.txt"]),
+        ("A.TXT", []),
+    ],
+)
+def test_patterns(pattern: str, paths: list[str]) -> None:
+    shown = {"artifacts": [{"relativePath": p} for p in ("a.txt", "d/b.txt", "d/e/c.txt", "n")]}
+    chosen = ArtifactPatterns([pattern]).chosen(artifacts_of(shown))
+    assert [each.path for each in chosen] == paths
