@@ -13,7 +13,7 @@ from ..core.errors import ToolchainError, invalid, looks_like_html
 from ..core.http.messages import Answer, unreadable
 from ..core.module.task import Task
 from .dialect import JFROG, Dialect, dialect_of, generic, tells_jfrog
-from .error_text import describe, errors_in
+from .error_text import describe, errors_in, messages_of
 
 #: What is remembered of a server, and the address that only one of the dialects has [repo-5].
 _SPEAKS_JFROG, _VERSION = "speaks jfrog", "api/system/version"
@@ -84,7 +84,7 @@ class RepoClient:
         """Send a write; see :meth:`Transport.send`. An answer that is a page, or that reports
         errors, is a failure whatever its status.
         """
-        return self.transport.write(what, method, path, judge=_refuse, **parts)
+        return self.transport.write(what, method, path, judge=refuse_reported, **parts)
 
 
 def refuse_page(answer: Answer) -> None:
@@ -98,8 +98,15 @@ def refuse_page(answer: Answer) -> None:
         raise unreadable(answer, "JSON or text")
 
 
-def _refuse(answer: Answer) -> None:
+def refuse_reported(answer: Answer) -> None:
+    """Raise for a page, and for errors that an answer reports whatever its status.
+
+    Server fact [repo-28]: a 401 with messages is about permissions, and not about the login.
+    """
     refuse_page(answer)
+    if answer.status == 401 and messages_of(answer.text):
+        said = describe(answer)
+        raise answer.error("permission", f"the server answered 401: {said}", said)
     if answer.status >= 300:
         return
     reported = errors_in(answer.text)

@@ -40,6 +40,8 @@ class Dialect:
     builds_deleted_by_body: bool
     #: Build records can be published.
     publishes_builds: bool
+    #: Items can be copied and moved.
+    relocates_items: bool
     #: The pattern search.
     patterns: str
     #: The key of the repository of build records, as the trash has it.
@@ -66,6 +68,7 @@ JFROG = Dialect(
     record_shows_promotions=True,
     builds_deleted_by_body=True,
     publishes_builds=True,
+    relocates_items=True,
     patterns="api/search/pattern",
     builds_trash="artifactory-build-info",
     trash_shows_items=True,
@@ -88,8 +91,9 @@ def generic(vendor: str) -> Dialect:
         query_by_property=False,
         record_shows_promotions=False,
         builds_deleted_by_body=False,
-        # the written interface has no such request
+        # the written interface has no such requests
         publishes_builds=False,
+        relocates_items=False,
         patterns="search/pattern",
         builds_trash=f"{vendor.lower()}-build-info",
         trash_shows_items=False,

@@ -32,6 +32,13 @@ class StoredItem:
             return self.sha256 == content.sha256
         return None if self.sha1 is None else self.sha1 == content.sha1
 
+    def equals(self, other: StoredItem) -> bool:
+        """Whether both have the same content for sure."""
+        for one, two in ((self.sha256, other.sha256), (self.sha1, other.sha1)):
+            if one is not None and two is not None:
+                return one == two
+        return False
+
     def as_dict(self) -> dict[str, Any]:
         """For a diff."""
         if self.folder:
@@ -53,7 +60,8 @@ def head(client: RepoClient, repo: str, path: str) -> StoredItem | None:
         f"looking at '{repo}/{path}'",
         item_path(repo, path),
         method="HEAD",
-        expect=(200, 400, 404, 405, 501),
+        # [repo-26]: 409 where it is a folder
+        expect=(200, 400, 404, 405, 409, 501),
         # a compressed answer would have another length
         headers={"Accept-Encoding": "identity"},
     )

@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Copying and moving items within a server, file by file [C8.2, repo-28].
+
+A folder is never sent as one: onto a folder that exists the server would put it below that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.concurrency import spread
+from ...core.errors import ToolchainError, invalid, shorten
+from ...core.module.task import Task
+from ...core.plan import Plan
+from .. import repositories
+from ..client import (
+    RepoClient,
+    item_path,
+    join,
+    refuse_reported,
+    repository_key,
+    segments,
+)
+from ..items import listing
+from ..items.globs import has_wildcards
+from ..items.listing import StoredItem
+from ..progress import TransferProgress
+from .remote_files import Filter, find_files, refuse_path
+
+
+@dataclass(frozen=True)
+class ArtifactCopyOptions:
+    """The options of C(artifact_copy)."""
+
+    repo: str
+    path: str
+    target_repo: str
+    target_path: str | None = None
+    move: bool = False
+    parallel: int = 4
+
+
+@dataclass(frozen=True)
+class Relocation:
+    """One file: where it is, where it goes, and what is there."""
+
+    source: str
+    target: str
+    stored: StoredItem
+    occupied: StoredItem | None
+    action: str
+
+    @property
+    def is_needed(self) -> bool:
+        return self.action != "unchanged"
+
+
+class ArtifactCopyOperation:
+    """Copies or moves what is not at the target with the same content."""
+
+    def __init__(self, task: Task, options: ArtifactCopyOptions) -> None:
+        self._task, self._options = task, options
+        for name in ("repo", "target_repo"):
+            repository_key(name, getattr(options, name))
+        for name in ("path", "target_path"):
+            given = getattr(options, name) or ""
+            refuse_path(name, given)
+            if has_wildcards(given):
+                raise invalid(f"{name}: '{given}' has wildcards, but names one file or folder")
+        self._repo, self._path = options.repo, join(*segments(options.path))
+        if self._path == "":
+            raise invalid("path is empty, which would mean the whole repository: name an item")
+        if options.parallel < 1:
+            raise invalid("parallel: at least one request at a time is needed")
+        self._target_repo = options.target_repo
+        self._target = self._target_path()
+        self._client = RepoClient(task, connections=options.parallel)
+        self._verb = "move" if options.move else "copy"
+        self._relocations: list[Relocation] = []
+        self._is_folder = False
+
+    def _target_path(self) -> str:
+        given = self._options.target_path
+        return self._path if given is None else join(*segments(given))
+
+    def plan(self) -> Plan:
+        if not self._client.dialect.relocates_items:
+            raise ToolchainError(
+                "rejected",
+                f"'{self._repo}/{self._path}' cannot be {self._done}: this server knows the written"
+                " interface alone, which has no way to do that (check the option dialect)",
+            )
+        if self._options.move:
+            # what a virtual repository shows may be the target itself
+            self._repo = repositories.deployment_target(self._client, self._repo, certain=True)
+        files = self._sources()
+        self._target_repo = repositories.deployment_target(self._client, self._target_repo)
+        self._refuse_overlap()
+        if not files:
+            return self._without_source()
+        there = self._targets()
+        self._relocations = [
+            self._relocation(below, stored, there) for below, stored in sorted(files.items())
+        ]
+        needed = [one for one in self._relocations if one.is_needed]
+        spread(self._options.parallel, self._rehearse, needed)
+        return self._planned(needed)
+
+    @property
+    def _done(self) -> str:
+        return "moved" if self._options.move else "copied"
+
+    def _sources(self) -> dict[str, StoredItem]:
+        """The files to relocate by their path below the item; that of a file itself is empty."""
+        stored = listing.head(self._client, self._repo, self._path)
+        if stored is not None and (stored.sha256 or stored.sha1):
+            return {"": stored}
+        self._is_folder = True
+        return self._files_below(self._repo, self._path)
+
+    def _files_below(self, repo: str, folder: str) -> dict[str, StoredItem]:
+        path = f"{folder}/" if folder else "/"
+        return {one.below: one.stored for one in find_files(self._client, repo, path, Filter())}
+
+    def _refuse_overlap(self) -> None:
+        """C(invalid) where the item would be copied onto or into itself, again with each run."""
+        given = self._options.target_path or ""
+        if not self._is_folder and given.endswith("/"):
+            self._target = join(given, self._path.rpartition("/")[2])
+        if self._repo != self._target_repo:
+            return
+        if self._target == self._path or f"{self._target}/".startswith(f"{self._path}/"):
+            raise invalid(
+                f"target_path: '{self._repo}/{self._target}' is the item itself, or lies in it"
+            )
+
+    def _without_source(self) -> Plan:
+        """Nothing is at the source: moved already, or a mistake."""
+        if self._options.move:
+            there = self._found_at_target()
+            if there:
+                artifacts = [
+                    self._artifact(path, item, "unchanged") for path, item in there.items()
+                ]
+                return Plan({}, {}, result={"artifacts": artifacts})
+        repositories.require(self._client, [self._repo])
+        raise ToolchainError(
+            "not_found",
+            f"path: looked for '{self._path}' in '{self._repo}', and there is no file"
+            + (
+                f", nor is there one at '{self._target_repo}/{self._target}'"
+                if self._options.move
+                else ""
+            ),
+        )
+
+    def _found_at_target(self) -> dict[str, StoredItem]:
+        """What was moved before, by its path: a file, or a folder."""
+        paths = [self._target]
+        if (self._options.target_path or "").endswith("/"):
+            paths.insert(0, join(self._target, self._path.rpartition("/")[2]))
+        for path in paths:
+            stored = listing.head(self._client, self._target_repo, path)
+            if stored is not None and (stored.sha256 or stored.sha1):
+                return {path: stored}
+        below = self._files_below(self._target_repo, self._target)
+        return {join(self._target, name): item for name, item in sorted(below.items())}
+
+    def _targets(self) -> Mapping[str, StoredItem]:
+        """What is at the target by its path there, folders too."""
+        if not self._is_folder:
+            found = listing.head(self._client, self._target_repo, self._target)
+            if found is None or not (found.sha256 or found.sha1):
+                # [repo-28]: onto a folder it would go below that
+                found = listing.find(self._client, self._target_repo, self._target)
+            return {} if found is None else {self._target: found}
+        listed = listing.listing(
+            self._client, self._target_repo, self._target, deep=True, folders=True
+        )
+        if listed is not None:
+            return listed
+        below = self._files_below(self._target_repo, self._target)
+        return {join(self._target, name): item for name, item in below.items()}
+
+    def _relocation(
+        self, below: str, stored: StoredItem, there: Mapping[str, StoredItem]
+    ) -> Relocation:
+        source, target = join(self._path, below), join(self._target, below)
+        occupied = there.get(target)
+        if occupied is not None and occupied.folder:
+            raise ToolchainError(
+                "conflict",
+                f"'{self._repo}/{source}' cannot be {self._done} to '{self._target_repo}/{target}':"
+                " a folder is there",
+            )
+        same = occupied is not None and stored.equals(occupied)
+        action = "unchanged" if same and not self._options.move else self._done
+        return Relocation(source, target, stored, occupied, action)
+
+    def _artifact(self, path: str, stored: StoredItem, action: str) -> dict[str, Any]:
+        return {
+            "repo": self._target_repo,
+            "path": path,
+            "sha256": stored.sha256,
+            "action": action,
+        }
+
+    def _planned(self, needed: list[Relocation]) -> Plan:
+        result = {"artifacts": self._artifacts({one.target for one in self._relocations})}
+        if not needed:
+            return Plan({}, {}, result=result)
+        before: dict[str, Any] = {}
+        after: dict[str, Any] = {}
+        for one in needed:
+            target, source = f"{self._target_repo}/{one.target}", f"{self._repo}/{one.source}"
+            if one.occupied is not None:
+                before[target] = one.occupied.as_dict()
+            after[target] = one.stored.as_dict()
+            if self._options.move:
+                before[source] = one.stored.as_dict()
+        return Plan(before, after, "update" if before else "create", result=result)
+
+    def _artifacts(self, targets: Collection[str]) -> list[dict[str, Any]]:
+        return [
+            self._artifact(one.target, one.stored, one.action)
+            for one in self._relocations
+            if one.target in targets
+        ]
+
+    def _parts(self, one: Relocation, **query: int) -> dict[str, Any]:
+        """Address and query of one file; C(to) names the file itself, where no folder is."""
+        return {
+            "method": "POST",
+            "path": f"api/{self._verb}/{item_path(self._repo, one.source)}",
+            "query": {"to": f"/{self._target_repo}/{one.target}", "failFast": 1, **query},
+        }
+
+    def _what(self, one: Relocation) -> str:
+        verb = "moving" if self._options.move else "copying"
+        return f"{verb} '{self._repo}/{one.source}' to '{self._target_repo}/{one.target}'"
+
+    def _rehearse(self, one: Relocation) -> None:
+        """Let the server say whether it would do it, before anything is done."""
+        self._client.transport.read(
+            f"{self._what(one)} (rehearsal)", judge=refuse_reported, **self._parts(one, dry=1)
+        )
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        done: set[str] = {one.target for one in self._relocations if not one.is_needed}
+        needed = [one for one in self._relocations if one.is_needed]
+        progress = TransferProgress(self._task, self._verb, self._done, len(needed))
+
+        def work(one: Relocation) -> None:
+            self._client.write(self._what(one), look=lambda: self._is_done(one), **self._parts(one))
+            done.add(one.target)
+            progress.show(lambda: [each.stored.size or 0 for each in needed if each.target in done])
+
+        try:
+            spread(self._options.parallel, work, needed)
+            self._require_done(needed)
+            if self._options.move and self._is_folder:
+                self._remove_emptied()
+        except ToolchainError as error:
+            error.result.setdefault("artifacts", self._artifacts(done))
+            raise
+        return {}
+
+    def _is_done(self, one: Relocation) -> bool | None:
+        """Whether the file is at the target, and moved away where it was to be."""
+        found = listing.head(self._client, self._target_repo, one.target)
+        if found is None or not one.stored.equals(found):
+            return False
+        if not self._options.move:
+            return True
+        return listing.head(self._client, self._repo, one.source) is None
+
+    def _require_done(self, needed: list[Relocation]) -> None:
+        """C(failed) where a file is not at the target in spite of good answers."""
+        there = self._targets()
+        missing = [
+            one.target
+            for one in needed
+            if one.target not in there or not one.stored.equals(there[one.target])
+        ]
+        if missing:
+            named = f"{len(missing)} of {len(needed)} files: {shorten(', '.join(missing), 300)}"
+            raise ToolchainError(
+                "failed",
+                f"the server answered well, but at the target there is not what was {self._done}:"
+                f" {named}",
+            )
+
+    def _remove_emptied(self) -> None:
+        """Delete the folder out of which all files were moved, where the server leaves it."""
+        if listing.find(self._client, self._repo, self._path) is None:
+            return
+        if listing.listing(self._client, self._repo, self._path, deep=True) != {}:
+            return  # somebody has put a file there meanwhile
+        self._client.write(
+            f"removing the emptied folder '{self._repo}/{self._path}'",
+            "DELETE",
+            item_path(self._repo, self._path),
+            expect=(200, 202, 204, 404),
+            look=lambda: listing.is_gone(self._client, self._repo, self._path),
+            repeatable=True,
+        )

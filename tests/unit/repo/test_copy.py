@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Copying and moving: what differs alone, file by file, and nothing that nests."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.transfer import artifact_copy
+from tests.unit.repo.conftest import Server
+from tests.unit.stub import Reply, Seen
+
+Operation = artifact_copy.ArtifactCopyOperation
+LIST = "?list&deep=1"
+MISSING = Reply(404, {"errors": [{"message": "Unable to find item"}]})
+
+
+def digest(text: str, name: str = "sha256") -> str:
+    return hashlib.new(name, text.encode(), usedforsecurity=False).hexdigest()
+
+
+def head(text: str) -> Reply:
+    sums = {f"X-Checksum-{name}": digest(text, name) for name in ("Sha1", "Sha256")}
+    return Reply(200, text, sums)
+
+
+def listed(files: Mapping[str, str | None]) -> Reply:
+    """Files with their texts, folders without."""
+    entries: list[dict[str, Any]] = []
+    for path, text in files.items():
+        entry: dict[str, Any] = {"uri": f"/{path}", "folder": text is None}
+        if text is not None:
+            entry |= {"size": len(text), "sha1": digest(text, "sha1"), "sha2": digest(text)}
+        entries.append(entry)
+    return Reply(body={"files": entries})
+
+
+def said(level: str, message: str, status: int = 200) -> Reply:
+    return Reply(status, {"messages": [{"level": level, "message": message}]})
+
+
+class Store:
+    """Two repositories, C(r) and C(s), as a server that copies and moves."""
+
+    def __init__(self, server: Server, **files: Mapping[str, str]) -> None:
+        self.server, self.files = server, {repo: dict(found) for repo, found in files.items()}
+        for repo in ("r", "s"):
+            self.files.setdefault(repo, {})
+            server.on[f"GET /api/repositories/{repo}"] = Reply(
+                body={"key": repo, "rclass": "local"}
+            )
+        server.on["GET /api/repositories"] = Reply(body=json.dumps([{"key": "r"}, {"key": "s"}]))
+        server.stub.answer = self.answer
+
+    @property
+    def sent(self) -> list[str]:
+        """Copies and moves, rehearsals left out."""
+        return [
+            name
+            for name in self.server.asked
+            if name.startswith(("POST", "DELETE")) and "dry=1" not in name
+        ]
+
+    def answer(self, seen: Seen) -> Reply:
+        name = self.server.name(seen)
+        if name in self.server.on:
+            return self.server.answer(seen)
+        method, target = name.split(" ", 1)
+        path, _mark, query = target.partition("?")
+        if method == "HEAD":
+            repo, _slash, item = path.strip("/").partition("/")
+            return head(self.files[repo][item]) if item in self.files[repo] else MISSING
+        if path.startswith("/api/storage/"):
+            return self.list(path.removeprefix("/api/storage/"), query)
+        if method == "POST":
+            return self.relocate(path, query)
+        return MISSING
+
+    def list(self, path: str, query: str) -> Reply:
+        repo, _slash, folder = path.strip("/").partition("/")
+        if folder in self.files[repo]:
+            return Reply(400, "Expected a folder but found a file")
+        inside = f"{folder}/" if folder else ""
+        below = {n[len(inside) :]: t for n, t in self.files[repo].items() if n.startswith(inside)}
+        if not below:
+            return MISSING
+        found: dict[str, str | None] = {
+            name: text for name, text in below.items() if "deep" in query or "/" not in name
+        }
+        if "listFolders" in query:
+            found |= {n.partition("/")[0]: None for n in below if "/" in n}
+        return listed(found)
+
+    def relocate(self, path: str, query: str) -> Reply:
+        verb, source, item = path.removeprefix("/api/").split("/", 2)
+        repo, target = query.split("&", maxsplit=1)[0].removeprefix("to=/").split("/", 1)
+        if "dry=1" not in query:
+            text = self.files[source][item]
+            if verb == "move":
+                del self.files[source][item]
+            self.files[repo][target] = text
+        return said("INFO", "completed")
+
+
+def given(**options: Any) -> dict[str, Any]:
+    return {"repo": "r", "path": "a", "target_repo": "s", "parallel": 1, **options}
+
+
+def actions(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(f"{one['repo']}/{one['path']}", one["action"]) for one in values["artifacts"]]
+
+
+def test_a_file_is_copied_once(server: Server) -> None:
+    store = Store(server, r={"a/1;x.txt": "x"})
+    options = given(path="a/1;x.txt")
+    plan, values = server.run(Operation, options)
+    assert plan.action == "create"
+    assert values["artifacts"] == [
+        {"repo": "s", "path": "a/1;x.txt", "sha256": digest("x"), "action": "copied"}
+    ]
+    assert store.files == {"r": {"a/1;x.txt": "x"}, "s": {"a/1;x.txt": "x"}}
+    assert "/base/api/copy/r/a/1%3Bx.txt?to=%2Fs%2Fa%2F1%3Bx.txt&failFast=1" in [
+        seen.target for seen in server.stub.seen
+    ]
+    server.stub.seen.clear()
+    plan, values = server.run(Operation, options)
+    assert not plan.changed
+    assert actions(values) == [("s/a/1;x.txt", "unchanged")]
+    assert server.asked == ["HEAD /r/a/1;x.txt", "GET /api/repositories/s", "HEAD /s/a/1;x.txt"]
+
+
+def test_a_folder_does_not_nest(server: Server) -> None:
+    store = Store(server, r={"a/1": "x", "a/b/2": "y"}, s={"t/1": "x", "t/own": "o"})
+    plan, values = server.run(Operation, given(target_path="t"))
+    assert actions(values) == [("s/t/1", "unchanged"), ("s/t/b/2", "copied")]
+    assert store.files["s"] == {"t/1": "x", "t/own": "o", "t/b/2": "y"}
+    assert len(store.sent) == 1
+    plan, _values = server.run(Operation, given(target_path="t/"))
+    assert not plan.changed
+
+
+def test_other_content_is_copied_over(server: Server) -> None:
+    store = Store(server, r={"a/1": "new"}, s={"a/1": "old"})
+    plan, _values = server.run(Operation, given())
+    assert plan.action == "update"
+    assert plan.before == {"s/a/1": {"size": 3, "sha256": digest("old")}}
+    assert plan.after == {"s/a/1": {"size": 3, "sha256": digest("new")}}
+    assert store.files["s"] == {"a/1": "new"}
+
+
+def test_a_target_with_a_slash_keeps_the_name(server: Server) -> None:
+    store = Store(server, r={"a/1": "x"})
+    options = given(path="a/1", target_path="t/", move=True)
+    server.run(Operation, options)
+    assert store.files == {"r": {}, "s": {"t/1": "x"}}
+    plan, values = server.run(Operation, options)
+    assert not plan.changed
+    assert actions(values) == [("s/t/1", "unchanged")]
+
+
+def test_a_moved_folder_is_gone(server: Server) -> None:
+    store = Store(server, r={"a/1": "x", "a/b/2": "y", "c": "z"}, s={"a/1": "x"})
+    plan, values = server.run(Operation, given(move=True))
+    assert actions(values) == [("s/a/1", "moved"), ("s/a/b/2", "moved")]
+    assert store.files == {"r": {"c": "z"}, "s": {"a/1": "x", "a/b/2": "y"}}
+    assert set(plan.before) == {"r/a/1", "r/a/b/2", "s/a/1"}
+    plan, values = server.run(Operation, given(move=True))
+    assert not plan.changed
+    assert [action for _name, action in actions(values)] == ["unchanged", "unchanged"]
+
+
+def test_the_folder_that_the_server_leaves_is_removed(server: Server) -> None:
+    store = Store(server, r={"a/1": "x"})
+    server.on["GET /api/storage/r/?list&listFolders=1"] = listed({"a": None})
+    server.on["DELETE /r/a"] = Reply(204)
+    server.run(Operation, given(move=True))
+    assert store.sent[-1] == "DELETE /r/a"
+
+
+def test_everything_is_rehearsed_before_the_first_copy(server: Server) -> None:
+    store = Store(server, r={"a/1": "x", "a/2": "y"})
+    server.on["POST /api/copy/r/a/2?to=/s/a/2&failFast=1&dry=1"] = said(
+        "ERROR", "The repository 's' rejected the artifact", 409
+    )
+    error = server.fails(Operation, given())
+    assert error.kind == "conflict"
+    assert "rejected the artifact" in error.message
+    assert store.sent == []
+
+
+def test_check_mode_rehearses(server: Server) -> None:
+    store = Store(server, r={"a/1": "x"})
+    plan, values = server.run(Operation, given(), check=True)
+    assert plan.changed
+    assert actions(values) == [("s/a/1", "copied")]
+    assert [name for name in server.asked if "dry=1" in name]
+    assert store.sent == []
+
+
+def test_a_401_of_the_mover_is_about_permissions(server: Server) -> None:
+    Store(server, r={"a/1": "x"})
+    server.on["POST /api/copy/r/a/1?to=/s/a/1&failFast=1&dry=1"] = said(
+        "ERROR", "User doesn't have permissions to override", 401
+    )
+    error = server.fails(Operation, given())
+    assert error.kind == "permission"
+    assert error.status == 401
+
+
+def test_a_200_with_errors_is_a_failure(server: Server) -> None:
+    Store(server, r={"a/1": "x", "a/2": "y"})
+    server.on["POST /api/copy/r/a/2?to=/s/a/2&failFast=1"] = said("error", "no space")
+    error = server.fails(Operation, given())
+    assert error.kind == "rejected"
+    assert "no space" in error.message
+    assert actions(error.result) == [("s/a/1", "copied")]
+
+
+def test_what_did_not_arrive_is_a_failure(server: Server) -> None:
+    Store(server, r={"a/1": "x"})
+    server.on["POST /api/copy/r/a/1?to=/s/a/1&failFast=1"] = said("INFO", "completed")
+    error = server.fails(Operation, given())
+    assert error.kind == "failed"
+    assert "a/1" in error.message
+
+
+@pytest.mark.parametrize("acted", [True, False])
+def test_a_lost_answer_is_looked_up(server: Server, acted: bool) -> None:
+    store = Store(server, r={"a/1": "x"})
+
+    def lost(seen: Seen) -> Reply:
+        if acted:
+            store.relocate("/api/move/r/a/1", "to=/s/a/1")
+        return Reply(500, "it broke")
+
+    server.on["POST /api/move/r/a/1?to=/s/a/1&failFast=1"] = lost
+    if acted:
+        plan, _values = server.run(Operation, given(path="a/1", move=True))
+        assert plan.changed
+    else:
+        error = server.fails(Operation, given(path="a/1", move=True))
+        assert "nothing was changed" in error.message
+    assert len(store.sent) == 1
+
+
+def test_a_folder_in_place_of_the_file_to_copy(server: Server) -> None:
+    store = Store(server, r={"a/1": "x"}, s={"a/1/2": "y"})
+    for path in ("a", "a/1"):
+        error = server.fails(Operation, given(path=path))
+        assert error.kind == "conflict"
+        assert "a folder is there" in error.message
+    assert store.sent == []
+
+
+@pytest.mark.parametrize("move", [True, False])
+def test_nothing_to_copy(server: Server, move: bool) -> None:
+    Store(server)
+    error = server.fails(Operation, given(move=move))
+    assert error.kind == "not_found"
+    assert "looked for 'a' in 'r'" in error.message
+
+
+def test_repositories_that_are_not_there(server: Server) -> None:
+    Store(server, r={"a/1": "x"})
+    server.on["GET /api/repositories/t"] = Reply(404)
+    error = server.fails(Operation, given(target_repo="t"))
+    assert error.kind == "not_found"
+    assert "'t'" in error.message
+
+
+def test_a_server_that_cannot_copy(server: Server) -> None:
+    server.dialect = "generic"
+    error = server.fails(Operation, given())
+    assert error.kind == "rejected"
+    assert "dialect" in error.message
+
+
+@pytest.mark.parametrize(
+    ("wrong", "word"),
+    [
+        ({"path": "/"}, "path"),
+        ({"path": ""}, "path"),
+        ({"path": "a/*"}, "path"),
+        ({"path": "a/../b"}, "path"),
+        ({"target_path": "a?"}, "target_path"),
+        ({"target_path": "../a"}, "target_path"),
+        ({"repo": "r/a"}, "repo"),
+        ({"parallel": 0}, "parallel"),
+    ],
+)
+def test_wrong_options_of_a_copy(server: Server, wrong: dict[str, Any], word: str) -> None:
+    error = server.fails(Operation, given(**wrong))
+    assert error.kind == "invalid"
+    assert word in error.message
+    assert server.asked == []
+
+
+@pytest.mark.parametrize("target", ["a", "a/", "a/b"])
+def test_a_folder_is_not_copied_into_itself(server: Server, target: str) -> None:
+    store = Store(server, r={"a/1": "x"})
+    error = server.fails(Operation, given(target_repo="r", target_path=target))
+    assert error.kind == "invalid"
+    assert "target_path" in error.message
+    assert store.sent == []
