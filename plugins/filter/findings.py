@@ -39,7 +39,10 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: The objects that differ, each with C(kind), C(name), C(action) (V(create), V(update) or V(delete)) and C(text).
+  description:
+    - The objects that differ, each with C(service), C(kind), C(name), C(action) (V(create), V(update) or V(delete)), C(text),
+      C(before), C(after) and C(status), which is V(drift), or V(failed) for an object that could not be written.
+    - Of the items of a cleanup the first 1,000 are told one by one; one more entry has the number of the rest.
   type: list
   elements: dict
 """

@@ -1,80 +1,206 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Findings: what differs, one entry an object, in one wording for all services [C9].
+"""Findings: what was compared and what of it differs, one entry an object, in one wording for all
+services [C9].
 
-They are read from the results of modules. Each has C(kind), C(name), C(action) and C(text).
+They are read from the results of modules. Each has C(service), C(kind), C(name), C(action),
+C(text), C(before), C(after) and C(status), which is C(ok), C(drift) or C(failed).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 Result = Mapping[str, Any]
 Finding = dict[str, Any]
 
+#: So many items of one cleanup are findings of their own; the rest is one finding with its number.
+MOST_ITEMS = 1000
 
-def finding(kind: str, name: Any, action: str, text: str) -> Finding:
-    """One object that differs, and what would have to be done."""
-    return {"kind": kind, "name": str(name), "action": action, "text": text}
+
+def _finding(kind: str, name: Any, action: str, text: str, status: str, **sides: Any) -> Finding:
+    return {
+        "kind": kind,
+        "name": str(name),
+        "action": action,
+        "text": f"{kind} {name}: {text}",
+        "before": sides.get("before"),
+        "after": sides.get("after"),
+        "status": status,
+    }
+
+
+def wanted(kind: str, name: Any) -> Finding:
+    """An object that is as it is to be."""
+    return _finding(kind, name, "none", "as wanted", "ok")
+
+
+def missing(kind: str, name: Any, after: Any = None) -> Finding:
+    """An object that is to be there."""
+    return _finding(kind, name, "create", "missing", "drift", after=after)
+
+
+def unwanted(kind: str, name: Any, before: Any = None, *, why: str = "") -> Finding:
+    """An object that is not to be there."""
+    text = f"not wanted, {why}" if why else "not wanted"
+    return _finding(kind, name, "delete", text, "drift", before=before)
+
+
+def different(kind: str, name: Any, text: str, before: Any = None, after: Any = None) -> Finding:
+    """An object that is to be another; C(text) says in what."""
+    return _finding(kind, name, "update", text, "drift", before=before, after=after)
+
+
+def differing(names: Iterable[str]) -> str:
+    """The text of an object whose fields of these names differ."""
+    fields = ", ".join(names)
+    return f"differs in {fields}" if fields else "differs"
+
+
+def failed(kind: str, name: Any, text: str) -> Finding:
+    """An object of which is not known how it is, or that could not be written."""
+    return _finding(kind, name, "none", text, "failed")
 
 
 def of_analysis_config(result: Result) -> Iterator[Finding]:
-    """The plan of a whole configuration."""
+    """The plan of a whole configuration; what of it was tried and failed is C(failed)."""
+    errors = {
+        (entry["kind"], entry["name"]): (entry.get("error") or {}).get("msg") or "failed"
+        for entry in result.get("applied") or []
+        if not entry["ok"]
+    }
+    planned = set()
     for entry in result.get("plan") or []:
-        action = entry["action"]
-        fields = [change["field"] for change in entry["changes"]] if action == "update" else []
-        yield finding(entry["kind"], entry["name"], action, " ".join([action, *fields]))
+        place = (entry["kind"], entry["name"])
+        planned.add(place)
+        yield failed(*place, errors[place]) if place in errors else _of_plan(entry)
+    unchanged = (result.get("counts") or {}).get("unchanged") or 0
+    yield from _named(unchanged, (each for each in _listed(result) if each not in planned))
+
+
+def _of_plan(entry: Mapping[str, Any]) -> Finding:
+    """One entry of the plan of C(analysis_config)."""
+    changes = entry["changes"]
+    before = {change["field"]: change.get("before") for change in changes}
+    after = {change["field"]: change.get("after") for change in changes}
+    if entry["action"] == "create":
+        return missing(entry["kind"], entry["name"], after)
+    if entry["action"] == "delete":
+        return unwanted(entry["kind"], entry["name"], before)
+    return different(entry["kind"], entry["name"], differing(before), before, after)
+
+
+#: What names an entry of a list of C(analysis_config), in the order of its name.
+_LISTS = {
+    "users": ("name",),
+    "groups": ("name",),
+    "projects": ("name",),
+    "roles": ("name",),
+    "role_assignments": ("name", "account", "project"),
+    "modules": ("project", "name"),
+    "views": ("project", "name"),
+    "defect_types": ("project", "code"),
+}
+
+
+def _listed(result: Result) -> Iterator[tuple[str, str]]:
+    """Kind and name of what the lists of C(analysis_config) name, where the result knows them."""
+    for kind, keys in _LISTS.items():
+        for entry in result.get(kind) or []:
+            yield kind, "/".join(str(entry[key]) for key in keys if entry.get(key) is not None)
+
+
+def _named(count: int, places: Iterable[tuple[str, str]]) -> Iterator[Finding]:
+    """As many objects as wanted as were counted, with the names that are known of them."""
+    known = [place for place, _number in zip(places, range(count), strict=False)]
+    for place in known:
+        yield wanted(*place)
+    for number in range(len(known), count):
+        yield wanted("object", number + 1)
 
 
 def of_artifact_cleanup(result: Result) -> Iterator[Finding]:
-    """The items that a cleanup deletes."""
-    for item in result.get("deleted") or []:
-        yield finding("item", f"{item['repo']}/{item['path']}", "delete", item["reason"])
+    """The items that a cleanup deletes, and those that a rule keeps."""
+    deleted = result.get("deleted") or []
+    for item in deleted[:MOST_ITEMS]:
+        before = {key: item.get(key) for key in ("size", "created")}
+        yield unwanted("item", f"{item['repo']}/{item['path']}", before, why=item["reason"])
+    rest = len(deleted) - MOST_ITEMS
+    if rest > 0:
+        yield unwanted("item", f"{rest} more", {"count": rest})
+    for item in result.get("kept") or []:
+        yield wanted("item", f"{item['repo']}/{item['path']}")
 
 
 def of_build_retention(result: Result) -> Iterator[Finding]:
-    """The builds of a name that are discarded."""
-    numbers = result.get("discarded") or []
-    if numbers:
-        text = f"too old or too many: {', '.join(map(str, numbers))}"
-        yield finding("build", result.get("build_name", ""), "delete", text)
+    """The builds of a name that are discarded, and those that stay."""
+    name = result.get("build_name", "")
+    for number in result.get("discarded") or []:
+        yield unwanted("build", f"{name}/{number}", why="too old or too many")
+    for number in result.get("kept") or []:
+        yield wanted("build", f"{name}/{number}")
 
 
 def of_artifact_trash(result: Result) -> Iterator[Finding]:
     """What is in the trash."""
+    name = "/".join(result[key] for key in ("repo", "path") if result.get(key))
+    name = name or result.get("state") or "trash"
     if result.get("changed"):
-        name = result.get("repo") or result.get("state") or "trash"
-        yield finding("trash", name, "delete", "something of it is in the trash")
+        yield unwanted("trash", name, why="something of it is in the trash")
+    else:
+        yield wanted("trash", name)
 
 
 def of_ci_plugin_info(result: Result) -> Iterator[Finding]:
-    """Plugins that are not as a baseline or a lock file has them."""
+    """Plugins that are not as a baseline or a lock file has them, and those that are."""
+    found: dict[str, Finding] = {}
     for name in result.get("missing") or []:
-        yield finding("plugin", name, "create", f"plugin {name} is missing")
+        found[name] = missing("plugin", name)
     for one in [*(result.get("outdated") or []), *(result.get("newer") or [])]:
-        text = f"plugin {one['name']} is {one['installed']}, the baseline has {one['required']}"
-        yield finding("plugin", one["name"], "update", text)
+        text = f"is {one['installed']}, wanted is {one['required']}"
+        before, after = {"version": one["installed"]}, {"version": one["required"]}
+        found[one["name"]] = different("plugin", one["name"], text, before, after)
     for name in result.get("inactive") or []:
-        yield finding("plugin", name, "update", f"plugin {name} is disabled or not loaded")
+        found.setdefault(name, different("plugin", name, "disabled or not loaded"))
     for name in result.get("extra") or []:
-        yield finding("plugin", name, "delete", f"plugin {name} is not in the lock file")
+        found[name] = unwanted("plugin", name, why="it is not in the lock file")
+    yield from found.values()
+    required = result.get("required") or {}
+    names = required if isinstance(required, dict) else [one["name"] for one in required]
+    if result.get("lock_file"):
+        names = [one["short_name"] for one in result.get("plugins") or []]
+    yield from (wanted("plugin", name) for name in names if name not in found)
 
 
 def of_ci_script(result: Result) -> Iterator[Finding]:
     """A script that changes the configuration."""
+    name = result.get("name", "")
     if result.get("changed"):
-        name = result.get("name", "")
-        yield finding("script", name, "update", f"script {name} would change something")
+        yield different("script", name, "would change something", *sides(result))
+    else:
+        yield wanted("script", name)
 
 
 def of_ci_java(result: Result) -> Iterator[Finding]:
     """The Java of the CI server, where its release is not meant to run on it."""
     supported = [int(version) for version in result.get("supported") or []]
     java = str(result.get("java") or "").removeprefix("1.")
-    if supported and (not java.isdecimal() or int(java) not in supported):
-        release, versions = result.get("release"), " or ".join(map(str, supported))
-        text = f"the server runs on Java {java}, release {release} is to run on {versions}"
-        yield finding("java", java, "update", text)
+    if not supported:
+        return
+    if java.isdecimal() and int(java) in supported:
+        yield wanted("java", java)
+        return
+    release, versions = result.get("release"), " or ".join(map(str, supported))
+    text = f"release {release} is to run on {versions}"
+    yield different("java", java, text, {"java": java}, {"java": versions})
+
+
+def sides(result: Result) -> tuple[Any, Any]:
+    """Both sides of the diff of a result; C(None) for the side on which there is nothing."""
+    diff = result.get("diff")
+    if not isinstance(diff, Mapping):
+        return None, None
+    return diff.get("before") or None, diff.get("after") or None
 
 
 #: What results can be read, by the module that they are of; C(ci_java) is what C(ci_script) read.
@@ -88,7 +214,19 @@ READERS: Mapping[str, Callable[[Result], Iterator[Finding]]] = {
     "ci_script": of_ci_script,
 }
 
+_SERVICES = {"analysis": "analysis", "artifact": "repo", "build": "repo", "ci": "ci"}
+
+
+def compared(result: Result, module: str) -> list[Finding]:
+    """All objects that the result of a module tells of, those that are as wanted, too. A task that
+    was skipped compared nothing.
+    """
+    return [] if result.get("skipped") else list(READERS[module](result))
+
 
 def findings(result: Result, module: str) -> list[Finding]:
-    """The findings in the result of a module. A task that was skipped found nothing."""
-    return [] if result.get("skipped") else list(READERS[module](result))
+    """What differs in the result of a module."""
+    service = _SERVICES[module.partition("_")[0]]
+    return [
+        {"service": service, **one} for one in compared(result, module) if one["status"] != "ok"
+    ]

@@ -20,10 +20,10 @@ SCRIPT = {
 }
 LOCK = "git:5.2.2\ncredentials:1.0\nworkflow-aggregator:latest\ngone:1.0\n"
 PLUGINS_AND_JAVA = [
-    "plugin gone is missing",
-    "plugin credentials is 1371.vfee6b_095f0a_3, the baseline has 1.0",
-    "plugin ant is not in the lock file",
-    "the server runs on Java 11, release 2.479.3 is to run on 17 or 21",
+    "plugin gone: missing",
+    "plugin credentials: is 1371.vfee6b_095f0a_3, wanted is 1.0",
+    "plugin ant: not wanted, it is not in the lock file",
+    "java 11: release 2.479.3 is to run on 17 or 21",
 ]
 
 
@@ -58,7 +58,7 @@ def test_drift_is_named_as_a_whole(fresh: Fresh, tmp_path: Path, check: bool) ->
     assert (run.code == 0) is check, run.output
     named = run.event("delivery.toolchain.ci_baseline : Name what differs from the baseline")
     told = named.result["msg"]
-    assert told == PLUGINS_AND_JAVA + ["script system message would change something"] * check
+    assert told == PLUGINS_AND_JAVA + ["script system message: would change something"] * check
     assert all(text in run.output for text in told)
     assert named.result["changed"] is check
     writes = [each["path"] for event in run.events for each in event.writes]
