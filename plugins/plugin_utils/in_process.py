@@ -31,6 +31,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
     interpreters,
     variables,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import switch
 
 # For the workers: the process that forks them loads this file, so that none of them pays for it.
 importlib.import_module(
@@ -154,6 +155,7 @@ class Action(NormalAction):
                     self.service, arguments, rest.get("task_vars") or {}, self._templar.template
                 )
             )
+        rest["task_vars"] = {**(rest.get("task_vars") or {}), **switch.variables()}
         result: dict[str, Any] = super()._execute_module(module_name, arguments, **rest)
         return result
 

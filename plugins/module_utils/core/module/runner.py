@@ -120,6 +120,8 @@ def run(service: str, options: type[Given], operation: Callable[[Task, Given], O
         failed = error
     if failed is not None:
         module.fail_json(**_refusal(failed))
+    # the result tells which server was asked, wherever its address came from
+    module.params["url"] = module.params["url"] or connection.url
     warn: Callable[[str], None] = lambda text: module.warn(printable(text))  # noqa: E731
     task = Task(connection, warn, module.check_mode)
     given = typed_options.read(options, module.params)

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From the results of tasks, as a callback sees them, to the contents of a report [C9]."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
+    printable,
+    shorten,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import (
+    Hidden,
+    is_secret_name,
+    without_user_info,
+)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import objects
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import (
+    Contents,
+    now,
+)
+
+_COLLECTION = Path(__file__).resolve().parents[3]
+_NAME = "delivery.toolchain."
+#: The variable of a task that is not reported: C(none) of it, or its C(failures) alone.
+VARIABLE = "toolchain_report"
+_TEXT = 4000
+_NAME_LENGTH = 1000
+#: Facts by which roles leave behind what differs; what no result of a module tells is in them.
+_FACT = re.compile(r"(analysis|artifact|build|ci|docker|repo|tracker|wiki)\w*_drift")
+_OWNERS = {"artifact": "repo", "build": "repo", "docker": "repo", "jql": "tracker"}
+
+
+class Recorder:
+    """Collects the objects of a run. What is given away elsewhere by the environment (the tokens of
+    C(TOOLCHAIN_...)) is masked once more.
+    """
+
+    def __init__(self, contents: Contents) -> None:
+        self.contents = contents
+        self._servers: dict[tuple[str, str], str] = {}
+        self._hidden = Hidden()
+        self._hidden.add(
+            *(
+                value
+                for name, value in os.environ.items()
+                if name.startswith("TOOLCHAIN_") and is_secret_name(name)
+            )
+        )
+
+    def result(self, task: Any, host: str, result: Mapping[str, Any], *, failed: bool) -> None:
+        """Take in the result of a task, or of one item of its loop."""
+        wanted = task.get_vars().get(VARIABLE, "all")
+        if wanted == "none" or (wanted == "failures" and not failed):
+            return
+        action = str(getattr(task, "resolved_action", None) or task.action)
+        module = action.removeprefix(_NAME) if action.startswith(_NAME) else ""
+        if not failed and not module:
+            self._facts(task, host, result.get("ansible_facts"))
+            return
+        invocation = result.get("invocation")
+        arguments = invocation.get("module_args") if isinstance(invocation, Mapping) else None
+        options: Mapping[str, Any] = arguments if isinstance(arguments, Mapping) else {}
+        service = services().get(module) or _service_of_role(task)
+        server = _server(options)
+        if server:
+            self._servers[host, service] = server
+        server = server or self._servers.get((host, service), "")
+        read = objects.failed if failed else objects.compared
+        found = read(module, result, options, _title(task, result))
+        self._add(found, host, service, server, task.get_name().strip())
+
+    def _facts(self, task: Any, host: str, facts: Any) -> None:
+        """What a role left behind and no result of a module told."""
+        for name, entries in facts.items() if isinstance(facts, Mapping) else ():
+            service = _service(name)
+            if _FACT.fullmatch(str(name)) is None or not isinstance(entries, list):
+                continue
+            new = [
+                entry
+                for entry in entries
+                if isinstance(entry, Mapping)
+                and {"kind", "name", "status", "action", "text"} <= entry.keys()
+                and not self.contents.knows(host, service, entry["kind"], entry["name"])
+            ]
+            server = self._servers.get((host, service), "")
+            self._add(new, host, service, server, task.get_name().strip())
+
+    def _add(
+        self, found: Iterable[Mapping[str, Any]], host: str, service: str, server: str, task: str
+    ) -> None:
+        for one in found:
+            self.contents.add(
+                host=host,
+                service=service,
+                server=server,
+                kind=self._line(one["kind"]),
+                name=self._line(one["name"]),
+                action=one["action"],
+                text=printable(self._hidden.mask(str(one["text"])), _TEXT),
+                before=self._masked(one.get("before")),
+                after=self._masked(one.get("after")),
+                task=self._line(task),
+                status=one["status"],
+            )
+
+    def _line(self, text: Any) -> str:
+        return shorten(self._hidden.mask(str(text)), _NAME_LENGTH)
+
+    def _masked(self, value: Any) -> Any:
+        """A value as JSON has it, without secrets, in its keys, too."""
+        if isinstance(value, Mapping):
+            return {self._hidden.mask(str(key)): self._masked(each) for key, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._masked(each) for each in value]
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        return self._hidden.mask(str(value))
+
+    def end(self, hosts: Iterable[str]) -> None:
+        """The run is over."""
+        self.contents.hosts = sorted(hosts)
+        self.contents.finished = now()
+
+
+@cache
+def services() -> dict[str, str]:
+    """The service of each module, by the action groups of the collection."""
+    text = (_COLLECTION / "meta" / "runtime.yml").read_text("utf-8")
+    groups: dict[str, list[str]] = yaml.safe_load(text)["action_groups"]
+    return {module: service for service, modules in groups.items() for module in modules}
+
+
+def _service(name: str) -> str:
+    """The service that a role, or a fact of it, is named after; empty where it has more."""
+    word = str(name).partition("_")[0]
+    service = _OWNERS.get(word, word)
+    return service if service in services().values() else ""
+
+
+def _service_of_role(task: Any) -> str:
+    role = getattr(task, "_role", None)
+    return _service(role.get_name().removeprefix(_NAME)) if role else ""
+
+
+def _server(options: Mapping[str, Any]) -> str:
+    """The base address that a task spoke to."""
+    url = options.get("url")
+    return without_user_info(str(url)).split("?")[0].rstrip("/") if url else ""
+
+
+def _title(task: Any, result: Mapping[str, Any]) -> str:
+    """What people call the object of a task: the item of its loop, or the name of the task."""
+    label = result.get("_ansible_item_label", result.get("item"))
+    if isinstance(label, str | int) and "ansible_loop_var" in result:
+        return str(label)
+    role = getattr(task, "_role", None)
+    name = str(task.get_name().strip())
+    return name.removeprefix(f"{role.get_name()} : ") if role else name
