@@ -1,0 +1,369 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What results of modules become in a report, and the files of the report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import findings
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
+    links,
+    objects,
+    texts,
+    writing,
+)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import (
+    KEYS,
+    Contents,
+)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.recorder import (
+    Recorder,
+    services,
+)
+
+SERVER = "https://ci.example.com"
+EVIL = 'a|b`<b>\x00\x1b[31m\ud800 "&'
+
+
+def add(contents: Contents, name: str, status: str = "drift", **values: Any) -> None:
+    one = {"host": "h", "service": "ci", "server": SERVER, "kind": "job", "action": "update"}
+    text = values.pop("text", f"job {name}: differs")
+    contents.add(**{**one, "name": name, "text": text, "status": status, **values})
+
+
+def told(found: list[findings.Finding]) -> list[str]:
+    return [f"{one['text']} ({one['action']}, {one['status']})" for one in found]
+
+
+RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
+    "one object as wanted": (
+        "analysis_view",
+        {"changed": False},
+        {"project": "p", "name": "v"},
+        ["views p/v: as wanted (none, ok)"],
+    ),
+    "an update of some fields": (
+        "analysis_view",
+        {"changed": True, "diff": {"before": {"a": 1, "b": 2}, "after": {"a": 1, "b": 3}}},
+        {"project": "p", "name": "v"},
+        ["views p/v: differs in b (update, drift)"],
+    ),
+    "something missing": (
+        "analysis_user",
+        {"changed": True, "diff": {"before": {}, "after": {"name": "eve"}}},
+        {"name": "eve"},
+        ["users eve: missing (create, drift)"],
+    ),
+    "something unwanted": (
+        "analysis_user",
+        {"changed": True, "diff": {"before": {"name": "eve"}, "after": {}}},
+        {"name": "eve"},
+        ["users eve: not wanted (delete, drift)"],
+    ),
+    "without a diff": (
+        "tracker_version",
+        {"changed": True},
+        {"project": "OPS", "name": "1.0"},
+        ["version OPS/1.0: differs (update, drift)"],
+    ),
+    "a page that the task names by its id": (
+        "wiki_page",
+        {"changed": False, "page": {"space": "REL", "title": "Notes"}},
+        {"page_id": "7"},
+        ["page REL/Notes: as wanted (none, ok)"],
+    ),
+    "a page of which nothing else is known": (
+        "wiki_page",
+        {"changed": True},
+        {"page_id": "7"},
+        ["page 7: differs (update, drift)"],
+    ),
+    "a list with actions": (
+        "artifact_deploy",
+        {
+            "artifacts": [
+                {"repo": "r", "path": "a", "action": "unchanged"},
+                {"repo": "r", "path": "b", "action": "uploaded"},
+                {"repo": "r", "path": "c", "action": "deleted"},
+                {"repo": "r", "path": "d", "action": "properties"},
+            ]
+        },
+        {},
+        [
+            "item r/a: as wanted (none, ok)",
+            "item r/b: missing (create, drift)",
+            "item r/c: not wanted (delete, drift)",
+            "item r/d: differs (properties) (update, drift)",
+        ],
+    ),
+    "a list with changes": (
+        "tracker_issue",
+        {
+            "issues": [
+                {
+                    "key": "OPS-1",
+                    "action": "update",
+                    "changes": [{"field": "labels", "before": [], "after": ["x"]}],
+                }
+            ]
+        },
+        {},
+        ["issue OPS-1: differs in labels (update, drift)"],
+    ),
+    "a reading": ("jql_search", {"changed": False, "issues": []}, {}, []),
+    "a job that is held against a configuration": (
+        "ci_job_info",
+        {"differences": ["disabled"]},
+        {"job": "a/b", "expected_config": "<project/>"},
+        ["job a/b: differs in disabled (update, drift)"],
+    ),
+    "a job that is read": ("ci_job_info", {}, {"job": "a"}, []),
+    "a script by the item of its loop": (
+        "ci_script",
+        {"changed": True},
+        {},
+        ["script the task: would change something (update, drift)"],
+    ),
+    "a result that no_log hides": (
+        "analysis_user",
+        {"censored": "hidden", "changed": True},
+        {},
+        ["users the task: differs, no_log hides in what (update, drift)"],
+    ),
+    "a reading that no_log hides": ("analysis_info", {"censored": "hidden"}, {}, []),
+    "a configuration": (
+        "analysis_config",
+        {
+            "plan": [
+                {
+                    "kind": "roles",
+                    "name": "a",
+                    "action": "create",
+                    "changes": [{"field": "name", "after": "a"}],
+                }
+            ],
+            "counts": {"unchanged": 3},
+        },
+        {"roles": [{"name": "a"}, {"name": "b"}], "views": [{"project": "p", "name": "v"}]},
+        [
+            "roles a: missing (create, drift)",
+            "roles b: as wanted (none, ok)",
+            "views p/v: as wanted (none, ok)",
+            "object 3: as wanted (none, ok)",
+        ],
+    ),
+    "a lock file": (
+        "ci_plugin_info",
+        {"missing": ["a"], "plugins": [{"short_name": "b"}]},
+        {"lock_file": "plugins.txt"},
+        ["plugin a: missing (create, drift)", "plugin b: as wanted (none, ok)"],
+    ),
+}
+
+
+@pytest.mark.parametrize("what", RESULTS)
+def test_a_result_tells_its_objects(what: str) -> None:
+    module, result, options, expected = RESULTS[what]
+    assert told(objects.compared(module, result, options, "the task")) == expected
+
+
+def test_every_writing_module_is_read_and_none_is_made_up() -> None:
+    named = {*objects.OBJECTS, *objects.LISTS, *findings.READERS} - {"ci_java"}
+    read = {module for module in services() if objects.READS.fullmatch(module)}
+    assert set(services()) - read - named == set()
+
+
+def test_of_a_cleanup_a_thousand_items_are_told_and_then_their_number() -> None:
+    items = [{"repo": "r", "path": str(n), "reason": "old"} for n in range(1234)]
+    found = objects.compared("artifact_cleanup", {"deleted": items}, {}, "Clean")
+    assert len(found) == 1001
+    assert (found[-1]["text"], found[-1]["before"]) == (
+        "item 234 more: not wanted",
+        {"count": 234},
+    )
+
+
+FAILURES: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
+    "an object": (
+        "analysis_user",
+        {"msg": "the server says no"},
+        {"name": "eve"},
+        ["users eve: the server says no (none, failed)"],
+    ),
+    "hidden": (
+        "analysis_user",
+        {"censored": "x", "msg": "secret"},
+        {},
+        ["users the task: failed, no_log hides why (none, failed)"],
+    ),
+    "a part of a configuration": (
+        "analysis_config",
+        {
+            "msg": "1 of 2 changes failed",
+            "plan": [
+                {"kind": "roles", "name": name, "action": "delete", "changes": []} for name in "ab"
+            ],
+            "applied": [
+                {"kind": "roles", "name": "a", "ok": True},
+                {"kind": "roles", "name": "b", "ok": False, "error": {"msg": "refused"}},
+            ],
+        },
+        {},
+        ["roles a: not wanted (delete, drift)", "roles b: refused (none, failed)"],
+    ),
+    "another task": ("", {"msg": "no"}, {}, ["task the task: no (none, failed)"]),
+}
+
+
+@pytest.mark.parametrize("what", FAILURES)
+def test_a_failure_is_told(what: str) -> None:
+    module, result, options, expected = FAILURES[what]
+    assert told(objects.failed(module, result, options, "the task")) == expected
+
+
+def test_an_object_is_one_finding_however_often_it_is_touched() -> None:
+    contents = Contents(check=True)
+    add(contents, "a", before=1, after=2)
+    add(contents, "a", before=2, after=3)
+    add(contents, "b", "failed")
+    add(contents, "b", "ok")
+    assert [(one["name"], one["before"], one["after"]) for one in contents.findings] == [
+        ("a", 1, 3),
+        ("b", None, None),
+    ]
+    assert contents.counts == {"ok": 0, "drift": 1, "failed": 1}
+    assert [list(one) for one in contents.findings] == [list(KEYS)] * 2
+
+
+@pytest.mark.parametrize(
+    ("statuses", "check", "words"),
+    [
+        ([], True, "Nothing was compared."),
+        (["ok"], True, "All of 1 object on 1 server are as wanted."),
+        (["ok", "drift"], True, "1 of 2 objects differ on 1 of 1 server."),
+        (["drift"], False, "1 of 1 object were changed on 1 of 1 server."),
+        (["failed"], True, "0 of 1 object differ on 0 of 1 server; 1 failed."),
+    ],
+)
+def test_the_report_is_one_sentence(statuses: list[str], check: bool, words: str) -> None:
+    contents = Contents(check=check)
+    for number, status in enumerate(statuses):
+        add(contents, str(number), status)
+    assert contents.sentence() == words
+
+
+def test_names_are_data_in_every_file(tmp_path: Path) -> None:
+    contents = Contents("play.yml", finished="2026-01-01T00:00:00Z")
+    add(contents, EVIL, text=EVIL, before=EVIL, task=EVIL)
+    assert writing.write(tmp_path, contents) == []
+    (case,) = ElementTree.parse(tmp_path / "report.xml").getroot().iter("testcase")
+    assert case.get("name", "").startswith("a|b`<b>")
+    assert r"a\|b\`\<b\>" in (tmp_path / "report.md").read_text("utf-8")
+    assert "<b>" not in (tmp_path / "report.html").read_text("utf-8")
+    assert json.loads((tmp_path / "report.json").read_text("utf-8"))["counts"]["drift"] == 1
+    (tmp_path / "other").touch()
+    assert len({path.stat().st_mode for path in tmp_path.iterdir()}) == 1
+
+
+def test_the_history_keeps_a_year(tmp_path: Path) -> None:
+    counts = {"ok": 1, "drift": 0, "failed": 0}
+    runs = [{"finished": str(n), "counts": counts} for n in range(writing.MOST_RUNS)]
+    (tmp_path / "history.json").write_text(json.dumps(runs), encoding="utf-8")
+    writing.write(tmp_path, Contents("play.yml", finished="now"))
+    history = json.loads((tmp_path / "history.json").read_text("utf-8"))
+    assert [history[0]["finished"], history[-1]["finished"]] == ["1", "now"]
+    assert len(history) == writing.MOST_RUNS
+
+
+def test_a_file_that_cannot_be_replaced_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writing.write(tmp_path, Contents("first"))
+    before = (tmp_path / "report.md").read_text("utf-8")
+
+    def full(*_arguments: Any) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(texts, "markdown", lambda contents: "second")
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="no space left"):
+        writing.write(tmp_path, Contents("second"))
+    assert (tmp_path / "report.md").read_text("utf-8") == before
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize(
+    ("service", "kind", "name", "path"),
+    [
+        ("repo", "item", "libs/a b/c#1.jar", "libs/a%20b/c%231.jar"),
+        ("tracker", "issue", "OPS-1", "browse/OPS-1"),
+        ("wiki", "page", "REL/A/B", "display/REL/A%2FB"),
+        ("wiki", "page", "7", "pages/viewpage.action?pageId=7"),
+        ("ci", "job", "a/b", "job/a/job/b/"),
+        ("ci", "build", "a/b/7", "job/a/job/b/7/"),
+        ("ci", "plugin", "git", "pluginManager/installed"),
+        ("analysis", "roles", "a", ""),
+    ],
+)
+def test_an_object_has_a_link(service: str, kind: str, name: str, path: str) -> None:
+    finding = {"service": service, "kind": kind, "name": name, "server": f"{SERVER}/"}
+    assert links.link(finding) == f"{SERVER}/{path}"
+    assert links.link({**finding, "server": "javascript:alert(1)"}) == ""
+
+
+def _task(action: str, **variables: Any) -> Any:
+    return SimpleNamespace(
+        action=action,
+        resolved_action=action,
+        get_name=lambda: "A task",
+        get_vars=lambda: variables,
+        _role=None,
+    )
+
+
+def test_what_the_environment_gives_away_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLCHAIN_CI_PASSWORD", "environment-secret")
+    recorder = Recorder(Contents())
+    result = {
+        "changed": True,
+        "diff": {"before": {"environment-secret": ["environment-secret"]}, "after": {}},
+        "invocation": {"module_args": {"url": "https://u:p@ci/", "job": "environment-secret"}},
+    }
+    recorder.result(_task("delivery.toolchain.ci_job"), "h", result, failed=False)
+    text = json.dumps(recorder.contents.as_json())
+    assert "environment-secret" not in text
+    assert recorder.contents.findings[0]["server"] == "https://ci"
+
+
+def test_facts_of_a_role_add_what_no_result_told() -> None:
+    recorder = Recorder(Contents())
+    one = {
+        "kind": "java",
+        "name": "8",
+        "action": "update",
+        "text": "java 8: old",
+        "status": "drift",
+    }
+    facts = {"ansible_facts": {"ci_baseline_drift": [one, {"no": "finding"}], "other": [one]}}
+    task = _task("ansible.builtin.set_fact")
+    for _time in range(2):
+        recorder.result(task, "h", facts, failed=False)
+    assert [found["text"] for found in recorder.contents.findings] == ["java 8: old"]
+    recorder.result(_task("ansible.builtin.fail", toolchain_report="none"), "h", {}, failed=True)
+    assert len(recorder.contents.findings) == 1
+
+
+def test_a_terminal_shows_the_first_findings_and_how_many_more() -> None:
+    contents = Contents(check=True)
+    for number in range(60):
+        add(contents, str(number))
+    lines = texts.table(contents)
+    assert "  and 10 more" in lines
+    assert lines[0].split() == ["service", "server", "as", "wanted", "differ", "failed"]
+    assert lines[1].split() == ["ci", SERVER, "0", "60", "0"]
