@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Names and values are data: they become texts of nodes, never markup.
+"use strict";
+(() => {
+  const { report, history, links } = JSON.parse(document.getElementById("data").textContent);
+  const groups = ["failed", "missing", "different", "extra"];
+  const titles = { failed: "Failed", missing: "Missing", different: "Different", extra: "Not wanted" };
+  const mostLines = 4000;
+  const mostPrinted = 500;
+  const mostText = 200;
+  const mostDrawn = 100;
+
+  const node = (tag, name, ...inside) => {
+    const made = document.createElement(tag);
+    if (name) made.className = name;
+    made.append(...inside);
+    return made;
+  };
+  const number = (value) => value.toLocaleString("en");
+  const group = (one) => one.status === "failed" ? "failed"
+    : { create: "missing", delete: "extra" }[one.action] || "different";
+
+  // ---- when it was
+  const showAge = () => {
+    const seconds = (Date.now() - Date.parse(report.finished)) / 1000;
+    const units = [["day", 86400], ["hour", 3600], ["minute", 60]];
+    const [unit, size] = units.find(([, size]) => seconds >= size) || ["minute", 60];
+    const count = Math.floor(seconds / size);
+    const ago = count < 1 ? "just now" : `${count} ${unit}${count === 1 ? "" : "s"} ago`;
+    const time = node("time", "", ago);
+    time.dateTime = report.finished;
+    time.title = report.finished;
+    document.getElementById("age").replaceChildren("Checked ", time);
+  };
+
+  // ---- the runs so far
+  const svg = (tag, attributes) => {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    return made;
+  };
+  const bar = (kind, run, at, width, low, high) => {
+    const made = svg("rect", { class: `bar-${kind}`, x: at, width, y: 100 - high, height: high - low });
+    const title = svg("title", {});
+    title.textContent = `${run.finished}: ${number(run.counts.drift)} differ, ${number(run.counts.failed)} failed`;
+    made.append(title);
+    return made;
+  };
+  const showHistory = () => {
+    if (history.length < 2) return;
+    const most = Math.max(1, ...history.map((run) => run.counts.drift + run.counts.failed));
+    const step = 1000 / Math.max(history.length, 20);
+    const last = history[history.length - 1];
+    const picture = svg("svg", { viewBox: "0 0 1000 102", preserveAspectRatio: "none", role: "img" });
+    picture.setAttribute("aria-label", `${number(history.length)} runs, at most ${number(most)} findings, `
+      + `${number(last.counts.drift)} differ and ${number(last.counts.failed)} failed in the last one`);
+    picture.append(svg("line", { class: "axis", x1: 0, x2: 1000, y1: 101, y2: 101 }));
+    history.forEach((run, index) => {
+      const [at, width] = [index * step, step * 0.8];
+      const middle = 100 * run.counts.drift / most;
+      const high = middle + 100 * run.counts.failed / most;
+      if (middle) picture.append(bar("drift", run, at, width, 0, middle));
+      if (high > middle) picture.append(bar("failed", run, at, width, middle, high));
+    });
+    const caption = node("figcaption", "", node("span", "", history[0].finished.slice(0, 10)),
+      node("span", "key key-drift", "differ"), node("span", "key key-failed", "failed"),
+      node("span", "", `most: ${number(most)}`), node("span", "", last.finished.slice(0, 10)));
+    document.getElementById("chart").append(picture, caption);
+    const body = document.querySelector("#runs tbody");
+    for (const run of [...history].reverse()) {
+      const { drift, failed, ok } = run.counts;
+      body.append(node("tr", "", node("td", "", run.finished), node("td", "", run.playbook),
+        ...[drift, failed, ok].map((count) => node("td", "number", number(count)))));
+    }
+    document.getElementById("history").hidden = false;
+  };
+
+  // ---- what differs in an object
+  const common = (one, two, most, fromEnd) => {
+    let length = 0;
+    const at = (list, index) => list[fromEnd ? list.length - 1 - index : index];
+    while (length < most && at(one, length) === at(two, length)) length += 1;
+    return length;
+  };
+  // the longest common part of two lists of lines, as steps: " ", "-" or "+" with a line
+  const middleSteps = (before, after) => {
+    if (before.length * after.length > mostLines * mostLines / 4) {
+      return [...before.map((line) => ["-", line]), ...after.map((line) => ["+", line])];
+    }
+    const width = after.length + 1;
+    const lengths = new Uint16Array((before.length + 1) * width);
+    for (let row = before.length - 1; row >= 0; row -= 1) {
+      for (let column = after.length - 1; column >= 0; column -= 1) {
+        lengths[row * width + column] = before[row] === after[column]
+          ? lengths[(row + 1) * width + column + 1] + 1
+          : Math.max(lengths[(row + 1) * width + column], lengths[row * width + column + 1]);
+      }
+    }
+    const steps = [];
+    let [row, column] = [0, 0];
+    while (row < before.length || column < after.length) {
+      if (row < before.length && column < after.length && before[row] === after[column]) {
+        steps.push([" ", before[row]]);
+        row += 1;
+        column += 1;
+      } else if (column === after.length || (row < before.length
+          && lengths[(row + 1) * width + column] >= lengths[row * width + column + 1])) {
+        steps.push(["-", before[row]]);
+        row += 1;
+      } else {
+        steps.push(["+", after[column]]);
+        column += 1;
+      }
+    }
+    return steps;
+  };
+  const steps = (before, after) => {
+    const least = Math.min(before.length, after.length);
+    const head = common(before, after, least, false);
+    const tail = common(before, after, least - head, true);
+    const same = (lines) => lines.map((line) => [" ", line]);
+    return [...same(before.slice(0, head)),
+      ...middleSteps(before.slice(head, before.length - tail), after.slice(head, after.length - tail)),
+      ...same(tail ? before.slice(-tail) : [])];
+  };
+  const textDiff = (before, after) => {
+    const both = before.endsWith("\n") && after.endsWith("\n");
+    const lines = (text) => text === "" ? [] : (both ? text.slice(0, -1) : text).split("\n");
+    const all = steps(lines(before), lines(after));
+    const near = all.map(() => false);
+    all.forEach(([sign], index) => {
+      if (sign !== " ") near.fill(true, Math.max(0, index - 3), index + 4);
+    });
+    const box = node("pre");
+    let left = 0;
+    const gap = () => {
+      if (left) box.append(node("span", "gap", `… ${number(left)} equal line${left === 1 ? "" : "s"}`));
+      left = 0;
+    };
+    all.forEach(([sign, line], index) => {
+      if (!near[index]) {
+        left += 1;
+        return;
+      }
+      gap();
+      box.append(node({ "-": "del", "+": "ins", " ": "span" }[sign], sign === " " ? "same" : "", `${sign} ${line}`));
+    });
+    gap();
+    return box;
+  };
+  const isText = (value) => typeof value === "string";
+  const isLong = (value) => isText(value) && (value.includes("\n") || value.length > 200);
+  const shown = (value) => {
+    if (value === null || value === undefined) return node("span", "faint", "—");
+    if (isText(value)) return value === "" ? node("span", "faint", "empty") : document.createTextNode(value);
+    if (Array.isArray(value) && value.every((one) => typeof one !== "object")) {
+      return value.length ? document.createTextNode(value.join(", ")) : node("span", "faint", "empty list");
+    }
+    if (typeof value !== "object") return document.createTextNode(String(value));
+    return node("pre", "", JSON.stringify(value, null, 1));
+  };
+  const isMapping = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+  const fieldDiff = (before, after) => {
+    const box = node("div", "wide");
+    const body = node("tbody");
+    const texts = [];
+    for (const field of new Set([...Object.keys(before), ...Object.keys(after)])) {
+      const [one, two] = [before[field], after[field]];
+      if (JSON.stringify(one) === JSON.stringify(two)) continue;
+      if (isLong(one) || isLong(two)) texts.push(node("h4", "", field), textDiff(one || "", two || ""));
+      else body.append(node("tr", "", node("th", "", field), node("td", "", shown(one)), node("td", "", shown(two))));
+    }
+    if (body.children.length) {
+      for (const cell of body.querySelectorAll("th")) cell.scope = "row";
+      const head = ["Field", ...(report.check ? ["Is there", "Wanted"] : ["Before", "After"])];
+      const titles = node("tr", "", ...head.map((title) => node("th", "", title)));
+      for (const cell of titles.children) cell.scope = "col";
+      box.append(node("table", "sides", node("thead", "", titles), body));
+    }
+    box.append(...texts);
+    return box;
+  };
+  const difference = ({ before, after }) => {
+    if ((before === null || before === undefined) && (after === null || after === undefined)) return "";
+    if (isText(before ?? "") && isText(after ?? "")) return textDiff(before ?? "", after ?? "");
+    if (isMapping(before ?? {}) && isMapping(after ?? {})) return fieldDiff(before ?? {}, after ?? {});
+    return fieldDiff({ value: before }, { value: after });
+  };
+
+  // ---- the objects
+  const fill = (row) => {
+    if (row.body.children.length) return;
+    const one = row.finding;
+    const about = node("p", "faint", `${one.host} · ${one.task}`);
+    if (row.isCut) row.body.append(node("p", "", one.text));
+    row.body.append(difference(one), about);
+    if (row.link) {
+      const link = node("a", "", "Open it on its server");
+      link.href = row.link;
+      link.rel = "noopener noreferrer";
+      link.target = "_blank";
+      row.body.append(link);
+    }
+  };
+  const makeRow = (finding, index) => ({
+    finding, group: group(finding), link: links[index], visible: true, place: null,
+    words: `${finding.kind} ${finding.name} ${finding.host}`.toLowerCase(),
+  });
+  // a row gets its nodes when it is to be seen
+  const draw = (row) => {
+    if (row.place) return row.place;
+    const { kind, name, text } = row.finding;
+    const start = `${kind} ${name}: `;
+    const told = text.startsWith(start) ? text.slice(start.length) : text;
+    row.isCut = told.length > mostText;
+    row.body = node("div", "body");
+    row.details = node("details", "", node("summary", "", node("span", "kind", kind), node("span", "name", name),
+      node("span", "text", row.isCut ? `${told.slice(0, mostText)}…` : told)), row.body);
+    row.details.addEventListener("toggle", () => { if (row.details.open) fill(row); });
+    row.place = node("li", "", row.details);
+    return row.place;
+  };
+  const rows = report.findings.map(makeRow);
+  const parts = [];
+  const drawMore = (part, most) => {
+    const rest = part.visible.slice(part.drawn, part.drawn + most);
+    part.list.append(...rest.map(draw));
+    part.drawn += rest.length;
+    const left = part.visible.length - part.drawn;
+    part.more.hidden = !left;
+    part.more.textContent = `Show more of ${number(left)}`;
+  };
+  const watcher = "IntersectionObserver" in window ? new IntersectionObserver((entries) => {
+    for (const { isIntersecting, target } of entries) {
+      if (isIntersecting) drawMore(parts.find((part) => part.more === target), mostDrawn);
+    }
+  }, { rootMargin: "600px" }) : null;
+  const makePart = (section, members, name) => {
+    const part = { section, members, name, visible: members, drawn: 0,
+      title: node("h4", name), list: node("ul"), more: node("button", "more") };
+    part.more.type = "button";
+    part.more.addEventListener("click", () => drawMore(part, mostDrawn));
+    part.box = node("div", "", part.title, part.list, part.more);
+    section.append(part.box);
+    parts.push(part);
+    if (watcher) watcher.observe(part.more);
+  };
+  const showObjects = () => {
+    const places = new Map();
+    for (const row of rows) {
+      const key = JSON.stringify([row.finding.service, row.finding.server]);
+      if (!places.has(key)) places.set(key, []);
+      places.get(key).push(row);
+    }
+    for (const [key, inside] of [...places].sort(([one], [two]) => (one < two ? -1 : 1))) {
+      const section = node("section", "", node("h3", "", JSON.parse(key).filter(Boolean).join(" · ") || "playbook"));
+      for (const name of groups) {
+        const members = inside.filter((row) => row.group === name);
+        if (members.length) makePart(section, members, name);
+      }
+      document.getElementById("list").append(section);
+    }
+  };
+
+  // ---- filters
+  const form = document.getElementById("filters");
+  const options = (name, values) => {
+    for (const value of [...new Set(values)].filter(Boolean).sort()) {
+      const option = node("option", "", titles[value] || value);
+      option.value = value;
+      form.elements.namedItem(name).append(option);
+    }
+  };
+  const filter = () => {
+    const wanted = Object.fromEntries(["service", "server", "kind", "what", "name"]
+      .map((name) => [name, form.elements.namedItem(name).value]));
+    const words = wanted.name.toLowerCase().split(/\s+/).filter(Boolean);
+    let count = 0;
+    for (const row of rows) {
+      row.visible = ["service", "server", "kind"].every((name) => !wanted[name] || row.finding[name] === wanted[name])
+        && (!wanted.what || row.group === wanted.what) && words.every((word) => row.words.includes(word));
+      count += row.visible ? 1 : 0;
+    }
+    const seen = new Set();
+    for (const part of parts) {
+      part.visible = part.members.filter((row) => row.visible);
+      part.drawn = 0;
+      part.list.replaceChildren();
+      drawMore(part, mostDrawn);
+      part.box.hidden = !part.visible.length;
+      part.title.textContent = `${titles[part.name]}: ${number(part.visible.length)}`;
+      if (part.visible.length) seen.add(part.section);
+    }
+    for (const part of parts) part.section.hidden = !seen.has(part.section);
+    document.getElementById("shown").textContent = `${number(count)} of ${number(rows.length)} shown`;
+  };
+  const startFilters = () => {
+    if (!rows.length) {
+      document.getElementById("list").append(node("p", "fine", "Everything that was compared is as wanted."));
+      return;
+    }
+    for (const name of ["service", "server", "kind"]) options(name, rows.map((row) => row.finding[name]));
+    options("what", groups.filter((name) => rows.some((row) => row.group === name)));
+    form.addEventListener("input", filter);
+    form.addEventListener("reset", () => setTimeout(filter));
+    form.addEventListener("submit", (event) => event.preventDefault());
+    form.hidden = false;
+    filter();
+  };
+
+  // ---- on paper what differs is shown, unless there is too much of it
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    for (const part of parts) drawMore(part, part.visible.length);
+    const closed = rows.filter((row) => row.visible && !row.details.open);
+    opened = closed.length > mostPrinted ? [] : closed;
+    for (const row of opened) {
+      fill(row);
+      row.details.open = true;
+    }
+  });
+  addEventListener("afterprint", () => {
+    for (const row of opened) row.details.open = false;
+  });
+
+  showAge();
+  setInterval(showAge, 60000);
+  showHistory();
+  showObjects();
+  startFilters();
+})();

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""C(report.html): a page of one file that loads nothing.
+
+What comes from servers is in the page as JSON, which a script turns into texts, or escaped here.
+The page's own rule (its content security policy) lets no other script run and no request leave.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import (
+    Contents,
+    Row,
+)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.links import link
+
+_FOLDER = Path(__file__).resolve().parent
+
+
+def html(contents: Contents, history: list[dict[str, Any]]) -> str:
+    """The page of a report and of the runs before it, this one included."""
+    style, script = _part("page.css"), _part("page.js")
+    report = contents.as_json()
+    data = {
+        "report": report,
+        "history": history,
+        "links": [link(one) for one in report["findings"]],
+    }
+    policy = (
+        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}';"
+        " base-uri 'none'; form-action 'none'"
+    )
+    sentence = contents.sentence()
+    values: Mapping[str, str] = {
+        "policy": policy,
+        "title": escape(f"{sentence} {contents.playbook}"),
+        "sentence": escape(sentence),
+        "finished": escape(contents.finished),
+        "playbook": escape(contents.playbook),
+        "mode": "nothing was changed (check mode)"
+        if contents.check
+        else "what differed was changed",
+        "hosts": escape(_told(contents.hosts)),
+        "heading": "What differs" if contents.check else "What was changed",
+        "servers": "".join(map(_row, contents.rows())),
+        "data": _embedded(data),
+        "style": style,
+        "script": script,
+    }
+    return Template(_part("page.html")).substitute(values)
+
+
+@cache
+def _part(name: str) -> str:
+    return (_FOLDER / name).read_text("utf-8")
+
+
+def _digest(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def _embedded(data: Any) -> str:
+    """JSON that no parser of HTML reads as anything else: no tag, no comment ends it."""
+    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), default=str)
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+def _row(row: Row) -> str:
+    address = escape(row.server)
+    shown = f'<a href="{address}" rel="noopener noreferrer">{address}</a>'
+    server = shown if row.server.startswith(("http://", "https://")) else address
+    classes = ("different" if row.drift else "", "failed" if row.failed else "", "")
+    numbers = "".join(
+        f'<td class="number {name}">{count:,}</td>'
+        for name, count in zip(classes, (row.drift, row.failed, row.ok), strict=True)
+    )
+    return f"<tr><td>{escape(row.service or 'playbook')}</td><td>{server}</td>{numbers}</tr>"
+
+
+def _told(hosts: list[str]) -> str:
+    return ", ".join(hosts) if len(hosts) <= 3 else f"{len(hosts)} hosts"
