@@ -19,6 +19,7 @@ from pathlib import Path
 
 #: Package to what it is for; what they depend on comes along.
 PACKAGES = {
+    "chromium-headless-shell": "the page of a report",
     "default-jdk-headless": "a CI server and clients that are written in Java",
     "docker-registry": "a container registry as second opinion",
     "groovy": "the program around scripts of the CI server",
@@ -31,7 +32,7 @@ PACKAGES = {
 FOLDER = Path(sys.prefix) / "debian"
 _ROOT = FOLDER / "root"
 _BINARIES = (
-    *("usr/bin", "usr/sbin", "usr/share/groovy/bin"),
+    *("usr/lib/chromium", "usr/bin", "usr/sbin", "usr/share/groovy/bin"),
     *("usr/share/maven/bin", "usr/lib/jvm/default-java/bin"),
 )
 _SYSTEM = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
@@ -60,6 +61,7 @@ def environment() -> dict[str, str]:
     """Variables without which unpacked programs do not find their libraries."""
     variables = {}
     libraries = sorted({str(library.parent) for library in _ROOT.glob("**/lib/*/*.so.*")})
+    libraries += map(str, _ROOT.glob("usr/lib/*/pulseaudio"))
     if libraries:
         variables["LD_LIBRARY_PATH"] = os.pathsep.join(libraries)
     if (_ROOT / "usr/share/groovy").is_dir():

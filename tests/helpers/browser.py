@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A page in Chromium, driven over the pipe of its debugging protocol: no port, no library."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tools import debian
+
+PROGRAM = "chromium-headless-shell"
+_SECONDS = 60
+_OPTIONS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--hide-scrollbars",
+    "--remote-debugging-pipe",
+)
+#: The browser reads from descriptor 3 and writes to descriptor 4.
+_START = """
+import fcntl, os, sys
+ends = [fcntl.fcntl(int(end), fcntl.F_DUPFD, 10) for end in sys.argv[1:3]]
+for end, number in zip(ends, (3, 4)):
+    os.dup2(end, number)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
+
+class Browser:
+    """One page. `console` is what it complained of, `requests` the addresses that it asked for."""
+
+    def __init__(self, reading: int, writing: int) -> None:
+        self._reading = open(reading, "rb")  # noqa: SIM115 - closed with the browser
+        self._writing = open(writing, "wb")  # noqa: SIM115
+        self._ids = itertools.count(1)
+        self._session = ""
+        self._rest = b""
+        self.console: list[str] = []
+        self.requests: list[str] = []
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
+        self._session = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+
+    def close(self) -> None:
+        self._reading.close()
+        self._writing.close()
+
+    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """The result of a command; what the page does meanwhile is noted down."""
+        number = next(self._ids)
+        message: dict[str, Any] = {"id": number, "method": method, "params": parameters}
+        if self._session:
+            message["sessionId"] = self._session
+        self._writing.write(json.dumps(message).encode() + b"\0")
+        self._writing.flush()
+        while True:
+            answer = self._next()
+            if answer.get("id") == number:
+                assert "error" not in answer, answer
+                result: dict[str, Any] = answer["result"]
+                return result
+
+    def _next(self) -> dict[str, Any]:
+        while b"\0" not in self._rest:
+            more = os.read(self._reading.fileno(), 1 << 16)
+            assert more, "the browser is gone"
+            self._rest += more
+        text, _zero, self._rest = self._rest.partition(b"\0")
+        message: dict[str, Any] = json.loads(text)
+        self._note(message.get("method", ""), message.get("params", {}))
+        return message
+
+    def _note(self, method: str, event: dict[str, Any]) -> None:
+        if method == "Network.requestWillBeSent":
+            self.requests.append(event["request"]["url"])
+        elif method in ("Runtime.exceptionThrown", "Log.entryAdded") or (
+            method == "Runtime.consoleAPICalled" and event["type"] in ("error", "warning")
+        ):
+            self.console.append(json.dumps(event))
+
+    def run(self, script: str) -> Any:
+        """The value of an expression in the page."""
+        found = self.call(
+            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
+        )
+        assert "exceptionDetails" not in found, found
+        return found["result"].get("value")
+
+    def open(self, file: Path, *, width: int = 1280, scheme: str = "light") -> None:
+        """Show a file, and wait until it is there."""
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=900,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        self.call("Emulation.setEmulatedMedia", features=[feature])
+        self.call("Page.navigate", url=file.as_uri())
+        self.run(
+            "new Promise((done) => document.readyState === 'complete' ? done()"
+            " : addEventListener('load', done))"
+        )
+
+    def picture(self, file: Path) -> None:
+        """Take a picture of what can be seen."""
+        taken = self.call("Page.captureScreenshot", format="png")
+        file.write_bytes(base64.b64decode(taken["data"]))
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """Chromium, until the block ends."""
+    program = debian.program(PROGRAM)
+    assert program is not None, f"{PROGRAM} is not there"
+    to_browser, from_browser = os.pipe(), os.pipe()
+    with tempfile.TemporaryDirectory(prefix="toolchain-browser-") as folder:
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-c", _START, str(to_browser[0]), str(from_browser[1])),
+                *(str(program), *_OPTIONS, f"--user-data-dir={folder}"),
+            ],
+            pass_fds=(to_browser[0], from_browser[1]),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, **debian.environment(), "HOME": folder},
+        )
+        os.close(to_browser[0])
+        os.close(from_browser[1])
+        driven: Browser | None = None
+        try:
+            driven = Browser(from_browser[0], to_browser[1])
+            yield driven
+        finally:
+            if driven is not None:
+                driven.close()
+            process.terminate()
+            process.wait(timeout=_SECONDS)

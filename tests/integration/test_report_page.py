@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The page of a report in Chromium: opened, filtered, unfolded, in both schemes, narrow and wide."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import page
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import Contents
+from tests.helpers.browser import PROGRAM, Browser, browser
+from tools import debian
+
+pytestmark = pytest.mark.skipif(
+    debian.program(PROGRAM) is None,
+    reason="no Chromium on this machine: the page of a report was not opened",
+)
+ANALYSIS, REPO = "https://analysis.example.com", "https://repo.example.com/artifactory"
+EVIL = "</script><img src=http://127.0.0.1:9/x onerror=\"document.title='taken'\">\u2028<!--"
+#: So many findings stay fluent.
+MANY = 5000
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as driven:
+        yield driven
+
+
+@pytest.fixture(autouse=True)
+def _nothing_noted(chromium: Browser) -> None:
+    chromium.console.clear()
+    chromium.requests.clear()
+
+
+def _contents(many: int = 0) -> Contents:
+    contents = Contents("delivery.toolchain.drift", check=True, finished="2026-11-22T04:00:00Z")
+    contents.hosts = ["production"]
+
+    def add(service: str, server: str, kind: str, name: str, **rest: Any) -> None:
+        values = {"host": "production", "task": "Hold it", "status": "drift", **rest}
+        values.setdefault("text", f"{kind} {name}: differs")
+        contents.add(service=service, server=server, kind=kind, name=name, **values)
+
+    add("analysis", ANALYSIS, "roles", "fine", action="none", status="ok")
+    users = {"before": {"users": ["alice"]}, "after": {"users": ["alice", "bob"]}}
+    add("analysis", ANALYSIS, "groups", "quality", action="update", **users)
+    add("analysis", ANALYSIS, "groups", EVIL, action="create", after={"name": EVIL})
+    text = "".join(f"line {number}\n" for number in range(40))
+    other = text.replace("line 20\n", "another\n")
+    add("wiki", "https://wiki", "page", "REL/Notes", action="update", before=text, after=other)
+    add("repo", REPO, "task", "Clean", action="none", status="failed", text=f"task Clean: {EVIL}")
+    for number in range(many):
+        name = f"libs/agent/{number // 100}/agent-{number}.jar"
+        add("repo", REPO, "item", name, action="delete", before={"size": number})
+    return contents
+
+
+def _history(contents: Contents) -> list[dict[str, Any]]:
+    run = {key: contents.as_json()[key] for key in ("finished", "playbook", "check", "counts")}
+    return [{**run, "counts": {"ok": 1, "drift": number, "failed": 0}} for number in range(9)]
+
+
+def _open(chromium: Browser, folder: Path, contents: Contents, **view: Any) -> None:
+    file = folder / "report.html"
+    file.write_text(page.html(contents, _history(contents)), encoding="utf-8")
+    chromium.open(file, **view)
+
+
+def _names(chromium: Browser) -> list[str]:
+    script = "[...document.querySelectorAll('li .name')].map((each) => each.textContent)"
+    found: list[str] = chromium.run(script)
+    return found
+
+
+def _unfold(chromium: Browser, name: str) -> str:
+    """Unfold the object of a name, and tell what is shown then."""
+    script = f"""(async () => {{
+      const name = [...document.querySelectorAll('li .name')].find((each) => each.textContent === {json.dumps(name)});
+      const details = name.closest('details');
+      const shown = new Promise((done) => details.addEventListener('toggle', done));
+      details.querySelector('summary').click();
+      await shown;
+      return details.querySelector('.body').innerText;
+    }})()"""
+    found: str = chromium.run(script)
+    return found
+
+
+def _choose(chromium: Browser, name: str, value: str) -> str:
+    script = f"""(() => {{
+      const field = document.querySelector('[name={name}]');
+      field.value = {json.dumps(value)};
+      field.dispatchEvent(new Event('input', {{ bubbles: true }}));
+      return document.getElementById('shown').textContent;
+    }})()"""
+    found: str = chromium.run(script)
+    return found
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1600])
+def test_the_page_is_whole_quiet_and_fits(
+    chromium: Browser, tmp_path: Path, scheme: str, width: int
+) -> None:
+    _open(chromium, tmp_path, _contents(), scheme=scheme, width=width)
+    assert chromium.run("document.querySelector('h1').textContent") == (
+        "3 of 5 objects differ on 2 of 3 servers; 1 failed."
+    )
+    assert _names(chromium) == [EVIL, "quality", "Clean", "REL/Notes"]
+    assert chromium.run("document.documentElement.scrollWidth <= innerWidth")
+    light = chromium.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert light == (scheme == "light")
+    assert chromium.run("document.querySelectorAll('figure rect').length") == 8
+    assert chromium.console == []
+    assert chromium.requests == [(tmp_path / "report.html").as_uri()]
+
+
+def test_what_differs_is_unfolded_field_by_field_and_line_by_line(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    _open(chromium, tmp_path, _contents())
+    fields = _unfold(chromium, "quality").split()
+    assert fields[:7] == ["Field", "Is", "there", "Wanted", "users", "alice", "alice,"]
+    lines = _unfold(chromium, "REL/Notes")
+    assert "- line 20\n+ another\n" in lines
+    assert "… 17 equal lines" in lines
+    assert "line 30" not in lines
+    links = "[...document.querySelectorAll('.body a')].map((each) => each.href)"
+    assert chromium.run(links) == [f"{ANALYSIS}/", "https://wiki/display/REL/Notes"]
+
+
+def test_names_are_data(chromium: Browser, tmp_path: Path) -> None:
+    _open(chromium, tmp_path, _contents())
+    assert EVIL.split("\u2028", maxsplit=1)[0] in _unfold(chromium, EVIL)
+    _unfold(chromium, "Clean")
+    assert chromium.run("document.querySelectorAll('img').length") == 0
+    assert "taken" not in chromium.run("document.title")
+    assert len(chromium.requests) == 1
+    assert chromium.console == []
+
+
+def test_the_filters_choose(chromium: Browser, tmp_path: Path) -> None:
+    _open(chromium, tmp_path, _contents())
+    assert _choose(chromium, "service", "analysis") == "2 of 4 shown"
+    assert _choose(chromium, "what", "different") == "1 of 4 shown"
+    assert _names(chromium) == ["quality"]
+    assert _choose(chromium, "kind", "page") == "0 of 4 shown"
+    chromium.run("document.querySelector('button[type=reset]').click()")
+    chromium.run("new Promise((done) => setTimeout(done))")
+    assert len(_names(chromium)) == 4
+    assert _choose(chromium, "server", REPO) == "1 of 4 shown"
+
+
+def test_a_reader_of_the_screen_finds_everything_named(chromium: Browser, tmp_path: Path) -> None:
+    _open(chromium, tmp_path, _contents())
+    unnamed = """[...document.querySelectorAll('a, button, select, input, summary, svg')]
+      .filter((each) => !(each.textContent.trim() || each.getAttribute('aria-label')
+        || (each.labels && each.labels.length))).length"""
+    assert chromium.run(unnamed) == 0
+    assert chromium.run("document.documentElement.lang") == "en"
+    assert chromium.run("document.querySelectorAll('h1').length") == 1
+    tree = chromium.call("Accessibility.getFullAXTree")["nodes"]
+    roles = {node["role"]["value"] for node in tree if "role" in node}
+    assert {"heading", "search", "status", "DisclosureTriangle", "combobox", "searchbox"} <= roles
+
+
+def test_many_findings_are_drawn_as_they_are_seen(chromium: Browser, tmp_path: Path) -> None:
+    _open(chromium, tmp_path, _contents(MANY))
+    assert len(_names(chromium)) < 1000
+    assert _choose(chromium, "name", "agent-4321") == f"1 of {MANY + 4:,} shown"
+    assert _names(chromium) == ["libs/agent/43/agent-4321.jar"]
+    assert _choose(chromium, "name", "agent jar") == f"{MANY:,} of {MANY + 4:,} shown"
+    before = len(_names(chromium))
+    chromium.run("document.querySelector('div:not([hidden]) > .more').click()")
+    assert len(_names(chromium)) >= before + 100
+    chromium.run("dispatchEvent(new Event('beforeprint'))")
+    assert len(_names(chromium)) == MANY
+    assert chromium.console == []
+
+
+def test_nothing_differs_is_said(chromium: Browser, tmp_path: Path) -> None:
+    contents = Contents("delivery.toolchain.drift", check=True, finished="2026-11-22T04:00:00Z")
+    contents.add(host="h", service="ci", server="", kind="plugin", name="git", status="ok")
+    _open(chromium, tmp_path, contents)
+    assert chromium.run("document.getElementById('list').textContent") == (
+        "Everything that was compared is as wanted."
+    )
+    assert chromium.run("document.getElementById('filters').hidden")
+    assert chromium.console == []
