@@ -21,12 +21,14 @@ CONFIG: dict[str, Any] = {
     "analysis_config_modules": [{"project": "toolchain", "name": "core"}],
     "analysis_config_purge": ["modules"],
 }
+BUILD = ("build", "nightly/101", "delete")
 ROLE = "delivery.toolchain.analysis_config : "
 
 
 def _found(run: playbook.Run) -> list[tuple[str, ...]]:
     keys = ("kind", "name", "action", "text")
-    return [tuple(one[key] for key in keys) for one in run.event("Report").result["msg"]]
+    facts = run.event("Add up what differs").result["ansible_facts"]
+    return [tuple(one[key] for key in keys) for one in facts["drift_findings"]]
 
 
 def _run(
@@ -55,9 +57,9 @@ def test_drift_tells_what_enforce_then_does(fresh: Fresh, tmp_path: Path) -> Non
     assert before.event(task).result["changed"] is True
     assert before.event(task).writes == []
     assert _found(before) == [
-        ("users", "eve", "create", "create"),
-        ("groups", "quality", "update", "update users"),
-        ("modules", "toolchain/ui, web", "delete", "delete"),
+        ("users", "eve", "create", "users eve: missing"),
+        ("groups", "quality", "update", "groups quality: differs in users"),
+        ("modules", "toolchain/ui, web", "delete", "modules toolchain/ui, web: not wanted"),
     ]
     enforced = _run(sandbox, tmp_path, "enforce", CONFIG).event(task)
     assert enforced.result["plan"] == before.event(task).result["plan"]
@@ -76,8 +78,8 @@ def test_every_service_with_variables_is_held_in_its_state(fresh: Fresh, tmp_pat
     }
     drift = _run(sandbox, tmp_path, "drift", variables)
     assert _found(drift) == [
-        ("plugin", "there-is-none", "create", "plugin there-is-none is missing"),
-        ("build", "nightly", "delete", "too old or too many: 101"),
+        ("plugin", "there-is-none", "create", "plugin there-is-none: missing"),
+        (*BUILD, "build nightly/101: not wanted, too old or too many"),
     ]
     assert sandbox.requests("analysis") == []
     assert [each for event in drift.events for each in event.writes] == []
@@ -120,11 +122,14 @@ def test_one_role_that_fails_does_not_hide_the_others(fresh: Fresh, tmp_path: Pa
     wrong = {**CONFIG, "analysis_config_max_deletions": 0}
     more = {"repo_housekeeping_retention": [{"build_name": "nightly", "count": 3}]}
     run = _run(sandbox, tmp_path, "drift", {**wrong, **more}, code=2)
-    assert ("build", "nightly", "delete", "too old or too many: 101") in _found(run)
+    assert (*BUILD, "build nightly/101: not wanted, too old or too many") in _found(run)
     assert "The role analysis_config failed:" in run.output
 
 
 def test_drift_fails_where_that_is_wanted(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     run = _run(sandbox, tmp_path, "drift", {**CONFIG, "drift_fail": True}, code=2)
-    assert "3 objects differ: create; update users; delete." in run.output
+    assert (
+        "3 objects differ: users eve: missing; groups quality: differs in users; modules"
+        in run.output
+    )

@@ -1,0 +1,162 @@
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: report
+type: aggregate
+short_description: What differs, as a page, as JSON, for CI servers and for merge requests
+version_added: 1.0.0
+description:
+  - Collects what the modules of this collection compare, and writes it at the end of the run where the variable C(drift_report) or
+    E(TOOLCHAIN_REPORT) names a folder.
+  - C(report.json) has one finding an object, with what is there and what is wanted. C(report.html) shows the same as a page of one file
+    that loads nothing, C(report.xml) is JUnit, C(report.md) a summary, C(history.json) the numbers of the last 365 runs.
+  - In check mode a finding is what differs, otherwise what was changed. What is there and what is wanted is known with C(--diff) alone.
+  - The playbooks of this collection bring it along. For other playbooks it has to be enabled, by C(callbacks_enabled) in the
+    configuration or by E(ANSIBLE_CALLBACKS_ENABLED).
+  - A task with the variable C(toolchain_report) set to V(failures) is reported where it fails, with V(none) it never is.
+author: delivery.toolchain contributors (@delivery-toolchain)
+options: {}
+"""
+
+import os
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ansible import context
+from ansible.constants import config
+from ansible.errors import AnsibleError
+from ansible.module_utils.parsing.convert_bool import boolean
+from ansible.plugins.callback import CallbackBase
+from ansible.template import Templar
+
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
+    switch,
+    texts,
+    writing,
+)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import Contents
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.recorder import Recorder
+
+_COLLECTION = Path(__file__).resolve().parents[2]
+_VARIABLES = ("drift_report", "drift_table")
+
+
+class CallbackModule(CallbackBase):
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "aggregate"
+    CALLBACK_NAME = "delivery.toolchain.report"
+    CALLBACK_NEEDS_ENABLED = True
+
+    #: The one that records: a playbook of the collection brings a second one along.
+    _active: ClassVar[CallbackModule | None] = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.disabled = CallbackModule._active is not None
+        if not self.disabled:
+            CallbackModule._active = self
+            switch.turn(on=True)
+        self._recorder = Recorder(Contents())
+        self._play: Any = None
+        self._settings: dict[str, Any] = {}
+        self._asked: set[str] = set()
+        self._folder = Path()
+        self._looped: set[tuple[str, str]] = set()
+        self._checks: list[bool] = []
+
+    def v2_playbook_on_start(self, playbook: Any) -> None:
+        file = Path(str(playbook._file_name)).resolve()
+        own = _is_ours(file.parent)
+        self._recorder.contents.playbook = f"delivery.toolchain.{file.stem}" if own else file.name
+        self._folder = file.parent
+
+    def v2_playbook_on_play_start(self, play: Any) -> None:
+        self._play = play
+        self._checks.append(bool(context.CLIARGS.get("check") or play.check_mode))
+        self._asked.clear()
+        self._read_settings()
+
+    def v2_runner_item_on_ok(self, result: Any) -> None:
+        self._take(result, item=True)
+
+    def v2_runner_item_on_failed(self, result: Any) -> None:
+        self._take(result, item=True, failed=True)
+
+    def v2_runner_item_on_skipped(self, result: Any) -> None:
+        self._looped.add(_place(result))
+
+    def v2_runner_on_ok(self, result: Any) -> None:
+        self._take(result)
+
+    def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
+        self._take(result, failed=True)
+
+    def v2_runner_on_unreachable(self, result: Any) -> None:
+        self._take(result, failed=True)
+
+    def v2_playbook_on_stats(self, stats: Any) -> None:
+        CallbackModule._active = None
+        switch.turn(on=False)
+        contents = self._recorder.contents
+        contents.check = bool(self._checks) and all(self._checks)
+        self._recorder.end(stats.processed)
+        lines = texts.table(contents) if boolean(self._settings.get("drift_table", False)) else []
+        place = self._place_of_report()
+        if place is not None:
+            try:
+                warnings = writing.write(place, contents)
+            except OSError as error:
+                raise AnsibleError(f"The report cannot be written to {place}: {error}") from error
+            for warning in warnings:
+                self._display.warning(warning)
+            lines.append(f"The report is {place / 'report.html'}")
+        if lines and "json" not in str(config.get_config_value("DEFAULT_STDOUT_CALLBACK")):
+            self._display.display("\n".join(["", *lines]))
+
+    def _take(self, result: Any, *, item: bool = False, failed: bool = False) -> None:
+        place = _place(result)
+        if item:
+            self._looped.add(place)
+        elif place in self._looped:
+            return  # its items are in already
+        host, task, values = (_part(result, name) for name in ("host", "task", "result"))
+        self._read_settings(host)
+        self._recorder.result(task, host.get_name(), values, failed=failed)
+
+    def _read_settings(self, host: Any = None) -> None:
+        """The variables that steer the report: of the play, or of its first host that has them."""
+        names = [name for name in _VARIABLES if name not in self._settings]
+        if not names or str(host) in self._asked:
+            return
+        self._asked.add(str(host))
+        variables = self._play.get_variable_manager().get_vars(play=self._play, host=host)
+        if _is_ours(Path(str(variables.get("playbook_dir", ".")))):
+            self._folder = Path.cwd()
+        templar = Templar(loader=self._play.get_loader(), variables=variables)
+        self._settings.update(
+            {name: templar.template(variables[name]) for name in names if name in variables}
+        )
+
+    def _place_of_report(self) -> Path | None:
+        """The folder of the report; what is relative begins in the folder of the playbook, for one
+        of the collection in the working directory [C1.6].
+        """
+        named = self._settings.get("drift_report") or os.environ.get("TOOLCHAIN_REPORT")
+        return self._folder / Path(str(named)).expanduser() if named else None
+
+
+def _is_ours(folder: Path) -> bool:
+    return folder.resolve() == _COLLECTION / "playbooks"
+
+
+def _place(result: Any) -> tuple[str, str]:
+    return _part(result, "host").get_name(), str(_part(result, "task")._uuid)
+
+
+def _part(result: Any, name: str) -> Any:
+    """A part of a result, which up to core 2.18 has no public name."""
+    return getattr(result, name, None) or getattr(result, f"_{name}")

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The report of `drift` and of other playbooks: what it says, and where it is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook
+
+Fresh = Callable[[str], Sandbox]
+
+PASSWORD = "enforced-password-1234567890"
+CONFIG: dict[str, Any] = {
+    "analysis_config_users": [{"name": "eve", "password": PASSWORD}],
+    "analysis_config_groups": [{"name": "quality", "users": ["eve"]}],
+    "analysis_config_modules": [{"project": "toolchain", "name": "core"}],
+    "analysis_config_purge": ["modules"],
+}
+MORE: dict[str, Any] = {
+    "ci_baseline_plugins": [{"name": "there-is-none"}, {"name": "git"}],
+    "ci_baseline_java_versions": [11],
+    "repo_housekeeping_retention": [{"build_name": "nightly", "count": 3}],
+}
+FILES = ["history.json", "report.html", "report.json", "report.md", "report.xml"]
+
+
+def _logins(sandbox: Sandbox) -> dict[str, dict[str, Any]]:
+    logins = {
+        service: connections.connection(service, sandbox.urls[service])
+        for service in ("repo", "ci", "analysis")
+    }
+    logins["repo"]["dialect"] = "jfrog"
+    return logins
+
+
+def _run(
+    sandbox: Sandbox,
+    folder: Path,
+    name: str,
+    variables: dict[str, Any],
+    *,
+    code: int = 0,
+    settings: dict[str, str] | None = None,
+) -> playbook.Run:
+    logins = _logins(sandbox)
+    play = {
+        "import_playbook": f"delivery.toolchain.{name}",
+        "vars": {**variables, "enforce_connections": logins},
+    }
+    run = playbook.run(folder, [play], variables=settings)
+    assert run.code == code, run.output
+    return run
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    assert sorted(path.name for path in folder.iterdir()) == FILES
+    report: dict[str, Any] = json.loads((folder / "report.json").read_text("utf-8"))
+    return report
+
+
+def _short(report: dict[str, Any]) -> list[tuple[str, ...]]:
+    keys = ("service", "kind", "name", "action", "status")
+    return [tuple(one[key] for key in keys) for one in report["findings"]]
+
+
+def test_one_report_has_all_services(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    run = _run(sandbox, tmp_path, "drift", {**CONFIG, **MORE, "drift_report": "drift"})
+    report = _read(tmp_path / "drift")
+    assert _short(report) == [
+        ("analysis", "users", "eve", "create", "drift"),
+        ("analysis", "groups", "quality", "update", "drift"),
+        ("analysis", "modules", "toolchain/ui, web", "delete", "drift"),
+        ("ci", "plugin", "there-is-none", "create", "drift"),
+        ("ci", "java", "17", "update", "drift"),
+        ("repo", "build", "nightly/101", "delete", "drift"),
+    ]
+    assert report["counts"] == {"ok": 5, "drift": 6, "failed": 0}
+    assert (report["format"], report["check"], report["hosts"]) == (1, True, ["localhost"])
+    group = report["findings"][1]
+    assert group["text"] == "groups quality: differs in users"
+    assert (group["before"], group["after"]) == ({"users": ["Carol, QA"]}, {"users": ["eve"]})
+    assert group["server"] == sandbox.urls["analysis"]
+    assert "6 of 11 objects differ on 3 of 3 servers." in run.output
+    assert f"The report is {tmp_path}/drift/report.html" in run.output
+    suites = ElementTree.parse(tmp_path / "drift/report.xml").getroot()
+    assert suites.attrib.items() >= {"tests": "11", "failures": "6", "errors": "0"}.items()
+    assert len(suites.findall(".//testcase")) == 11
+    assert len(suites.findall(".//failure")) == 6
+    assert "groups quality: differs in users" in (tmp_path / "drift/report.md").read_text("utf-8")
+
+
+def test_no_secret_is_in_any_file(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    name = "analysis_config"
+    user_info = {"url": sandbox.urls["ci"].replace("://", "://builder:other-secret-123@")}
+    logins = {**_logins(sandbox), "ci": user_info}
+    variables = {**CONFIG, **MORE, "drift_report": "drift", "enforce_connections": logins}
+    play = {"import_playbook": "delivery.toolchain.drift", "vars": variables}
+    run = playbook.run(tmp_path, [play], arguments=["--diff", "-vvv"])
+    assert run.code == 2, run.output
+    report = _read(tmp_path / "drift")
+    assert {one["server"] for one in report["findings"] if one["service"] == "ci"} == {
+        sandbox.urls["ci"]
+    }
+    secrets = [secret for login in logins.values() for secret in connections.secrets(login)]
+    for file in (tmp_path / "drift").iterdir():
+        text = file.read_text("utf-8")
+        assert [each for each in (*secrets, PASSWORD, "other-secret") if each in text] == [], name
+
+
+def test_a_service_that_cannot_be_read_is_a_finding(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    wrong = {**_logins(sandbox)["analysis"], **connections.WRONG_LOGINS["analysis"]}
+    play = {
+        "import_playbook": "delivery.toolchain.drift",
+        "vars": {
+            **CONFIG,
+            **MORE,
+            "enforce_connections": {**_logins(sandbox), "analysis": wrong},
+        },
+    }
+    place = {"TOOLCHAIN_REPORT": str(tmp_path / "made/by itself")}
+    run = playbook.run(tmp_path, [play], variables=place)
+    assert run.code == 2, run.output
+    report = _read(tmp_path / "made/by itself")
+    task = "Bring the code analysis server into the desired state"
+    assert _short(report)[0] == ("analysis", "task", task, "none", "failed")
+    assert report["findings"][0]["server"] == sandbox.urls["analysis"]
+    assert report["counts"] == {"ok": 4, "drift": 3, "failed": 1}
+    cases = ElementTree.parse(tmp_path / "made/by itself/report.xml").getroot()
+    assert [case.get("type") for case in cases.findall(".//error")] == ["none"]
+
+
+def test_a_role_that_refuses_its_variables_is_a_finding(fresh: Fresh, tmp_path: Path) -> None:
+    wrong = {**CONFIG, "analysis_config_purge": "wrong", "drift_report": "drift"}
+    _run(fresh("real"), tmp_path, "drift", wrong, code=2)
+    found = _read(tmp_path / "drift")["findings"]
+    assert [(one["service"], one["kind"], one["status"]) for one in found] == [
+        ("analysis", "task", "failed")
+    ]
+    assert "purge" in found[0]["text"]
+
+
+def test_enforce_reports_what_it_changed_and_then_nothing(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    run = _run(sandbox, tmp_path, "enforce", {**CONFIG, "drift_report": "{{ 'en' ~ 'forced' }}"})
+    assert "differ" not in run.output.split("PLAY RECAP")[1]
+    changed = _read(tmp_path / "enforced")
+    assert (changed["check"], changed["counts"]) == (False, {"ok": 1, "drift": 3, "failed": 0})
+    _run(sandbox, tmp_path, "enforce", {**CONFIG, "drift_report": "enforced"})
+    assert _read(tmp_path / "enforced")["counts"] == {"ok": 3, "drift": 0, "failed": 0}
+    history = json.loads((tmp_path / "enforced/history.json").read_text("utf-8"))
+    assert [run["counts"]["drift"] for run in history] == [3, 0]
+    assert history[0].keys() == {"finished", "playbook", "check", "counts"}
+
+
+def test_any_playbook_with_the_callback_is_reported(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    defaults = connections.module_defaults(sandbox.urls, repo={"dialect": "jfrog"})
+    body = {"space": "REL", "title": "Drift", "body": "<p>new</p>"}
+    tasks = [
+        playbook.task("wiki_page", body, "A page"),
+        playbook.task("analysis_user", {"name": "{{ item }}"}, "Users", loop=["analyst", "eve"]),
+        playbook.task(
+            "analysis_user",
+            {"name": "adam", "password": PASSWORD},
+            "A secret user",
+            no_log=True,
+        ),
+        playbook.task("analysis_user", {"name": "{{ none_such }}"}, "Failing"),
+        playbook.task(
+            "wiki_page", {**body, "title": "Told"}, "Left out", vars={"toolchain_report": "none"}
+        ),
+        playbook.task("analysis_info", {"gather": ["version"]}, "Reading"),
+    ]
+    plays = [playbook.play(tasks, module_defaults=defaults)]
+    run = playbook.run(
+        tmp_path,
+        plays,
+        arguments=["--check", "--diff", "-e", "drift_report=report"],
+        variables={"ANSIBLE_CALLBACKS_ENABLED": "recorder,delivery.toolchain.report"},
+    )
+    report = _read(tmp_path / "report")
+    assert _short(report) == [
+        ("wiki", "page", "REL/Drift", "create", "drift"),
+        ("analysis", "users", "eve", "create", "drift"),
+        ("analysis", "users", "A secret user", "update", "drift"),
+        ("analysis", "users", "Failing", "none", "failed"),
+    ], run.output
+    assert (report["check"], report["playbook"]) == (True, "playbook.json")
+    assert "new" in report["findings"][0]["after"]
+    assert report["counts"]["ok"] == 1
+
+
+def test_a_folder_that_cannot_be_made_fails_the_run_first(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    (tmp_path / "file").write_text("no folder", encoding="utf-8")
+    run = _run(sandbox, tmp_path, "drift", {**CONFIG, "drift_report": "file"}, code=2)
+    assert sandbox.requests("analysis") == []
+    assert str(tmp_path / "file") in run.output
+
+
+def test_a_history_that_cannot_be_read_is_put_aside(fresh: Fresh, tmp_path: Path) -> None:
+    (tmp_path / "drift").mkdir()
+    (tmp_path / "drift/history.json").write_text("[{", encoding="utf-8")
+    run = _run(fresh("real"), tmp_path, "drift", {**CONFIG, "drift_report": "drift"})
+    assert (tmp_path / "drift/history.json.unreadable").read_text("utf-8") == "[{"
+    assert len(json.loads((tmp_path / "drift/history.json").read_text("utf-8"))) == 1
+    assert "is no history of reports" in " ".join(run.output.split())
+
+
+def test_stats_have_the_findings_with_both_sides(fresh: Fresh, tmp_path: Path) -> None:
+    run = _run(
+        fresh("real"),
+        tmp_path,
+        "drift",
+        {**CONFIG},
+        settings={"ANSIBLE_SHOW_CUSTOM_STATS": "true"},
+    )
+    told = run.output.split("CUSTOM STATS")[1]
+    assert '"drift_findings"' in told
+    assert '"name": "quality"' in told
+    assert '"status": "drift"' in told
+
+
+def test_the_playbook_alone_needs_no_configuration(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    values = {**CONFIG, "enforce_connections": _logins(sandbox), "drift_report": "drift"}
+    (tmp_path / "values.json").write_text(json.dumps(values), encoding="utf-8")
+    program = Path(sys.executable).parent / "ansible-playbook"
+    run = subprocess.run(
+        [str(program), "delivery.toolchain.drift", "-e", "@values.json", "-e", "drift_fail=true"],
+        cwd=tmp_path,
+        env={
+            name: value
+            for name, value in playbook.environment(tmp_path).items()
+            if name != "ANSIBLE_CALLBACKS_ENABLED"
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert run.returncode == 2, run.stdout
+    report = _read(tmp_path / "drift")
+    assert report["playbook"] == "delivery.toolchain.drift"
+    assert report["counts"] == {"ok": 1, "drift": 3, "failed": 0}
