@@ -15,11 +15,13 @@ description:
   - Where the server says how many issues match, pages are read in parallel.
   - On a server without the old search (Jira Cloud), its successor with page tokens is used.
   - A query that is too long for an address is sent in the body of a POST request.
-  - What the server warns of becomes warnings of the task.
+  - What the server warns of becomes warnings of the task. So does a field that no issue has.
+  - With O(dest) the issues go into a file while they are read, and the task returns counts only. That is the way for many thousands of issues, of
+    which Ansible would make several copies.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.tracker
-  - delivery.toolchain.attributes.info
+  - delivery.toolchain.attributes
   - delivery.toolchain.attributes.tracker
   - delivery.toolchain.jql_search
 options:
@@ -30,6 +32,13 @@ options:
       - The filters P(delivery.toolchain.jql#filter) and P(delivery.toolchain.jql_quote#filter) help to put values into it.
     type: str
     required: true
+  dest:
+    description:
+      - A file for the issues, on the host that the task runs on. Its folder is made where it is missing.
+      - With the ending V(.jsonl) or V(.ndjson) each line is an issue as JSON, as the server gives it. With V(.csv) it is the key and O(fields), in
+        this order, below a line with their names.
+      - The file appears whole or not at all, and is left as it is where it holds the same issues already.
+    type: path
 seealso:
   - plugin: delivery.toolchain.jql_search
     plugin_type: lookup
@@ -50,6 +59,12 @@ EXAMPLES = r"""
     max_results: 0
   register: open_issues
 
+- name: Write all issues of a project into a file
+  delivery.toolchain.jql_search:
+    jql: project = OPS
+    fields: [summary, status, assignee, created]
+    dest: reports/ops.csv
+
 - name: Show the first ten
   delivery.toolchain.jql_search:
     jql: project = OPS ORDER BY created DESC
@@ -59,13 +74,13 @@ EXAMPLES = r"""
 RETURN = r"""
 issues:
   description: The issues as the server gives them, in its order, without duplicates.
-  returned: success
+  returned: success, without O(dest)
   type: list
   elements: dict
   sample: [{"id": "10001", "key": "REL-1", "fields": {"summary": "Deploy a folder of files in one task"}}]
 issue_keys:
   description: The keys of the issues, in the same order.
-  returned: success
+  returned: success, without O(dest)
   type: list
   elements: str
   sample: [REL-1, REL-2]
@@ -75,10 +90,20 @@ total:
   type: int
   sample: 25
 complete:
-  description: Whether every match from O(start_at) on is in RV(issues).
+  description: Whether every match from O(start_at) on is in RV(issues), or in the file.
   returned: success
   type: bool
   sample: true
+count:
+  description: How many issues the file has.
+  returned: success, with O(dest)
+  type: int
+  sample: 50000
+dest:
+  description: The file.
+  returned: success, with O(dest)
+  type: str
+  sample: reports/ops.csv
 http:
   description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always

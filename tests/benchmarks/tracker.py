@@ -5,9 +5,10 @@ Both clients ask for pages of their own default size, which is 100 in both. Each
 of its own; the server runs in another one and has its pages ready. The last way is a module that
 only hands over the same issues from a file: what Ansible itself takes for a result of that size,
 whoever found it, if nothing is done about it. The promises are broken where the library is not at
-least twice as slow as our client, or where a page is asked for more than once. Of the task as a
-whole nothing is promised: most of what it takes beyond the client is Ansible's copying of the
-result for its callbacks.
+least twice as slow as our client, where a page is asked for more than once, or where a task that
+writes the issues into a file takes more than 1.2 times as long as the client alone. Of the task
+that returns them nothing is promised: most of what it takes beyond the client is Ansible's copying
+of the result for its callbacks.
 """
 
 from __future__ import annotations
@@ -46,9 +47,11 @@ PAGE = 100
 DELAY = 0.05  # seconds a page
 JQL = "project = OPS ORDER BY key"
 PROMISED_RATIO = 2.0
+MOST_WITH_FILE = 1.2
 MOST_REQUESTS = ISSUES // PAGE + 2
 PEER, CLIENT = "jira.search_issues(maxResults=False)", "our client"
 MODULE, ALONE = "jql_search, one task", "Ansible alone, the same result"
+WITH_FILE = "jql_search with dest, one task"
 _HANDING_OVER = """
 import json
 from ansible.module_utils.basic import AnsibleModule
@@ -173,11 +176,17 @@ def _in_ansible(task: dict[str, Any]) -> Measured:
     event = run.event("search")
     if event.status != "ok":
         raise SystemExit(f"the task failed: {event.result.get('msg')}")
-    return event.seconds, len(event.result["issues"]), None
+    issues = event.result.get("issues")
+    return event.seconds, event.result["count"] if issues is None else len(issues), None
 
 
 def _module(url: str) -> Measured:
     arguments = {"jql": JQL, "url": url, "token": "x", "dialect": "server"}
+    return _in_ansible(playbook.task("jql_search", arguments, "search"))
+
+
+def _with_file(url: str) -> Measured:
+    arguments = {"jql": JQL, "url": url, "token": "x", "dialect": "server", "dest": "found.jsonl"}
     return _in_ansible(playbook.task("jql_search", arguments, "search"))
 
 
@@ -197,6 +206,7 @@ def run() -> bool:
         PEER: lambda url: _alone(_peer, url),
         CLIENT: lambda url: _alone(_client, url),
         MODULE: _module,
+        WITH_FILE: _with_file,
         ALONE: _nothing_but_ansible,
     }
     times: dict[str, float] = {}
@@ -219,7 +229,10 @@ def run() -> bool:
 def _print_promise(times: dict[str, float]) -> bool:
     """Print what was promised; whether it is kept."""
     kept = times[PEER] / times[CLIENT] >= PROMISED_RATIO
-    whole = times[PEER] / times[MODULE]
-    print(f"\nthe task as a whole, which nothing is promised of: {whole:.1f}x")
+    whole, ratio = times[PEER] / times[MODULE], times[WITH_FILE] / times[CLIENT]
+    print(f"\nthe task that returns the issues, which nothing is promised of: {whole:.1f}x")
     print(f"client {PROMISED_RATIO:g} times faster: {'yes' if kept else 'NO'}")
-    return kept
+    few = ratio <= MOST_WITH_FILE
+    told = "yes" if few else "NO"
+    print(f"into a file at most {MOST_WITH_FILE:g} times the client ({ratio:.2f}): {told}")
+    return kept and few

@@ -40,9 +40,13 @@ class SearchRange:
 
 @dataclass(frozen=True)
 class FoundIssues:
-    """All issues of a search; C(total) is C(None) where the server does not tell it."""
+    """All issues of a search; C(total) is C(None) where the server does not tell it.
+
+    C(count): how many they are, also where they were handed on and C(issues) is empty.
+    """
 
     issues: list[Issue]
+    count: int
     total: int | None
     complete: bool
     warnings: list[str]
@@ -56,24 +60,40 @@ def identity_of(issue: Issue) -> str | None:
 
 @dataclass
 class CollectedIssues:
-    """Issues in the order of the server, each one once."""
+    """Issues in the order of the server, each one once: those from C(first) up to C(last) (C(None):
+    the end) are kept, or handed on to C(take).
+    """
 
+    first: int = 0
+    last: int | None = None
+    take: Callable[[Issue], None] | None = None
     issues: list[Issue] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    _seen: set[str | None] = field(default_factory=set)
+    #: How many issues there were, whether they are kept or not.
+    seen: int = 0
+    _identities: set[str | None] = field(default_factory=set)
+
+    @property
+    def count(self) -> int:
+        """How many issues were kept or handed on."""
+        end = self.seen if self.last is None else min(self.last, self.seen)
+        return max(0, end - self.first)
 
     def add(self, answer: Mapping[str, Any]) -> int:
         """Add the issues of a page; returns how many of them are new."""
-        before = len(self.issues)
+        before = self.seen
+        keep = self.take or self.issues.append
         for issue in answer["issues"]:
             identity = identity_of(issue)
-            if identity is None or identity not in self._seen:
-                self._seen.add(identity)
-                self.issues.append(issue)
+            if identity is None or identity not in self._identities:
+                self._identities.add(identity)
+                if self.first <= self.seen and (self.last is None or self.seen < self.last):
+                    keep(issue)
+                self.seen += 1
         said = answer.get("warningMessages")
         lines = [said] if isinstance(said, str) else said
         self.warnings += map(str, lines) if isinstance(lines, list) else []
-        return len(self.issues) - before
+        return self.seen - before
 
 
 @dataclass(frozen=True)
@@ -114,6 +134,7 @@ class OffsetPages:
     """Pages by offset: in parallel where the server says how many issues match, else one by one.
 
     :param ask: reads the page with a start and a size
+    :param take: gets each issue, in place of a list of all
     """
 
     def __init__(
@@ -122,9 +143,10 @@ class OffsetPages:
         asked: SearchRange,
         parallel: int,
         what: str,
+        take: Callable[[Issue], None] | None = None,
     ) -> None:
         self._ask, self._asked, self._parallel, self._what = ask, asked, parallel, what
-        self._found = CollectedIssues()
+        self._found = CollectedIssues(last=asked.count, take=take)
         self._total: int | None = None
         self._lost = False
 
@@ -138,7 +160,7 @@ class OffsetPages:
             return self._result(first.count == 0 or self._one_by_one(first))
         if first.count > 0:
             self._read_announced(first)
-        missing = self._end() - asked.start - len(self._found.issues)
+        missing = self._end() - asked.start - self._found.seen
         if missing > 0:
             self._found.warnings.append(
                 f"the server says that {self._total} issues match, but gave {missing} fewer than"
@@ -148,10 +170,10 @@ class OffsetPages:
 
     def _result(self, at_end: bool) -> FoundIssues:
         """C(at_end): the last page was read; a known number of matches counts instead."""
-        issues = self._found.issues[: self._asked.count]
-        reached = self._asked.start + len(issues)
+        found = self._found
+        reached = self._asked.start + found.count
         complete = at_end if self._total is None else reached >= self._total and not self._lost
-        return FoundIssues(issues, self._total, complete, self._found.warnings)
+        return FoundIssues(found.issues, found.count, self._total, complete, found.warnings)
 
     def _page(self, start: int, size: int) -> OffsetPage:
         answer = self._ask(start, size)
@@ -276,19 +298,23 @@ class TokenPages:
     """Pages of which each names its successor; the server never says how many issues match.
 
     :param ask: reads the page of a token (C(None): the first page) with a size
+    :param take: gets each issue, in place of a list of all
     """
 
     def __init__(
-        self, ask: Callable[[str | None, int], Mapping[str, Any]], asked: SearchRange, what: str
+        self,
+        ask: Callable[[str | None, int], Mapping[str, Any]],
+        asked: SearchRange,
+        what: str,
+        take: Callable[[Issue], None] | None = None,
     ) -> None:
         self._ask, self._asked, self._what = ask, asked, what
-        self._found = CollectedIssues()
+        self._found = CollectedIssues(asked.start, asked.end, take)
 
     def read(self) -> FoundIssues:
-        complete = self._to_the_end()
-        issues = self._found.issues[self._asked.start : self._asked.end]
-        cut = self._asked.end is not None and len(self._found.issues) > self._asked.end
-        return FoundIssues(issues, None, complete and not cut, self._found.warnings)
+        complete, found = self._to_the_end(), self._found
+        cut = self._asked.end is not None and found.seen > self._asked.end
+        return FoundIssues(found.issues, found.count, None, complete and not cut, found.warnings)
 
     def _to_the_end(self) -> bool:
         """Read what was asked for; whether that was the last page."""
@@ -309,7 +335,7 @@ class TokenPages:
                 raise _broken(self._what, "the server gave the same page token twice")
             if empty == _MOST_EMPTY:
                 raise _broken(self._what, "the server goes on with pages that bring nothing new")
-            if self._asked.end is not None and len(self._found.issues) >= self._asked.end:
+            if self._asked.end is not None and self._found.seen >= self._asked.end:
                 return False
             seen.add(token)
         raise _broken(self._what, f"the server still has issues after {_MOST_PAGES} pages")
@@ -317,13 +343,13 @@ class TokenPages:
     def _size(self) -> int:
         """Issues before the start have to be read, too: there is no offset."""
         end = self._asked.end
-        left = None if end is None else end - len(self._found.issues)
+        left = None if end is None else end - self._found.seen
         return self._asked.page_size if left is None else min(self._asked.page_size, left)
 
     def _is_end(self, answer: Mapping[str, Any]) -> bool:
         """Without a token there is no next page, even where the server says that there is one."""
         total = _number(answer, "total")
-        more = answer.get("isLast") is False or (total or 0) > len(self._found.issues)
+        more = answer.get("isLast") is False or (total or 0) > self._found.seen
         if more:
             self._found.warnings.append(
                 "the server says that there are more issues, but gives no token to read them with"

@@ -14,6 +14,7 @@ from ...core.http.messages import Answer, unreadable
 from ...core.module.task import Task
 from ...core.plan import Plan, ReadOnly, unchanged
 from ..client import TrackerClient, describe
+from ..search.seen_fields import SeenFields
 
 Issue = dict[str, Any]
 
@@ -59,12 +60,14 @@ class TrackerIssueInfoOperation(ReadOnly):
 
     def __init__(self, task: Task, options: TrackerIssueInfoOptions) -> None:
         require_parallel(options.parallel)
-        self._options = options
+        self._task, self._options = task, options
         self._client = TrackerClient(task, connections=options.parallel)
 
     def plan(self) -> Plan:
         options = self._options
         found = read_issues(self._client, options.keys, options.query, options.parallel)
+        for warning in SeenFields(options.fields).unseen(found):
+            self._task.warn(warning)
         return unchanged({"issues": found})
 
 

@@ -10,10 +10,13 @@ from typing import Any, Literal
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.http.messages import Answer, unreadable
 from ...core.module.task import Task
-from ...core.plan import Plan, ReadOnly, unchanged, without_none
+from ...core.module.typed_options import PathText
+from ...core.plan import Plan, unchanged, without_none
 from ..client import TrackerClient
 from ..jql import with_unique_order
-from ..pagination import FoundIssues, OffsetPages, SearchRange, TokenPages
+from ..pagination import FoundIssues, Issue, OffsetPages, SearchRange, TokenPages
+from .issue_file import IssueFile
+from .seen_fields import SeenFields
 
 #: Proxies and servers refuse addresses from about 2,000 characters on; longer queries go by POST.
 _LONGEST_URL = 2000
@@ -40,6 +43,7 @@ class JqlSearchOptions:
     start_at: int = 0
     page_size: int = 100
     parallel: int = 4
+    dest: PathText | None = None
 
     def require_possible_numbers(self) -> None:
         """C(invalid) for a number that is too small."""
@@ -54,8 +58,8 @@ class JqlSearchOptions:
                 raise invalid(f"{name} is {number}, but must be at least {least}")
 
 
-class JqlSearchOperation(ReadOnly):
-    """One search, on a server or in the cloud."""
+class JqlSearchOperation:
+    """One search, on a server or in the cloud; into a file where C(dest) names one."""
 
     def __init__(self, task: Task, options: JqlSearchOptions) -> None:
         options.require_possible_numbers()
@@ -65,8 +69,12 @@ class JqlSearchOperation(ReadOnly):
         self._what = f"searching for issues with the query '{shorten(options.jql, _SHOWN)}'"
         self._range = SearchRange(options.start_at, options.max_results, options.page_size)
         self._by_get_only = False
+        self._seen = SeenFields(options.fields, by_keys=bool(options.fields_by_keys))
+        self._file = None if options.dest is None else IssueFile(options.dest, options.fields)
 
     def plan(self) -> Plan:
+        if self._file is not None:
+            return self._plan_of(self._file)
         found = self.search()
         keys = [issue["key"] for issue in found.issues if "key" in issue]
         return unchanged(
@@ -78,20 +86,35 @@ class JqlSearchOperation(ReadOnly):
             }
         )
 
-    def search(self) -> FoundIssues:
-        """All issues that were asked for; warnings of the server become warnings of the task."""
-        found = self._by_dialect()
-        for warning in dict.fromkeys(found.warnings):
+    def _plan_of(self, file: IssueFile) -> Plan:
+        """Write the issues aside, page by page, and compare the whole with what is there."""
+        found = self.search(file.add)
+        counts = {"count": found.count, "total": found.total, "complete": found.complete}
+        return file.plan().returning(dest=file.path, **counts)
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        if self._file is not None:
+            self._file.save()
+        return {}
+
+    def search(self, take: Callable[[Issue], None] | None = None) -> FoundIssues:
+        """All issues that were asked for; warnings of the server become warnings of the task.
+
+        :param take: gets each issue, in place of a list of all
+        """
+        found = self._by_dialect(self._seen.through(take))
+        unseen = self._seen.unseen(found.issues)
+        for warning in dict.fromkeys([*found.warnings, *unseen]):
             self._task.warn(f"{self._what}: {warning}")
         return found
 
-    def _by_dialect(self) -> FoundIssues:
+    def _by_dialect(self, take: Callable[[Issue], None] | None) -> FoundIssues:
         dialect = self._task.connection.settings["dialect"]
         if dialect == "cloud" or (dialect == "auto" and _CLOUD in self._client.memory):
-            return self._by_token()
+            return self._by_token(take)
         try:
             parallel = self._options.parallel
-            return OffsetPages(self._page_at, self._range, parallel, self._what).read()
+            return OffsetPages(self._page_at, self._range, parallel, self._what, take).read()
         except ToolchainError as error:
             if error.status != 410:
                 raise
@@ -99,7 +122,7 @@ class JqlSearchOperation(ReadOnly):
         if dialect == "server":
             raise removed.with_words(f"its successor is {_TOKEN[0]}: set dialect to auto or cloud")
         try:
-            return self._by_token()
+            return self._by_token(take)
         except ToolchainError as error:
             if error.status not in _UNKNOWN:
                 raise
@@ -113,7 +136,7 @@ class JqlSearchOperation(ReadOnly):
             members["validateQuery"] = validate
         return self._send(_OFFSET, members)
 
-    def _by_token(self) -> FoundIssues:
+    def _by_token(self, take: Callable[[Issue], None] | None) -> FoundIssues:
         """The cloud's own search: pages by token, no offset, no total, no C(validateQuery)."""
         validate = self._options.validate_query
         if validate not in (None, "strict", "true"):
@@ -125,7 +148,8 @@ class JqlSearchOperation(ReadOnly):
         candidates = _TOKEN if path is None else (path,)
         for candidate in candidates:
             try:
-                found = TokenPages(self._pages_of(candidate), self._range, self._what).read()
+                pages = self._pages_of(candidate)
+                found = TokenPages(pages, self._range, self._what, take).read()
             except ToolchainError as error:
                 if error.status not in _UNKNOWN or candidate == candidates[-1]:
                     raise

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Transitions of 200 issues at 20 ms an answer, four at once against one after the other.
+
+Both ways send the same requests, in this process, to the same server. The promise is broken where
+four at once are not at least three times faster.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import urlsplit
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+    resolve,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.editing.tracker_issue import (
+    TrackerIssueOperation,
+    TrackerIssueOptions,
+)
+from tests.helpers.sizes import size
+
+ISSUES = size(200, 8)
+RUNS = size(5, 1)
+DELAY = 0.02  # seconds an answer
+PROMISED_RATIO = 3.0
+PARALLEL = 4
+_OPEN, _DONE = {"id": "1", "name": "Open"}, {"id": "3", "name": "Done"}
+_KEY = re.compile(r"/issue/([A-Z]+-\d+)")
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """A tracker with one transition."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1
+    done: set[str]
+
+    def do_GET(self) -> None:
+        time.sleep(DELAY)
+        path = urlsplit(self.path).path
+        found = _KEY.search(path)
+        if found is None:
+            issues = [self._issue(f"OPS-{number}") for number in range(1, ISSUES + 1)]
+            self._send(200, {"startAt": 0, "total": ISSUES, "issues": issues})
+        elif path.endswith("/transitions"):
+            self._send(200, {"transitions": [{"id": "31", "name": "Close", "to": _DONE}]})
+        else:
+            self._send(200, self._issue(found[1]))
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        time.sleep(DELAY)
+        found = _KEY.search(self.path)
+        if found is not None:
+            self.done.add(found[1])
+        self._send(204, None)
+
+    def _issue(self, key: str) -> dict[str, Any]:
+        return {"id": key, "key": key, "fields": {"status": _DONE if key in self.done else _OPEN}}
+
+    def _send(self, status: int, body: Any) -> None:
+        data = b"" if body is None else json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is inherited
+        """Nothing on the terminal."""
+
+
+@contextmanager
+def _server() -> Iterator[str]:
+    _Handler.done = set()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _seconds(parallel: int) -> float:
+    """How long it takes to close all issues of a new server."""
+    with _server() as url:
+        given = {"url": url, "token": "x", "dialect": "server", "timeout": 30, "retries": 0}
+        given |= {"retry_max_wait": 60, "validate_certs": True}
+        task = Task(resolve("tracker", given.get, {}), print, False)
+        jql = "project = OPS"
+        options = TrackerIssueOptions(jql=jql, status="Done", max_issues=ISSUES, parallel=parallel)
+        started = time.monotonic()
+        operation = TrackerIssueOperation(task, options)
+        operation.apply(operation.plan())
+        seconds = time.monotonic() - started
+        if len(_Handler.done) != ISSUES:
+            raise SystemExit(f"{len(_Handler.done)} of {ISSUES} issues are done")
+    return seconds
+
+
+def run() -> bool:
+    """Run the benchmark; whether the promise is kept."""
+    print(f"\n{ISSUES} issues moved, {1000 * DELAY:.0f} ms an answer, median of {RUNS}\n")
+    ways = {
+        parallel: statistics.median(_seconds(parallel) for _run in range(RUNS))
+        for parallel in (1, PARALLEL)
+    }
+    for parallel, seconds in ways.items():
+        print(f"parallel {parallel}: {seconds:7.2f} s")
+    ratio = ways[1] / ways[PARALLEL]
+    kept = ratio >= PROMISED_RATIO
+    print(f"\nat least {PROMISED_RATIO:g} times faster ({ratio:.1f}): {'yes' if kept else 'NO'}")
+    return kept
