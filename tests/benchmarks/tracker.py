@@ -176,8 +176,9 @@ def _in_ansible(task: dict[str, Any]) -> Measured:
     event = run.event("search")
     if event.status != "ok":
         raise SystemExit(f"the task failed: {event.result.get('msg')}")
-    issues = event.result.get("issues")
-    return event.seconds, event.result["count"] if issues is None else len(issues), None
+    result = event.result
+    found: int = result["count"] if "count" in result else len(result["issues"])
+    return event.seconds, found, None
 
 
 def _module(url: str) -> Measured:

@@ -41,7 +41,12 @@ def test_a_file_has_the_issues_that_the_task_would_return(
     tracker: Tracker, settings: dict[str, Any], window: dict[str, int], tmp_path: Path
 ) -> None:
     tracker.sandbox.settings("tracker", **settings)
-    given = {"jql": "project = OPS", "fields": ["summary"], "page_size": 7, **window}
+    given: dict[str, Any] = {
+        "jql": "project = OPS",
+        "fields": ["summary"],
+        "page_size": 7,
+        **window,
+    }
     wanted = tracker(**given)
     dest = tmp_path / "made" / "issues.jsonl"
     done = tracker(**given, dest=str(dest))
@@ -61,7 +66,7 @@ def test_a_file_has_the_issues_that_the_task_would_return(
 def test_a_table_has_a_column_for_each_field(tracker: Tracker, tmp_path: Path) -> None:
     dest = tmp_path / "issues.csv"
     names = ["summary", "assignee", "fixVersions", "resolution", "labels"]
-    given = {"jql": "key in (REL-2, REL-24)", "fields": names, "dest": str(dest)}
+    given: dict[str, Any] = {"jql": "key in (REL-2, REL-24)", "fields": names, "dest": str(dest)}
     assert tracker(**given, check=True).changed
     assert list(tmp_path.iterdir()) == []
     tracker(**given)
@@ -81,7 +86,7 @@ def test_a_file_stays_as_it_was_where_the_search_fails(tracker: Tracker, tmp_pat
     dest = tmp_path / "issues.jsonl"
     dest.write_text("before", encoding="utf-8")
     tracker.sandbox.fault(service="tracker", path="/search", skip=2, status=500)
-    given = {"jql": "project = OPS", "page_size": 20, "dest": str(dest)}
+    given: dict[str, Any] = {"jql": "project = OPS", "page_size": 20, "dest": str(dest)}
     tracker.refused("server", "500", **given)
     assert [path.name for path in tmp_path.iterdir()] == ["issues.jsonl"]
     assert dest.read_text("utf-8") == "before"
@@ -100,7 +105,7 @@ def test_a_file_that_cannot_be(
     tracker: Tracker, dest: str, fields: list[str] | None, words: str, tmp_path: Path
 ) -> None:
     (tmp_path / "folder.csv").mkdir()
-    given = {"jql": "project = OPS", "fields": fields, "dest": str(tmp_path / dest)}
+    given: dict[str, Any] = {"jql": "project = OPS", "fields": fields, "dest": str(tmp_path / dest)}
     tracker.refused("invalid", words, **given)
     assert tracker.sandbox.requests("tracker") == []
 
@@ -110,7 +115,10 @@ def test_a_field_that_no_issue_has_is_warned_of(
     tracker: Tracker, settings: dict[str, Any], tmp_path: Path
 ) -> None:
     tracker.sandbox.settings("tracker", **settings)
-    given = {"jql": "project = REL", "fields": ["summary", "sumary", "resolution", "key"]}
+    given: dict[str, Any] = {
+        "jql": "project = REL",
+        "fields": ["summary", "sumary", "resolution", "key"],
+    }
     (warning,) = tracker(**given).warnings
     assert "fields: no issue that was found has sumary" in warning
     (warning,) = tracker(**given, dest=str(tmp_path / "a.csv")).warnings

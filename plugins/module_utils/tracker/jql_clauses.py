@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..core.errors import invalid
+from ..core.errors import ToolchainError, invalid
 from ..core.module.input_check import Place
 from ..core.module.input_check import text as text_of
 from .jql import quote
@@ -20,6 +20,25 @@ _KEY = re.compile(
     r"(?P<field>.+?)(?:\s*(?P<symbol>!=|<=|>=|!~|[=<>~])|\s+(?P<word>not\s+in|in|is\s+not|is))",
     re.IGNORECASE | re.DOTALL,
 )
+#: What is written for an operator in other languages, and by mistake, and what was meant.
+_MISTYPED = {
+    **dict.fromkeys(("==", "===", "eq", "equals"), "="),
+    **dict.fromkeys(("<>", "!==", "=!", "><", "ne", "!"), "!="),
+    **dict.fromkeys(("=<", "lte", "le"), "<="),
+    **dict.fromkeys(("=>", "gte", "ge"), ">="),
+    **dict.fromkeys(("=~", "~=", "~~", "like", "contains"), "~"),
+    **dict.fromkeys(("~!", "not like"), "!~"),
+    **dict.fromkeys(("notin", "not_in", "not-in", "!in", "nin"), "not in"),
+    **dict.fromkeys(("isnot", "is_not", "is-not", "!is"), "is not"),
+    "lt": "<",
+    "gt": ">",
+    "not": "!=",
+}
+_SIGN_INSIDE = re.compile(r"[=<>~!]+\s*[^\s=<>~!]")
+_HISTORY = ("was", "was not", "was in", "was not in", "changed")
+#: Signs behind a field.
+_SIGNS = re.compile(r"[=<>~!]+(?:in|is)?$", re.IGNORECASE)
+_MOST_WORDS = 3
 _PLAIN_FIELD = re.compile(r"[A-Za-z][A-Za-z0-9_]*|cf\[[0-9]+\]")
 _FUNCTION = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _CLAUSE = {"field", "operator", "value"}
@@ -93,7 +112,7 @@ def _element(clause: Any, join: str) -> str:
 def _explicit(clause: Mapping[str, Any]) -> str:
     operator = " ".join(str(clause.get("operator", "=")).lower().split())
     if operator not in _OPERATORS:
-        raise invalid(f"'{operator}' is not an operator of the query language")
+        raise _no_operator(operator, "operator")
     return _comparison(str(clause["field"]), operator, clause.get("value"))
 
 
@@ -105,11 +124,47 @@ def _entry(key: str, value: Any) -> str:
             raise invalid(f"'{word}' without a clause")
         text = f"({(' OR ' if word == 'or' else ' AND ').join(inner)})"
         return f"NOT {text}" if word == "not" else text
+    _refuse_mistyped(key.strip())
     found = _KEY.fullmatch(key.strip())
     if found is None:
         return _comparison(key.strip(), "=", value)
     operator = found["symbol"] or " ".join(found["word"].lower().split())
     return _comparison(found["field"], operator, value)
+
+
+def _refuse_mistyped(key: str) -> None:
+    """C(invalid) for a key whose end was meant as an operator and is none."""
+    signs = _SIGNS.search(key)
+    operator = signs[0].lower() if signs is not None else _last_words(key)
+    if operator is not None and operator not in _OPERATORS:
+        raise _no_operator(operator, f"'{key}'")
+    if _SIGN_INSIDE.search(key) is not None:
+        raise invalid(
+            f"'{key}' is no field with an operator behind it: write 'created >=' for the key, or"
+            " field, operator and value apart"
+        )
+
+
+def _last_words(key: str) -> str | None:
+    """The words behind a field that are an operator, or were meant as one."""
+    words = key.lower().split()
+    for count in range(min(_MOST_WORDS, len(words) - 1), 0, -1):
+        operator = " ".join(words[-count:])
+        if operator in _OPERATORS or operator in _MISTYPED or operator in _HISTORY:
+            return operator
+    return None
+
+
+def _no_operator(operator: str, place: str) -> ToolchainError:
+    """C(invalid), with the operator that was meant."""
+    said = f"{place}: '{operator}' is not an operator of the query language"
+    if operator in _HISTORY:
+        said = f"{place}: write a clause with '{operator}' as a text, in a list of clauses"
+    elif operator in _MISTYPED:
+        said = f"{said}: write '{_MISTYPED[operator]}'"
+    else:
+        said = f"{said}, which has {' '.join(_OPERATORS)}"
+    return invalid(said)
 
 
 def _comparison(name: str, operator: str, value: Any) -> str:
@@ -167,6 +222,8 @@ def _value(value: Any, place: Place) -> str:
     if isinstance(value, Mapping):
         return _call(value, place)
     if isinstance(value, str):
+        if not value.strip():
+            raise invalid(f"{place.name} is empty: write null for issues in which it is empty")
         return quote(value)
     raise invalid(f"{value!r} is not a value of a query")
 

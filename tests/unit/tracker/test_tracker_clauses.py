@@ -121,6 +121,25 @@ def test_clauses_become_a_query(clauses: Any, options: dict[str, Any], query: st
         ({"fixVersion": 1.1}, {}, "fixVersion is the number 1.1"),
         ({"fixVersion": ["1.0", 1.1]}, {}, r"fixVersion\[1\] is the number 1.1"),
         ({"a": {"function": "f", "arguments": 1.1}}, {}, "YAML reads 1.10 as 1.1"),
+        ({"project": ""}, {}, "project is empty: write null"),
+        ({"status in": ["Open", " "]}, {}, r"status\[1\] is empty"),
+        ({"created =>": "-1w"}, {}, "'=>' is not an operator of the query language: write '>='"),
+        ({"created=<": "-1w"}, {}, "write '<='"),
+        ({"status ==": "Open"}, {}, "write '='"),
+        ({"status <>": "Done"}, {}, "write '!='"),
+        ({"status!": "Done"}, {}, "write '!='"),
+        ({"status not": "Done"}, {}, "write '!='"),
+        ({"status notin": ["Done"]}, {}, "write 'not in'"),
+        ({"status NOT_IN": ["Done"]}, {}, "write 'not in'"),
+        ({"assignee isnot": None}, {}, "write 'is not'"),
+        ({"summary like": "x"}, {}, "write '~'"),
+        ({"summary not like": "x"}, {}, "write '!~'"),
+        ({"created gte": "-1w"}, {}, "write '>='"),
+        ({"created =!=": "-1w"}, {}, "which has = !="),
+        ({"status was": "Open"}, {}, "as a text"),
+        ({"status Was not IN": ["Open"]}, {}, "as a text"),
+        ({"project = REL": "x"}, {}, "no field with an operator behind it"),
+        ([{"field": "a", "operator": "=>", "value": 1}], {}, "write '>='"),
     ],
 )
 def test_what_has_no_meaning_is_refused(clauses: Any, options: dict[str, Any], words: str) -> None:
@@ -133,7 +152,7 @@ def test_what_has_no_meaning_is_refused(clauses: Any, options: dict[str, Any], w
         st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1).filter(
             lambda name: name.strip() == name and not set(name) & set("=<>~!") and " " not in name
         ),
-        st.text(st.characters(exclude_categories=["Cs"]), min_size=1),
+        st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip),
         min_size=1,
     ).filter(lambda clauses: not {name.lower() for name in clauses} & {"and", "or", "not"})
 )
