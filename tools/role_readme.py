@@ -23,7 +23,7 @@ def readme(role: Path) -> str:
         title = f"delivery.toolchain.{role.name}"
         lines += [f"# {title}" if entry_point == "main" else f"# {title}: {entry_point}", ""]
         lines += [f"{spec['short_description']}.", ""]
-        lines += [f"{_markdown(text)}\n" for text in _texts(spec["description"])]
+        lines += [f"{_markdown(text)}\n" for text in texts(spec["description"])]
         lines += ["| Option | Type | Default | Meaning |", "|---|---|---|---|"]
         lines += list(_rows(spec["options"], ""))
         lines.append("")
@@ -37,7 +37,7 @@ def _rows(options: Mapping[str, Mapping[str, Any]], prefix: str) -> Iterator[str
     for name, option in options.items():
         kind = option["type"] + (f" of {option['elements']}" if "elements" in option else "")
         default = "**required**" if option.get("required") else _default(option.get("default"))
-        meaning = " ".join(_texts(option["description"]))
+        meaning = " ".join(texts(option["description"]))
         if "choices" in option:
             meaning += f" One of {', '.join(f'`{choice}`' for choice in option['choices'])}."
         yield f"| `{prefix}{name}` | {kind} | {default} | {_markdown(meaning)} |"
@@ -52,7 +52,7 @@ def _default(value: Any) -> str:
     return f"`{text.strip()}`"
 
 
-def _texts(description: str | list[str]) -> list[str]:
+def texts(description: str | list[str]) -> list[str]:
     return [description] if isinstance(description, str) else description
 
 

@@ -290,8 +290,10 @@ def test_the_sandbox_never_imports_the_collection_or_ansible() -> None:
     ] == []
 
 
-def test_tools_import_the_sandbox_at_most() -> None:
-    assert strangers("tools", "tools", "sandbox") == []
+def test_tools_import_the_sandbox_and_the_connection_options_at_most() -> None:
+    plugins = "ansible_collections.delivery.toolchain.plugins"
+    options = (f"{plugins}.doc_fragments.connection", f"{UTILS}.core.connection.options")
+    assert strangers("tools", "tools", "sandbox", *options) == []
 
 
 def test_a_module_is_short_and_its_main_shorter() -> None:

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The answers of a survey of AWX, as the variables of a playbook.
+
+An answer is a text. What the variable takes says whether that text is YAML; a blank one is none.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+_SURVEYS = Path(__file__).resolve().parents[2] / "playbooks" / "vars" / "awx_surveys.yml"
+_PREFIX = "survey_"
+
+
+class SurveyError(Exception):
+    """An answer that cannot be taken; the text names its question."""
+
+
+def answers(playbook: str, variables: Mapping[str, Any]) -> dict[str, Any]:
+    """The variables that the answers among C(variables) give to a playbook."""
+    asked = _asked(playbook)
+    found = {}
+    for name in sorted(each for each in variables if each.startswith(_PREFIX)):
+        if name not in asked:
+            near = difflib.get_close_matches(name, list(asked), 1)
+            hint = f" (is {near[0]} meant?)" if near else ""
+            raise SurveyError(f"{name}: the survey of {playbook} has no such question{hint}")
+        value = variables[name]
+        if isinstance(value, str) and not value.strip():
+            continue
+        found[name.removeprefix(_PREFIX)] = _taken(name, asked[name], value)
+    return found
+
+
+def _taken(name: str, kind: str, value: Any) -> Any:
+    """An answer as its variable takes it; what is no text has been read already."""
+    if kind != "textarea" or not isinstance(value, str):
+        return value
+    try:
+        read = yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" in line {mark.line + 1}" if mark else ""
+        raise SurveyError(f"{name}: the answer is no YAML{where}") from None
+    if not isinstance(read, list | dict):
+        raise SurveyError(f"{name}: the answer is no list and no mapping; write '- one' a line")
+    return read
+
+
+@cache
+def _asked(playbook: str) -> dict[str, str]:
+    """The kind of each question by its variable."""
+    surveys = yaml.safe_load(_SURVEYS.read_text(encoding="utf-8"))["awx_setup_surveys"]
+    if playbook not in surveys:
+        raise SurveyError(f"there is no survey of a playbook {playbook}")
+    return {question["variable"]: question["type"] for question in surveys[playbook]}

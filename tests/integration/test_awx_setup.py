@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The playbook `awx_setup`, with awx.awx, against a stand-in of AWX's API."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook
+from tests.helpers.controller import TOKEN, Controller, Store
+from tools import controller
+
+Fresh = Callable[[str], Sandbox]
+
+RECAP = re.compile(r"^localhost\s*:.*?changed=(\d+).*?failed=(\d+)", re.MULTILINE)
+SERVICES = ("repo", "tracker", "wiki", "ci", "analysis")
+PLAYBOOKS = ("release", "enforce", "drift", "housekeeping")
+
+
+@pytest.fixture
+def awx() -> Iterator[Controller]:
+    with Controller() as running:
+        yield running
+
+
+def setup(
+    awx: Controller, folder: Path, *arguments: str, code: int = 0, **variables: Any
+) -> tuple[int, str]:
+    """Run the playbook; how many of its tasks changed something, and its output."""
+    environment = playbook.environment(folder)
+    del environment["ANSIBLE_CALLBACKS_ENABLED"]
+    path = f"{environment['ANSIBLE_COLLECTIONS_PATH']}:{controller.FOLDER}"
+    command = [
+        str(Path(sys.executable).parent / "ansible-playbook"),
+        "delivery.toolchain.awx_setup",
+    ]
+    finished = subprocess.run(
+        [*command, "-e", json.dumps(variables), *arguments],
+        cwd=folder,
+        env={
+            **environment,
+            "ANSIBLE_COLLECTIONS_PATH": path,
+            "CONTROLLER_HOST": awx.url,
+            "CONTROLLER_OAUTH_TOKEN": TOKEN,
+        },
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert finished.returncode == code, finished.stdout
+    assert TOKEN not in finished.stdout
+    counts = RECAP.search(finished.stdout)
+    return int(counts.group(1)) if counts else -1, finished.stdout
+
+
+def linked(store: Store, kind: str, name: str, part: str) -> list[Any]:
+    """The names, or identifiers, of what an object is linked with."""
+    (one,) = [
+        each
+        for each in store.objects[kind].values()
+        if name in (each.get("name"), each.get("identifier"))
+    ]
+    by_id = {number: each for objects in store.objects.values() for number, each in objects.items()}
+    return [
+        by_id[number].get("name") or by_id[number]["identifier"]
+        for number in store.links.get((kind, one["id"], part), [])
+    ]
+
+
+def test_everything_is_made_once_and_predicted_before(awx: Controller, tmp_path: Path) -> None:
+    changed, output = setup(awx, tmp_path, "--check")
+    assert changed > 0
+    assert "They would be made, too." in output
+    assert awx.store.writes == []
+    setup(awx, tmp_path)
+    _expect_all(awx.store)
+    mark = len(awx.store.writes)
+    assert setup(awx, tmp_path)[0] == 0
+    assert awx.store.writes[mark:] == []
+    _expect_only_what_was_changed_by_hand(awx, tmp_path)
+
+
+def _expect_all(store: Store) -> None:
+    assert store.names("credential_types") == [f"delivery.toolchain {name}" for name in SERVICES]
+    templates = [f"delivery.toolchain {name}" for name in PLAYBOOKS]
+    assert store.names("job_templates") == templates
+    for name in templates:
+        template = store.named("job_templates", name)
+        assert template["survey_enabled"] is True
+        assert store.surveys[template["id"]]["spec"]
+        assert template["inventory"] == store.named("inventories", "Demo Inventory")["id"]
+        assert template["organization"] == store.named("organizations", "Default")["id"]
+    _expect_workflow(store)
+    names = [name for kind in store.objects for name in _names(store.objects[kind])]
+    own = set(names) - {"Default", "Delivery", "Demo Inventory", "Toolchain", "staging repo"}
+    assert {name for name in own if not name.startswith("delivery.toolchain")} == set()
+
+
+def _names(objects: Mapping[int, Mapping[str, Any]]) -> list[str]:
+    return [each["name"] for each in objects.values() if "name" in each]
+
+
+def _expect_workflow(store: Store) -> None:
+    """Drift, where something differs an approval, then enforce; and who hears of it, and when."""
+    nodes = "workflow_job_template_nodes"
+    (drift,) = store.find(nodes, {"identifier": "drift"})
+    assert drift["extra_data"] == {"survey_drift_fail": "true"}
+    template = store.named("job_templates", "delivery.toolchain drift")
+    assert drift["unified_job_template"] == template["id"]
+    assert linked(store, nodes, "drift", "failure_nodes") == ["approval"]
+    assert linked(store, nodes, "approval", "success_nodes") == ["enforce"]
+    assert len(store.objects["workflow_approval_templates"]) == 1
+    workflow = "delivery.toolchain drift and enforce"
+    for when in ("approvals", "error"):
+        part = f"notification_templates_{when}"
+        told = linked(store, "workflow_job_templates", workflow, part)
+        assert told == ["delivery.toolchain drift"]
+    enabled = {each["name"]: each["enabled"] for each in store.objects["schedules"].values()}
+    assert enabled == {
+        "delivery.toolchain drift every day": False,
+        "delivery.toolchain housekeeping every week": False,
+    }
+
+
+def _expect_only_what_was_changed_by_hand(awx: Controller, folder: Path) -> None:
+    """It is set right; a schedule belongs to those who run the controller."""
+    template = awx.store.named("job_templates", "delivery.toolchain drift")
+    survey = awx.store.surveys[template["id"]]
+    awx.store.surveys[template["id"]] = {**survey, "spec": survey["spec"][:1]}
+    template["description"] = "Mine"
+    schedule = awx.store.named("schedules", "delivery.toolchain housekeeping every week")
+    schedule["enabled"] = True
+    mark = len(awx.store.writes)
+    assert setup(awx, folder)[0] == 1
+    assert awx.store.surveys[template["id"]] == survey
+    assert schedule["enabled"] is True
+    written = [path for _method, path in awx.store.writes[mark:]]
+    assert written == [template["url"], f"{template['url']}survey_spec/"]
+
+
+def test_variables_say_where_and_with_what(awx: Controller, tmp_path: Path) -> None:
+    setup(
+        awx,
+        tmp_path,
+        awx_setup_organization="Delivery",
+        awx_setup_inventory="Toolchain",
+        awx_setup_project={"name": "delivery.toolchain of ours", "scm_branch": "stable"},
+        awx_setup_execution_environment="images.example.org/toolchain:1",
+        awx_setup_credentials=["staging repo"],
+    )
+    store = awx.store
+    project = store.named("projects", "delivery.toolchain of ours")
+    assert project["scm_branch"] == "stable"
+    assert project["scm_url"].endswith("/delivery.toolchain.git")
+    environment = store.named("execution_environments", "delivery.toolchain")
+    template = store.named("job_templates", "delivery.toolchain release")
+    assert template["project"] == project["id"]
+    assert template["execution_environment"] == environment["id"]
+    assert template["organization"] == store.named("organizations", "Delivery")["id"]
+    assert template["inventory"] == store.named("inventories", "Toolchain")["id"]
+    assert linked(store, "job_templates", template["name"], "credentials") == ["staging repo"]
+    assert store.named("schedules", "delivery.toolchain drift every day")["enabled"] is True
+
+
+def test_a_misspelt_variable_is_named_before_anything_is_made(
+    awx: Controller, tmp_path: Path
+) -> None:
+    _changed, output = setup(awx, tmp_path, code=2, awx_setup_organisation="Delivery")
+    assert "awx_setup_organisation (is awx_setup_organization meant?)" in " ".join(output.split())
+    assert awx.store.writes == []
+
+
+def test_a_job_takes_the_answers_of_its_survey(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    answers = {
+        "survey_repo_housekeeping_retention": "- build_name: nightly\n  count: 3\n",
+        "survey_repo_housekeeping_max_deletions": 5,
+        "survey_repo_housekeeping_rules": "",
+    }
+    login = connections.connection("repo", sandbox.urls["repo"])
+    play = {
+        "import_playbook": "delivery.toolchain.housekeeping",
+        "vars": {"housekeeping_connection": login},
+    }
+    arguments = ["--check", "-e", json.dumps(answers)]
+    run = playbook.run(tmp_path, [play], arguments=arguments)
+    assert run.code == 0, run.output
+    event = run.event("delivery.toolchain.repo_housekeeping : Discard old builds")
+    assert [item["discarded"] for item in event.items] == [["101"]]

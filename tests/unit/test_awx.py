@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What AWX asks for is written from the argument specs; what it answers is what the playbooks take."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import survey
+from tests.helpers import connections
+from tests.helpers.controller import inject
+from tools import awx
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class _Loader(yaml.SafeLoader):
+    """Takes what Ansible must not template as the text that it is."""
+
+
+def _text(_loader: yaml.SafeLoader, node: yaml.ScalarNode) -> str:
+    return str(node.value)
+
+
+_Loader.add_constructor("!unsafe", _text)
+
+
+def load(file: str) -> Any:
+    return yaml.load((ROOT / file).read_text(encoding="utf-8"), Loader=_Loader)
+
+
+TYPES = {
+    each["name"].rpartition(" ")[2]: each
+    for each in load("playbooks/vars/awx_credential_types.yml")["awx_setup_credential_types"]
+}
+SURVEYS = load("playbooks/vars/awx_surveys.yml")["awx_setup_surveys"]
+
+
+def test_the_files_are_written_by_the_tool() -> None:
+    assert awx.main(["--check"]) == 0, "run python -m tools.awx"
+
+
+@pytest.mark.parametrize("service", options.SERVICES)
+def test_a_credential_type_has_every_connection_option(service: str) -> None:
+    spec = options.argument_spec(service)
+    fields = {one["id"]: one for one in TYPES[service]["inputs"]["fields"]}
+    assert list(fields) == list(spec)
+    assert set(TYPES[service]["injectors"]["env"]) == {
+        options.environment_name(service, name) for name in spec
+    }
+    secret = {name for name, one in fields.items() if one.get("secret")}
+    assert secret >= {name for name, option in spec.items() if option.get("no_log")}
+    assert secret >= {"client_key", "credentials_file", "ltoken_file"} & set(spec)
+
+
+def _get(service: str, environment: dict[str, str], name: str) -> Any:
+    """An option as a module has it that gets nothing but the environment."""
+    if name in options.credential_options(service):
+        return None
+    value = environment[options.environment_name(service, name)]
+    return value or options.settings_options(service)[name].get("default")
+
+
+@pytest.mark.parametrize("service", options.SERVICES)
+def test_a_credential_logs_in_and_what_is_not_filled_in_counts_as_not_given(service: str) -> None:
+    kind = TYPES[service]
+    login = connections.LOGINS[service]
+    values = {"url": "https://server.example.org/base", **login}
+    environment, files = inject(kind["inputs"], kind["injectors"], values)
+    given = {name for name, value in environment.items() if value}
+    assert given == {
+        options.environment_name(service, name) for name in (*values, "validate_certs")
+    }
+    assert set(files.values()) == {""}
+    connection = options.resolve(
+        service,
+        lambda name: None if name not in ("url",) else _get(service, environment, name),
+        environment,
+    )
+    assert connection.url == values["url"]
+    assert [secret.reveal() for secret in connection.secrets] == connections.secrets(login)
+
+
+def test_a_file_is_written_only_where_its_content_is_given() -> None:
+    kind = TYPES["repo"]
+    values = {"url": "https://server.example.org", "ca_path": "-----BEGIN CERTIFICATE-----"}
+    environment, files = inject(kind["inputs"], kind["injectors"], values)
+    assert files[environment["TOOLCHAIN_REPO_CA_PATH"]] == values["ca_path"]
+    assert environment["TOOLCHAIN_REPO_CLIENT_CERT"] == ""
+
+
+def test_every_option_of_the_roles_is_asked_for_save_secrets() -> None:
+    for role in ("analysis_config", "ci_baseline", "repo_housekeeping"):
+        specs = load(f"roles/{role}/meta/argument_specs.yml")["argument_specs"]["main"]["options"]
+        for playbook in ("enforce", "drift"):
+            asked = {question["variable"] for question in SURVEYS[playbook]}
+            missing = {f"survey_{name}" for name in specs} - asked
+            secret = {f"survey_{name}" for name, one in specs.items() if "no_log" in str(one)}
+            assert missing == secret | {f"survey_{role}_in_check_mode"} & missing
+
+
+def test_every_variable_of_a_release_is_asked_for() -> None:
+    text = (ROOT / "playbooks/release.yml").read_text(encoding="utf-8")
+    roles = "|".join(path.name for path in (ROOT / "roles").iterdir())
+    mentioned = {
+        name
+        for name in re.findall(r"\brelease_\w+", text)
+        if not re.match(rf"({roles})(_|$)", name)
+    }
+    asked = {question["variable"].removeprefix("survey_") for question in SURVEYS["release"]}
+    assert mentioned - asked == {"release_connections", "release_hosts"}
+
+
+def test_answers_are_taken_as_their_variables_want_them() -> None:
+    given = {
+        "survey_release_jobs": "- job: delivery/toolchain\n  parameters: {VERSION: '1.10'}\n",
+        "survey_release_title": "Notes: 1.10",
+        "survey_release_jql": "",
+        "survey_release_builds": [{"build_name": "agent"}],
+        "release_repo": "generic",
+    }
+    assert survey.answers("release", given) == {
+        "release_jobs": [{"job": "delivery/toolchain", "parameters": {"VERSION": "1.10"}}],
+        "release_title": "Notes: 1.10",
+        "release_builds": [{"build_name": "agent"}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "text"),
+    [
+        ("survey_release_job", "- job: x", "(is survey_release_jobs meant?)"),
+        ("survey_release_jobs", "- job: x\n- {", "survey_release_jobs: the answer is no YAML in"),
+        ("survey_release_jobs", "delivery/toolchain", "no list and no mapping"),
+    ],
+)
+def test_a_slip_in_an_answer_is_named(name: str, answer: str, text: str) -> None:
+    with pytest.raises(survey.SurveyError) as caught:
+        survey.answers("release", {name: answer})
+    assert text in str(caught.value)
+
+
+def test_the_execution_environment_can_be_built(tmp_path: Path) -> None:
+    """As far as that goes without a registry: the definition is read, and its context written."""
+    programs = Path(sys.executable).parent
+    context = tmp_path / "context"
+    subprocess.run(
+        [str(programs / "ansible-builder"), "create", "--context", str(context)],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    asked = (context / "_build" / "requirements.yml").read_text(encoding="utf-8")
+    assert yaml.safe_load(asked)["collections"][0]["name"] == "delivery.toolchain"
+
+
+def test_an_execution_environment_has_every_library_that_the_collection_imports() -> None:
+    named = (ROOT / "meta/ee-requirements.txt").read_text(encoding="utf-8")
+    packages = {
+        re.split(r"[>=\[]", line)[0]
+        for line in named.splitlines()
+        if line and not line.startswith("#")
+    }
+    wanted = {"requests", "cryptography", "oauthlib", "requests-oauthlib", "markdown-it-py"}
+    assert packages == wanted

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Write what AWX asks people for, from what the collection takes; `--check` only compares.
+
+Credential types come from the connection options, surveys from the argument specs of the roles that
+the playbooks run. The playbook `awx_setup` brings both into a controller.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tools import role_readme, tree
+
+ROOT = Path(__file__).resolve().parent.parent
+_VARS = ROOT / "playbooks" / "vars"
+_HEAD = """\
+# SPDX-License-Identifier: GPL-3.0-or-later
+# This file is written by `python -m tools.awx`.
+---
+"""
+_ROLES = ("analysis_config", "ci_baseline", "repo_housekeeping")
+#: What an answer may have at most, in characters.
+_LONGEST = 65536
+#: Variables of `release` that a survey does not ask for: a credential and the inventory say so.
+_NOT_ASKED = {"release_connections", "release_hosts"}
+_SERVICES = {
+    "repo": "artifact repository manager",
+    "tracker": "issue tracker",
+    "wiki": "wiki",
+    "ci": "CI server",
+    "analysis": "code analysis server",
+}
+
+
+class _Unsafe(str):
+    """A text that Ansible must not template: AWX does."""
+
+
+class _Dumper(yaml.SafeDumper):
+    """No anchors, and lists indented as yamllint wants them."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+
+_Dumper.add_representer(
+    _Unsafe, lambda dumper, text: dumper.represent_scalar("!unsafe", str(text), style='"')
+)
+
+
+def files() -> dict[Path, str]:
+    """The files as they have to be."""
+    types = {"awx_setup_credential_types": [_credential_type(service) for service in _SERVICES]}
+    surveys = {"awx_setup_surveys": _surveys()}
+    return {
+        _VARS / "awx_credential_types.yml": _written(types),
+        _VARS / "awx_surveys.yml": _written(surveys),
+    }
+
+
+def _written(data: Any) -> str:
+    return _HEAD + yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+
+
+def _credential_type(service: str) -> dict[str, Any]:
+    """What a credential of a service asks for, and the environment that it makes of it.
+
+    A path means nothing to who fills in a form: AWX is given the content, and writes the file.
+    """
+    spec, documented = _connection(service)
+    fields, environment, contents = [], {}, {}
+    for name, option in spec.items():
+        if option["type"] == "path":
+            contents[f"template.{name}"] = _Unsafe("{{ " + name + " }}")
+            value = "{{ tower.filename." + name + " if " + name + " else '' }}"
+        else:
+            value = "{{ " + name + " }}"
+        fields.append(_field(name, option, documented[name]))
+        environment[f"TOOLCHAIN_{service.upper()}_{name.upper()}"] = _Unsafe(value)
+    return {
+        "name": f"delivery.toolchain {service}",
+        "description": f"Address and login of the {_SERVICES[service]}.",
+        "inputs": {"fields": fields, "required": ["url"]},
+        "injectors": {"env": environment, "file": contents},
+    }
+
+
+def _connection(service: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The connection options of a service, and their documentation."""
+    tree.make_importable()
+    from ansible_collections.delivery.toolchain.plugins.doc_fragments import connection
+    from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
+
+    text = getattr(connection.ModuleDocFragment, service.upper())
+    return options.argument_spec(service), yaml.safe_load(text)["options"]
+
+
+def _field(name: str, option: Mapping[str, Any], documented: Mapping[str, Any]) -> dict[str, Any]:
+    is_file = option["type"] == "path"
+    # the content of a certificate may be seen; that of every other file is, or holds, a key
+    secret = option.get("no_log") or (is_file and name not in ("ca_path", "client_cert"))
+    field: dict[str, Any] = {
+        "id": name,
+        "label": "URL" if name == "url" else _label(name),
+        "type": "boolean" if option["type"] == "bool" else "string",
+        "help_text": ("The content, not a path. " if is_file else "")
+        + _plain(role_readme.texts(documented["description"])[0]).partition(" Also ")[0],
+    }
+    if secret:
+        field["secret"] = True
+    if is_file or name == "oauth_private_key":
+        field["multiline"] = True
+    if "choices" in option:
+        field["choices"] = list(option["choices"])
+    if option["type"] == "bool":
+        field["default"] = option["default"]
+    return field
+
+
+def _surveys() -> dict[str, Any]:
+    """The questions of each playbook, by its name."""
+    enforce = [
+        _question("enforce_roles", {"type": "str", "description": "Roles to run, by commas."}),
+        *(question for role in _ROLES for question in _role_questions(role)),
+    ]
+    fails = "Whether the run fails where something differs, so that a workflow can branch."
+    return {
+        "release": [_question(*each) for each in _release_variables().items()],
+        "enforce": enforce,
+        "drift": [_question("drift_fail", {"type": "bool", "description": fails}), *enforce],
+        "housekeeping": list(_role_questions("repo_housekeeping")),
+    }
+
+
+def _role_questions(role: str) -> Iterator[dict[str, Any]]:
+    """A question for each option of a role.
+
+    Those that hold a secret are left out: an answer is shown with the job. What sets itself by the
+    kind of run is none of a person's business.
+    """
+    for name, option in _options(role).items():
+        if not _is_secret(option) and not name.endswith("_in_check_mode"):
+            yield _question(name, option)
+
+
+def _options(role: str) -> dict[str, Any]:
+    text = (ROOT / "roles" / role / "meta/argument_specs.yml").read_text(encoding="utf-8")
+    options: dict[str, Any] = yaml.safe_load(text)["argument_specs"]["main"]["options"]
+    return options
+
+
+def _is_secret(option: Mapping[str, Any]) -> bool:
+    inner = option.get("options", {}).values()
+    return bool(option.get("no_log")) or any(_is_secret(each) for each in inner)
+
+
+def _release_variables() -> dict[str, Mapping[str, Any]]:
+    """The variables of the playbook `release`, each with the role option that it becomes."""
+    text = (ROOT / "playbooks/release.yml").read_text(encoding="utf-8")
+    found: dict[str, Mapping[str, Any]] = {}
+    for task in _tasks(yaml.safe_load(text)[0]["tasks"]):
+        role = str(task.get("ansible.builtin.include_role", {}).get("name", "")).rpartition(".")[2]
+        known = _options(role) if role else {}
+        for name, value in task.get("vars", {}).items():
+            if name in known:
+                for variable in re.findall(r"\brelease_\w+", str(value))[:1]:
+                    found.setdefault(variable, known[name])
+        for module in [key for key in task if key.startswith("delivery.toolchain.")]:
+            for variable in re.findall(r"\brelease_\w+", str(task.get("loop", "")))[:1]:
+                entry = {"type": "list", "description": f"Entries are options of {module}."}
+                found.setdefault(variable, entry)
+    return {name: option for name, option in found.items() if name not in _NOT_ASKED}
+
+
+def _tasks(tasks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for task in tasks:
+        yield task
+        yield from _tasks(task.get("block", []))
+
+
+def _question(variable: str, option: Mapping[str, Any]) -> dict[str, Any]:
+    """A question whose answer is the variable: what is no text is taken as YAML."""
+    kind, choices = _kind(option)
+    text = " ".join(_plain(each) for each in role_readme.texts(option["description"]))
+    if kind == "textarea":
+        text = f"{text} A text in YAML."
+    if option.get("options"):
+        text = f"{text} Keys of an entry: {', '.join(option['options'])}."
+    is_text = kind in ("text", "textarea")
+    return {
+        "question_name": _label(variable),
+        "question_description": text,
+        "required": False,
+        "type": kind,
+        "variable": f"survey_{variable}",
+        "min": 0 if is_text else None,
+        "max": _LONGEST if is_text else None,
+        "default": "",
+        "choices": choices,
+    }
+
+
+def _kind(option: Mapping[str, Any]) -> tuple[str, list[str]]:
+    if option["type"] == "bool":
+        return "multiplechoice", ["true", "false"]
+    if option["type"] in ("str", "path"):
+        choices = [str(choice) for choice in option.get("choices", [])]
+        return ("multiplechoice" if choices else "text"), choices
+    kinds = {"int": "integer", "float": "float"}
+    return kinds.get(option["type"], "textarea"), []
+
+
+def _label(name: str) -> str:
+    return name.replace("_", " ").capitalize()
+
+
+def _plain(text: str) -> str:
+    """A description without its markup."""
+    return re.sub(r"\b[A-Z]\(([^)]*)\)", r"\1", text)
+
+
+def main(arguments: list[str]) -> int:
+    """Write the files; with `--check` say which are not as they would be written."""
+    stale = 0
+    for file, text in files().items():
+        if file.exists() and file.read_text(encoding="utf-8") == text:
+            continue
+        stale += 1
+        if "--check" in arguments:
+            print(f"{file.relative_to(ROOT)} is stale: run python -m tools.awx")
+        else:
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+    return 1 if stale and "--check" in arguments else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
