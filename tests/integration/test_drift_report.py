@@ -253,3 +253,34 @@ def test_the_playbook_alone_needs_no_configuration(fresh: Fresh, tmp_path: Path)
     report = _read(tmp_path / "drift")
     assert report["playbook"] == "delivery.toolchain.drift"
     assert report["counts"] == {"ok": 1, "drift": 3, "failed": 0}
+
+
+def test_the_summary_on_the_wiki_changes_only_with_what_differs(
+    fresh: Fresh, tmp_path: Path
+) -> None:
+    sandbox = fresh("real")
+    page = {"drift_page": {"space": "REL", "title": "Drift"}}
+
+    def publish(**variables: Any) -> dict[str, Any]:
+        logins = {**_logins(sandbox), "wiki": connections.connection("wiki", sandbox.urls["wiki"])}
+        variables = {**page, **CONFIG, "enforce_connections": logins, **variables}
+        play = {"import_playbook": "delivery.toolchain.drift", "vars": variables}
+        run = playbook.run(tmp_path, [play])
+        return run.event("Publish what differs").result
+
+    first = publish(drift_report="drift")
+    assert first["changed"] is True
+    assert "groups quality: differs in users" in first["diff"]["after"]
+    assert _read(tmp_path / "drift")["counts"] == {"ok": 1, "drift": 3, "failed": 0}
+    assert publish()["changed"] is False
+    wrong = {**_logins(sandbox), "wiki": connections.connection("wiki", sandbox.urls["wiki"])}
+    wrong["analysis"].update(connections.WRONG_LOGINS["analysis"])
+    failed = publish(enforce_connections=wrong)
+    assert failed["changed"] is True
+    assert "Failures: 1." in failed["diff"]["after"]
+
+
+def test_a_slip_in_the_page_is_named(fresh: Fresh, tmp_path: Path) -> None:
+    wrong = {**CONFIG, "drift_page": {"space": "REL", "titel": "Drift"}}
+    run = _run(fresh("real"), tmp_path, "drift", wrong, code=2)
+    assert "drift_page has no titel" in run.output

@@ -10,7 +10,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from ansible.errors import AnsibleFilterError
 
+from ansible_collections.delivery.toolchain.plugins.filter.findings_page import findings_page
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import findings
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
     links,
@@ -367,3 +369,18 @@ def test_a_terminal_shows_the_first_findings_and_how_many_more() -> None:
     assert "  and 10 more" in lines
     assert lines[0].split() == ["service", "server", "as", "wanted", "differ", "failed"]
     assert lines[1].split() == ["ci", SERVER, "0", "60", "0"]
+
+
+def test_a_wiki_page_tells_findings_as_data() -> None:
+    contents = Contents()
+    for number in range(502):
+        add(contents, str(number))
+    add(contents, EVIL, "failed", text=EVIL)
+    body = findings_page(contents.findings)
+    assert "<strong>Differences: 502. Failures: 1.</strong>" in body
+    assert "<p>And 3 more.</p>" in body
+    assert "<b>" not in findings_page(contents.findings[-1:])
+    assert findings_page([]) == "<p><strong>Differences: 0.</strong></p>"
+    for wrong, words in (("text", "a list"), ([{"text": "x"}], "finding 1 has no service")):
+        with pytest.raises(AnsibleFilterError, match=words):
+            findings_page(wrong)

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
 from typing import Any
 from xml.etree import ElementTree
 
@@ -102,7 +103,7 @@ def markdown(contents: Contents) -> str:
     return "\n".join([*lines, ""])
 
 
-def _action(one: Object) -> str:
+def _action(one: Mapping[str, Any]) -> str:
     return "failed" if one["status"] == "failed" else str(one["action"])
 
 
@@ -130,3 +131,27 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
     words = [cell.ljust(width) for cell, width in zip(cells[:2], widths[:2], strict=True)]
     words += [cell.rjust(width) for cell, width in zip(cells[2:], widths[2:], strict=True)]
     return "  ".join(words)
+
+
+def storage(findings: Sequence[Mapping[str, Any]]) -> str:
+    """Findings as the body of a wiki page. It names no time: it is another one only where something
+    else differs.
+    """
+    failed = sum(1 for one in findings if one["status"] == "failed")
+    told = [f"Differences: {len(findings) - failed:,}.", f"Failures: {failed:,}." if failed else ""]
+    parts = [f"<p><strong>{' '.join(filter(None, told))}</strong></p>"]
+    if findings:
+        rows = [_cells("th", ("Host", "Service", "Object", "Action"))]
+        rows += [
+            _cells("td", (one.get("host", ""), one["service"], one["text"], _action(one)))
+            for one in findings[:MOST_TOLD]
+        ]
+        parts.append(f"<table><tbody>{''.join(rows)}</tbody></table>")
+    if len(findings) > MOST_TOLD:
+        parts.append(f"<p>And {len(findings) - MOST_TOLD:,} more.</p>")
+    return "\n".join(parts)
+
+
+def _cells(tag: str, texts: Sequence[Any]) -> str:
+    cells = (f"<{tag}>{escape(_xml(' '.join(str(text).split())))}</{tag}>" for text in texts)
+    return f"<tr>{''.join(cells)}</tr>"

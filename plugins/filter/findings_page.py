@@ -1,0 +1,63 @@
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: findings_page
+short_description: Findings as the body of a wiki page
+version_added: 1.0.0
+description:
+  - Tells findings, as the filter P(delivery.toolchain.findings#filter) or the playbook C(drift) gives them, in storage format.
+  - The same findings give the same body at any time, so that a page changes only where something else differs.
+  - The first 500 findings are told one by one, then how many more there are.
+author: delivery.toolchain contributors (@delivery-toolchain)
+positional: _input
+options:
+  _input:
+    description: The findings.
+    type: list
+    elements: dict
+    required: true
+seealso:
+  - plugin: delivery.toolchain.findings
+    plugin_type: filter
+"""
+
+EXAMPLES = r"""
+- name: Publish what differs
+  delivery.toolchain.wiki_page:
+    space: REL
+    title: Drift
+    body: "{{ drift_findings | delivery.toolchain.findings_page }}"
+"""
+
+RETURN = r"""
+_value:
+  description: The body in storage format.
+  type: str
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import texts
+
+
+def findings_page(findings: Any) -> str:
+    """Findings in storage format; see the documentation of the filter."""
+    if not isinstance(findings, list) or not all(isinstance(one, Mapping) for one in findings):
+        raise AnsibleFilterError("findings_page takes a list of findings, which are mappings")
+    for number, one in enumerate(findings):
+        for key in ("service", "action", "text", "status"):
+            if key not in one:
+                raise AnsibleFilterError(f"findings_page: finding {number + 1} has no {key}")
+    return texts.storage(findings)
+
+
+class FilterModule:
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        return {"findings_page": findings_page}
