@@ -79,6 +79,11 @@ _MARK = {
     "path": "agent/1.0.0/agent.txt",
     "properties": {"qa.status": "passed"},
 }
+_VERSION = {"project": "REL", "name": "1.1.0"}
+_RELEASE = {**_VERSION, "state": "released", "release_date": "2026-05-31", "unresolved": "2.0.0"}
+_ISSUE = {"issue": "REL-22", "priority": "High", "labels": [], "status": "Open"}
+_MOVE = {"issue": "REL-23", "add": {"labels": ["counted"]}, "status": "In Progress"}
+_MANY = {"jql": "project = REL AND labels = deploy", "add": {"labels": ["deploy"]}}
 _OLD = {
     "rules": [{"repo": "generic-snapshot-local", "path": "nightly/agent", "created_before": "4w"}]
 }
@@ -88,6 +93,13 @@ OPERATIONS: dict[str, Operation] = {
     "unchanged attachments": Operation(
         "tracker_attachment", _ATTACHMENTS, False, requests=1, before=_ATTACHMENTS
     ),
+    "unchanged tracker_version": Operation("tracker_version", _VERSION, False, requests=1),
+    "release of a version, whose open issues move": Operation(
+        "tracker_version", _RELEASE, True, requests=4, writes=1
+    ),
+    "unchanged tracker_issue": Operation("tracker_issue", _ISSUE, False, requests=1),
+    "unchanged tracker_issue with jql": Operation("tracker_issue", _MANY, False, requests=1),
+    "labels and status of an issue": Operation("tracker_issue", _MOVE, True, requests=5, writes=2),
     "unchanged wiki_page": Operation("wiki_page", _PAGE, False, requests=1),
     "two unchanged pages of one wiki_page": Operation("wiki_page", _PAGES, False, requests=2),
     "unchanged deploy of one file": Operation(

@@ -52,6 +52,20 @@ def test_two_notes_of_one_play_have_issues_of_their_own(fresh: Fresh, tmp_path: 
     assert ("REL-1<" in second, "REL-2<" in second) == (False, True)
 
 
+def test_people_are_shown_by_the_names_that_people_know(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    columns = [{"title": "For", "field": "assignee"}, {"title": "State", "field": "status"}]
+    task = notes("People", "key in (REL-1, REL-22)")
+    task["vars"]["release_notes_columns"] = [*columns, {"title": "Odd", "field": "asignee"}]
+    defaults = connections.module_defaults(sandbox.urls)
+    run = playbook.run(tmp_path, [playbook.play([task], module_defaults=defaults)])
+    assert run.code == 0, run.output
+    table = ElementTree.fromstring(published(sandbox, "People"))
+    cells = [cell.text for cell in table.iter("td")]
+    assert cells == ["REL-1", "Alice Example", "Done", None, "REL-22", None, "Open", None]
+    assert "no issue that was found has asignee" in " ".join(run.output.split())
+
+
 def test_what_comes_from_issues_is_text(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     summary = "<b>R&D</b> said \"x\" ]]> 'y' &nbsp; <br> {{ 7 * 7 }} \x01"

@@ -128,7 +128,7 @@ class Site:
 
     def judged(self, error: ToolchainError, issue: TrackerIssue, permission: str) -> ToolchainError:
         """The error of a write as C(permission) where the account lacks it: servers answer a
-        missing right as a wrong field, or as nothing at all [tracker-22, tracker-24].
+        missing right as a wrong field, or as nothing at all [tracker-22, tracker-24, tracker-28].
         """
         if error.kind not in ("rejected", "not_found", "auth"):
             return error

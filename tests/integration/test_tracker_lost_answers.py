@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every write of `tracker_issue` whose answer does not tell what became of it [C1.4]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.editing.tracker_issue import (
+    TrackerIssueOperation,
+    TrackerIssueOptions,
+)
+from sandbox.client import Sandbox
+from tests.helpers.tracker import Tracker
+
+PAGE = "<!DOCTYPE html><html><body>Welcome</body></html>"
+#: Options of a write, its method, and the path by which it is known.
+WRITES: dict[str, tuple[dict[str, Any], str, str]] = {
+    "labels": ({"labels": ["x"], "add": {"fix_versions": ["2.0.0"]}}, "PUT", "/issue/REL-22$"),
+    "link": ({"links": [{"type": "Blocks", "issue": "REL-2"}]}, "POST", "/issueLink$"),
+    "attachment": ({"attachments": [__file__]}, "POST", "/attachments$"),
+    "comment": ({"comment": "hello"}, "POST", "/comment$"),
+    "status": ({"status": "In Progress"}, "POST", "/transitions$"),
+}
+LOST: dict[str, dict[str, Any]] = {
+    "lost": {"cut": True},
+    "500": {"status": 500, "body": "it broke"},
+    "502": {"status": 502, "body": PAGE, "content_type": "text/html"},
+    "a page": {"status": 200, "body": PAGE, "content_type": "text/html"},
+}
+each_write = pytest.mark.parametrize("write", WRITES.values(), ids=list(WRITES))
+each_answer = pytest.mark.parametrize("answer", LOST.values(), ids=list(LOST))
+each_server = pytest.mark.parametrize("deployment", ["Server", "Cloud"])
+
+
+@pytest.fixture
+def tracker(fresh: Callable[[str], Sandbox]) -> Iterator[Tracker]:
+    sandbox = fresh("real")
+    yield Tracker(sandbox, TrackerIssueOperation, TrackerIssueOptions)
+    sandbox.clear_faults()
+
+
+def order(tracker: Tracker, write: tuple[dict[str, Any], str, str], **fault: Any) -> dict[str, Any]:
+    """Order a fault for the write; the options of the task that meets it."""
+    options, method, path = write
+    tracker.sandbox.fault(service="tracker", method=method, path=path, **fault)
+    return {"issue": "REL-22", "retry_max_wait": 0.05, "retries": 2, **options}
+
+
+def served(tracker: Tracker) -> list[str]:
+    """The writes that the tracker carried out."""
+    asked = tracker.sandbox.requests("tracker", writes=True)
+    return [each["path"] for each in asked if (each["served"] or 500) < 400]
+
+
+@each_server
+@each_write
+@each_answer
+def test_a_write_that_was_done_is_done_once(
+    tracker: Tracker,
+    deployment: str,
+    write: tuple[dict[str, Any], str, str],
+    answer: dict[str, Any],
+) -> None:
+    tracker.sandbox.settings("tracker", deployment=deployment)
+    given = order(tracker, write, **answer, after=True)
+    done = tracker(**given)
+    assert done.changed
+    assert len(served(tracker)) == 1
+    assert not tracker(**given).changed
+
+
+@each_server
+@each_write
+@each_answer
+def test_a_write_that_was_not_done_is_told(
+    tracker: Tracker,
+    deployment: str,
+    write: tuple[dict[str, Any], str, str],
+    answer: dict[str, Any],
+) -> None:
+    tracker.sandbox.settings("tracker", deployment=deployment)
+    given = order(tracker, write, **answer)
+    with pytest.raises(Exception, match="nothing was changed") as raised:
+        tracker(**given)
+    assert raised.value.result["changed"] is False  # type: ignore[attr-defined]
+    assert served(tracker) == []
+    assert tracker(**given).changed
+
+
+@each_write
+@pytest.mark.parametrize("acted", [True, False], ids=["acted", "not acted"])
+def test_a_write_that_was_put_off_is_done_once(
+    tracker: Tracker, write: tuple[dict[str, Any], str, str], acted: bool
+) -> None:
+    fault = {"status": 429, "headers": {"Retry-After": "0"}, "after": acted}
+    assert tracker(**order(tracker, write, **fault)).changed
+    assert len(served(tracker)) == 1
