@@ -24,8 +24,7 @@ options:
     description:
       - Key of the repository.
       - A virtual repository stands for its default deployment repository; without one the task fails.
-      - A single file that a virtual repository serves already with the same content and properties counts as deployed,
-        whichever of its members serves it.
+      - What another member of a virtual repository holds does not count as deployed.
     type: str
     required: true
   path:
@@ -39,7 +38,8 @@ options:
     description:
       - A file, a folder or a glob on the host that the task runs on.
       - Of C(dir/) is deployed what is in it, C(dir) keeps its name. Links are followed. Empty folders are left out.
-      - Each match of a glob is deployed under its own name; with V(**) only files are.
+      - What a glob matches keeps the folders below the part without wildcards; of a folder that matches all that is in it is
+        deployed. With V(**) only files match.
       - One of O(src), O(content) and O(artifacts) is needed with O(state=present).
     type: path
   content:
@@ -84,6 +84,16 @@ options:
         asking, which would cost as much.
       - Not possible in the dialect V(generic), where a server may ignore the header and store an empty file, nor with O(explode).
     type: bool
+  exclude:
+    description:
+      - Patterns of files that are left out, on the path below O(src), for a glob below its part without wildcards.
+      - V(*) goes beyond slashes here, and a slash at the end means all that is below. One that leaves out nothing brings a warning.
+    type: list
+    elements: str
+  flat:
+    description: Deploy all files into O(path) itself. Two of the same name are refused.
+    type: bool
+    default: false
   state:
     description:
       - V(present) deploys.

@@ -60,7 +60,45 @@ def test_a_folder_keeps_its_name_unless_it_ends_with_a_slash(tree: Path) -> None
 def test_a_glob(tree: Path) -> None:
     assert paths(tree / "dist/*.txt", "x") == ["x/a.txt", "x/link.txt"]
     assert paths(tree / "dist/s*", "x") == ["x/sub/b.txt", "x/sub/we;ird #1 %ü.txt"]
-    assert sorted(paths(tree / "dist/**/b*")) == ["b.txt"]
+    assert sorted(paths(tree / "dist/**/b*")) == ["sub/b.txt"]
+    assert paths(tree / "*/*.txt", "x") == ["x/dist/a.txt", "x/dist/link.txt", "x/other/a.txt"]
+
+
+def test_flat_drops_the_folders(tree: Path) -> None:
+    flat = sources.Selection(flat=True)
+    assert [one.path for one in sources.files_of(f"{tree}/dist", "x", flat)] == [
+        f"x/{name.rpartition('/')[2]}" for name in BELOW
+    ]
+    assert [one.path for one in sources.files_of(f"{tree}/dist/**/b*", "", flat)] == ["b.txt"]
+    with pytest.raises(ToolchainError, match=r"both be deployed to 'a\.txt'"):
+        found_for(src=f"{tree}/*/a.txt", flat=True)
+
+
+def test_what_is_excluded_below_the_source(tree: Path) -> None:
+    kept = found_for(src=f"{tree}/dist", exclude=["sub/*", "link*"])
+    assert [one.path for one in kept] == ["dist/a.txt"]
+    kept = found_for(src=f"{tree}/**/*.txt", exclude=["dist/sub/", "other/*"])
+    assert [one.path for one in kept] == ["dist/a.txt", "dist/link.txt"]
+    kept = found_for(artifacts=[{"src": f"{tree}/dist/"}], exclude=["*b.txt", "*ü*"])
+    assert [one.path for one in kept] == ["a.txt", "link.txt"]
+    with pytest.raises(ToolchainError, match="exclude leaves nothing"):
+        found_for(src=f"{tree}/dist/a.txt", exclude=["*.txt"])
+
+
+def test_a_relative_source_that_is_missing_says_where_it_was_looked_for(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tree)
+    with pytest.raises(ToolchainError) as caught:
+        paths("dist/*.zip")
+    assert f"looked for in '{os.path.realpath(tree)}'" in caught.value.message
+
+
+def test_what_is_no_file_in_a_folder_is_refused(tree: Path) -> None:
+    os.mkfifo(tree / "dist" / "sub" / "fifo")
+    for src in ("dist", "dist/**", "dist/sub/f*"):
+        with pytest.raises(ToolchainError, match="neither a file nor a folder"):
+            paths(tree / src)
 
 
 def test_a_name_with_glob_characters_is_a_name(tree: Path) -> None:

@@ -14,8 +14,9 @@ from ...core.plan import Operation, Plan
 from ..client import join, refuse_glob, repository_key, segments
 from ..properties import properties_of
 from .deployment import ArchiveDeployment, FileDeployment
+from .globs import Exclusion
 from .removal import ItemRemoval
-from .sources import FileSource, files_of, refuse_same_target, text_source
+from .sources import FileSource, Selection, files_of, refuse_same_target, text_source
 
 _SOURCES = ("src", "content", "artifacts")
 
@@ -47,6 +48,8 @@ class ArtifactDeployOptions:
     properties: Annotated[dict[str, Any] | None, Option(values="text")] = None
     parallel: int = 4
     checksum_deploy: bool | None = None
+    exclude: list[str] | None = None
+    flat: bool = False
     state: Literal["present", "absent"] = "present"
     force: bool = False
 
@@ -73,15 +76,28 @@ def _operation(task: Task, options: ArtifactDeployOptions) -> Operation:
         return _removal(task, options)
     if options.force:
         raise invalid("force allows to delete a whole repository: it goes with state=absent")
+    _refuse_without_files(options)
     if options.explode:
         return _archive_deployment(task, options)
+    exclusion = Exclusion(options.exclude)
+    sources = sources_of(options, exclusion)
+    for pattern in exclusion.unused:
+        task.warn(f"exclude: '{pattern}' fits no file")
     return FileDeployment(
         task,
         options.repo,
-        sources_of(options),
+        sources,
         parallel=options.parallel,
         checksum_deploy=options.checksum_deploy,
     )
+
+
+def _refuse_without_files(options: ArtifactDeployOptions) -> None:
+    """C(invalid) for a choice among files where there is none."""
+    named = [name for name in ("exclude", "flat") if getattr(options, name)]
+    instead = "explode" if options.explode else "content" if options.content is not None else ""
+    if named and instead:
+        raise invalid(f"{named[0]} goes with src and artifacts, and not with {instead}")
 
 
 def _archive_deployment(task: Task, options: ArtifactDeployOptions) -> ArchiveDeployment:
@@ -103,22 +119,29 @@ def _removal(task: Task, options: ArtifactDeployOptions) -> ItemRemoval:
             f"path is empty, which means all of the repository '{options.repo}': force allows it"
         )
     refuse_glob(path)
-    only_present = (*_SOURCES, "properties", "checksum_deploy")
+    only_present = (*_SOURCES, "properties", "checksum_deploy", "exclude")
     named = [name for name in only_present if getattr(options, name) is not None]
-    named += ["explode"] if options.explode else []
+    named += [name for name in ("explode", "flat") if getattr(options, name)]
     if named:
         raise invalid(f"state=absent does not go with {', '.join(named)}")
     return ItemRemoval(task, options.repo, path)
 
 
-def sources_of(options: ArtifactDeployOptions) -> list[FileSource]:
+def sources_of(
+    options: ArtifactDeployOptions, exclusion: Exclusion | None = None
+) -> list[FileSource]:
     """All files that C(src), C(content) or C(artifacts) name. Raises C(invalid), as for two with
     one target.
     """
+    selection = Selection(exclusion or Exclusion(options.exclude), options.flat)
     if options.src is not None:
-        found = list(files_of(options.src, options.path))
+        found = list(files_of(options.src, options.path, selection))
     elif options.artifacts is not None:
-        found = [source for each in options.artifacts for source in _of_artifact(options, each)]
+        found = [
+            source
+            for each in options.artifacts
+            for source in _of_artifact(options, each, selection)
+        ]
     else:
         found = [text_source(options.content, options.path)]
     refuse_same_target(found)
@@ -128,9 +151,11 @@ def sources_of(options: ArtifactDeployOptions) -> list[FileSource]:
     return [replace(source, properties={**properties, **source.properties}) for source in found]
 
 
-def _of_artifact(options: ArtifactDeployOptions, artifact: ArtifactOptions) -> Iterator[FileSource]:
+def _of_artifact(
+    options: ArtifactDeployOptions, artifact: ArtifactOptions, selection: Selection
+) -> Iterator[FileSource]:
     below = artifact.path
     path = f"{options.path.rstrip('/')}/{below}" if options.path.strip("/") else below
     properties = properties_of(artifact.properties)
-    for source in files_of(artifact.src, path):
+    for source in files_of(artifact.src, path, selection):
         yield replace(source, properties=properties)

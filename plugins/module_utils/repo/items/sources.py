@@ -19,6 +19,7 @@ from ...core.errors import invalid
 from ..client import join, segments
 from ..digests import Digests, digests_of
 from ..properties import Properties
+from .globs import Exclusion
 
 
 class Content(Protocol):
@@ -85,37 +86,82 @@ def _name(source: FileSource) -> str:
     return source.content.path if isinstance(source.content, LocalFile) else "content"
 
 
-def files_of(src: str, path: str) -> Iterator[FileSource]:
-    """The files of one C(src), which is a file, a folder (C(dir/): what is in it) or a glob."""
+@dataclass(frozen=True)
+class Selection:
+    """Which of the files below a source are meant, and whether they keep their folders."""
+
+    exclusion: Exclusion = field(default_factory=lambda: Exclusion(()))
+    flat: bool = False
+
+
+def files_of(src: str, path: str, selection: Selection | None = None) -> Iterator[FileSource]:
+    """The files of one C(src), which is a file, a folder (C(dir/): what is in it) or a glob.
+
+    What is below the source, or below the fixed part of a glob, keeps its folders.
+    """
+    selection = selection or Selection()
     folder = join(*segments(path))
-    if os.path.lexists(src):
-        mode = _mode(src)
-        if S_ISDIR(mode):
-            name = "" if src.endswith("/") else os.path.basename(os.path.abspath(src))
-            yield from _below(src, join(folder, name))
-        else:
-            into = path == "" or path.endswith("/")
-            yield _file(src, mode, join(folder, os.path.basename(src)) if into else folder)
-        return
-    matches = sorted(glob.glob(src, recursive=True))
-    if not matches:
-        raise invalid(f"src: there is no file, folder or match for '{src}'")
-    for match in matches:
-        # with `**` the files of a folder match themselves
-        if not os.path.isdir(match) or "**" not in src:
-            yield from files_of(match.rstrip("/"), f"{folder}/" if folder else "")
+    if os.path.lexists(src) and not S_ISDIR(_mode(src)):
+        name = os.path.basename(src)
+        into = path == "" or path.endswith("/")
+        found = [(name, src)]
+        targets = {name: join(folder, name) if into else folder}
+    else:
+        found = _below(src) if os.path.lexists(src) else _matches(src)
+        is_kept = os.path.isdir(src) and not src.endswith("/") and not selection.flat
+        above = join(folder, os.path.basename(os.path.abspath(src))) if is_kept else folder
+        targets = {
+            below: join(above, os.path.basename(below) if selection.flat else below)
+            for below, _path in found
+        }
+    meant = [(below, real) for below, real in found if not selection.exclusion.leaves_out([below])]
+    if not meant:
+        raise invalid(f"src: exclude leaves nothing of '{src}'")
+    for below, real in meant:
+        yield _file(real, targets[below])
+
+
+def _matches(pattern: str) -> list[tuple[str, str]]:
+    """The files that a glob names, those in folders that it names included, by their path below
+    its fixed part.
+    """
+    fixed = _fixed_part(pattern)
+    found: dict[str, str] = {}
+    for match in sorted(glob.glob(pattern, recursive=True)):
+        above = os.path.relpath(match, fixed or ".")
+        if not S_ISDIR(_mode(match)):
+            found[above] = match
+        elif "**" not in pattern:
+            # with `**` the files of a folder match themselves
+            found.update({join(above, below): path for below, path in _below(match)})
+    if not found:
+        looked = "" if os.path.isabs(pattern) else f", looked for in '{os.getcwd()}'"
+        raise invalid(f"src: there is no file, folder or match for '{pattern}'{looked}")
+    return list(found.items())
+
+
+def _fixed_part(pattern: str) -> str:
+    """The folder above the first segment with a wildcard."""
+    folder = pattern
+    while glob.has_magic(folder):
+        folder = os.path.dirname(folder)
+    return folder
 
 
 def _mode(path: str) -> int:
+    """The mode of a file or a folder; C(invalid) for a pipe, a device or a socket, which has no
+    bytes to be read twice.
+    """
     try:
-        return os.stat(path).st_mode
+        mode = os.stat(path).st_mode
     except OSError as error:
         raise invalid(f"src: '{path}' cannot be read: {error.strerror}") from None
+    if not S_ISREG(mode) and not S_ISDIR(mode):
+        raise invalid(f"src: '{path}' is neither a file nor a folder")
+    return mode
 
 
-def _file(src: str, mode: int, path: str) -> FileSource:
-    if not S_ISREG(mode):
-        raise invalid(f"src: '{src}' is neither a file nor a folder")
+def _file(src: str, path: str) -> FileSource:
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -123,16 +169,15 @@ def _file(src: str, mode: int, path: str) -> FileSource:
     return FileSource(path, LocalFile(src))
 
 
-def _below(folder: str, path: str) -> list[FileSource]:
-    found = sorted(
-        _files_below(folder, path, (os.path.realpath(folder),)), key=lambda one: one.path
-    )
+def _below(folder: str) -> list[tuple[str, str]]:
+    """The files below a folder by their path in it."""
+    found = sorted(_files_below(folder, "", (os.path.realpath(folder),)))
     if not found:
         raise invalid(f"src: the folder '{folder}' holds no files")
     return found
 
 
-def _files_below(folder: str, path: str, above: tuple[str, ...]) -> Iterator[FileSource]:
+def _files_below(folder: str, path: str, above: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Files below a folder; links are followed, but not back to a folder that leads here."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
@@ -142,7 +187,7 @@ def _files_below(folder: str, path: str, above: tuple[str, ...]) -> Iterator[Fil
         target = join(path, entry.name)
         mode = S_IFREG if entry.is_file(follow_symlinks=False) else _mode(entry.path)
         if not S_ISDIR(mode):
-            yield _file(entry.path, mode, target)
+            yield target, entry.path
             continue
         real = os.path.realpath(entry.path)
         if real in above:
