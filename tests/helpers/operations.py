@@ -103,7 +103,7 @@ OPERATIONS: dict[str, Operation] = {
     "unchanged wiki_page": Operation("wiki_page", _PAGE, False, requests=1),
     "two unchanged pages of one wiki_page": Operation("wiki_page", _PAGES, False, requests=2),
     "unchanged deploy of one file": Operation(
-        "artifact_deploy", _FILE, False, requests=1, before=_FILE
+        "artifact_deploy", _FILE, False, requests=2, before=_FILE
     ),
     f"unchanged folder of {FILES:,} files": Operation(
         "artifact_deploy", _FOLDER, False, requests=3, exact=False, before=_ARCHIVE

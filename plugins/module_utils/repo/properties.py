@@ -44,8 +44,14 @@ def properties_of(option: Mapping[str, Any] | None) -> dict[str, list[str]]:
 
 def check_name(name: str) -> None:
     """Raise C(invalid) for the name of a property that the server would refuse."""
-    if name == "" or _FORBIDDEN.search(name):
-        raise invalid(f"the property '{name}' has a name with characters that the server refuses")
+    if name == "":
+        raise invalid("a property has an empty name, which the server refuses")
+    found = _FORBIDDEN.search(name)
+    if found is not None:
+        shown = "a blank" if found[0] == " " else repr(found[0])
+        raise invalid(
+            f"the name of the property '{name}' has {shown} in it, which the server refuses"
+        )
 
 
 def _values(name: str, value: Any) -> list[str]:

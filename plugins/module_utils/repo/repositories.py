@@ -129,6 +129,18 @@ def require(client: RepoClient, keys: Iterable[str]) -> None:
             raise unknown(key, answer)
 
 
+def require_shown(client: RepoClient, key: str) -> None:
+    """C(not_found) where the server shows its repositories, and this one is not among them."""
+    try:
+        answer, entries = listed(client)
+    except ToolchainError as error:
+        if error.status not in (400, 403, 404, 405):
+            raise
+        return
+    if not any(entry.get("key") == key for entry in entries):
+        raise unknown(key, answer)
+
+
 def unknown(key: str, refused: Answer) -> ToolchainError:
     """The error for a key that no repository has, as far as the user may see."""
     return refused.error(

@@ -268,6 +268,16 @@ def test_a_target_that_is_not_shown_is_left_to_the_server(server: Server, hidden
     assert server.warnings[0].startswith("what the repository 'rel' is cannot be read")
 
 
+def test_a_target_that_is_not_there_fails_in_check_mode_too(server: Server) -> None:
+    server.on["GET /api/repositories"] = Reply(body="[]")
+    server.on[RECORD] = record()
+    server.on[PROMOTE] = Reply(404, "Cannot find target repository by the key 'rel'.")
+    with pytest.raises(ToolchainError) as caught:
+        server.run(BuildPromoteOperation, options(status="x", target_repo="rel"), check=True)
+    assert caught.value.kind == "not_found"
+    assert [body["dryRun"] for body in server.bodies(PROMOTE)] == [True]
+
+
 def test_a_refusal_in_another_shape(server: Server) -> None:
     server.on[RECORD] = record()
     server.on[PROMOTE] = Reply(400, {"errors": [{"message": "aborting promotion."}]})

@@ -268,6 +268,15 @@ def test_the_same_digest_is_unchanged(server: Server) -> None:
         assert kind in accepted
 
 
+def test_a_target_repository_that_is_not_there_fails_in_check_mode_too(server: Server) -> None:
+    server.on[head("src", "1")] = digest(ONE)
+    server.on["GET /api/repositories"] = Reply(body='[{"key": "src"}]')
+    with pytest.raises(ToolchainError) as caught:
+        server.run(DockerPromoteOperation, options(tag="1"), check=True)
+    assert caught.value.kind == "not_found"
+    assert "no repository 'dst'" in caught.value.message
+
+
 def test_another_digest_is_overwritten_and_named(server: Server) -> None:
     server.on[head("src", "1")] = digest(ONE)
     server.on[head("dst", "1")] = [digest(TWO), digest(ONE)]

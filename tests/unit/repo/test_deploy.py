@@ -53,12 +53,14 @@ def actions(values: dict[str, Any]) -> list[tuple[str, str]]:
 # --- one file
 
 
-def test_unchanged_is_one_request(server: Server) -> None:
+def test_unchanged_is_two_requests_and_one_more_for_each_item_of_a_loop(server: Server) -> None:
+    server.on["GET /api/repositories/r"] = LOCAL
     server.on["HEAD /r/a/b.txt"] = head("x")
-    plan, values = server.run(ArtifactDeployOperation, options(path="a/b.txt", content="x"))
-    assert not plan.changed
-    assert actions(values) == [("a/b.txt", "unchanged")]
-    assert server.asked == ["HEAD /r/a/b.txt"]
+    for _item in range(2):
+        plan, values = server.run(ArtifactDeployOperation, options(path="a/b.txt", content="x"))
+        assert not plan.changed
+        assert actions(values) == [("a/b.txt", "unchanged")]
+    assert server.asked == ["GET /api/repositories/r", "HEAD /r/a/b.txt", "HEAD /r/a/b.txt"]
 
 
 def test_sha1_counts_where_the_server_has_no_sha256(server: Server) -> None:
@@ -96,6 +98,34 @@ def test_a_new_file(server: Server) -> None:
     assert "X-Checksum-Deploy" not in sending.headers
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"content": "x", "exclude": ["*"]}, "not with content"),
+        ({"content": "x", "flat": True}, "not with content"),
+        ({"src": "a.zip", "explode": True, "flat": True}, "not with explode"),
+        ({"state": "absent", "flat": True}, "state=absent does not go with flat"),
+        ({"state": "absent", "exclude": ["*"]}, "state=absent does not go with exclude"),
+        ({"content": "x", "properties": {"a b": "c"}}, "'a b' has a blank in it"),
+        ({"content": "x", "properties": {"a*b": "c"}}, "'a*b' has '*' in it"),
+    ],
+)
+def test_options_that_do_not_go_together(server: Server, given: dict[str, Any], said: str) -> None:
+    error = server.fails(ArtifactDeployOperation, options(path="a", **given))
+    assert error.kind == "invalid"
+    assert said in error.message
+    assert server.asked == []
+
+
+def test_a_pattern_that_excludes_nothing_is_warned_of(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x")
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on["HEAD /r/a.txt"] = head("x")
+    given = options(src=f"{tmp_path}/*", exclude=["*.md5"])
+    server.run(ArtifactDeployOperation, given)
+    assert server.warnings == ["exclude: '*.md5' fits no file"]
+
+
 def test_known_content_is_not_sent(server: Server) -> None:
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["PUT /r/a"] = stored("x")
@@ -115,7 +145,7 @@ def test_check_mode_plans_without_a_write(server: Server) -> None:
     assert plan.after == {"r/a": {"size": 4, "sha256": sums("new!")["sha256"]}}
     assert plan.action == "update"
     assert actions(values) == [("a", "uploaded")]
-    assert [name.split()[0] for name in server.asked] == ["HEAD", "GET"]
+    assert [name.split()[0] for name in server.asked] == ["GET", "HEAD"]
 
 
 def test_a_virtual_repository_stands_for_its_deployment_repository(server: Server) -> None:
@@ -124,7 +154,16 @@ def test_a_virtual_repository_stands_for_its_deployment_repository(server: Serve
     plan, values = server.run(ArtifactDeployOperation, options(repo="v", path="a", content="x"))
     assert not plan.changed
     assert values["artifacts"][0]["repo"] == "r"
-    assert server.asked == ["HEAD /v/a", "GET /api/repositories/v", "HEAD /r/a"]
+    assert server.asked == ["GET /api/repositories/v", "HEAD /r/a"]
+
+
+def test_what_another_member_of_a_virtual_repository_has_does_not_count(server: Server) -> None:
+    server.on["GET /api/repositories/v"] = VIRTUAL
+    server.on["HEAD /v/a"] = head("x")
+    server.on["PUT /r/a"] = stored("x")
+    plan, values = server.run(ArtifactDeployOperation, options(repo="v", path="a", content="x"))
+    assert plan.changed
+    assert values["artifacts"][0]["repo"] == "r"
 
 
 @pytest.mark.parametrize(
@@ -258,8 +297,8 @@ def test_after_a_lost_answer_to_the_question_the_bytes_are_sent(server: Server) 
     _ignored, values = server.run(ArtifactDeployOperation, options(path="a", content="x"))
     assert actions(values) == [("a", "uploaded")]
     assert server.asked == [
-        "HEAD /r/a",
         "GET /api/repositories/r",
+        "HEAD /r/a",
         "PUT /r/a",
         "HEAD /r/a",
         "PUT /r/a",

@@ -68,6 +68,7 @@ class BuildPromoteOperation:
         self._client = RepoClient(task)
         self._record: Mapping[str, Any] = {}
         self._target = options.target_repo
+        self._is_hidden = False
 
     def plan(self) -> Plan:
         self._read()
@@ -77,7 +78,7 @@ class BuildPromoteOperation:
         if not self._options.force and self._is_done():
             promotion = (newest or Promotion(None, self._target)).as_dict()
             return Plan({}, {}, result={"messages": [], "promotion": promotion})
-        if self._options.gate:
+        if self._options.gate or self._is_hidden:
             self._judge(self._rehearse())
         before = {} if newest is None else self._shown(newest)
         wanted = Promotion(self._options.status, self._target)
@@ -87,7 +88,7 @@ class BuildPromoteOperation:
 
     def _behind(self, target: str) -> str:
         """The repository that the target stands for. One that is not shown may be there all the
-        same: the server decides.
+        same: a rehearsal tells, in check mode too.
         """
         try:
             return deployment_target(self._client, target)
@@ -95,6 +96,7 @@ class BuildPromoteOperation:
             if error.kind != "not_found":
                 raise
             self._task.warn(f"what the repository '{target}' is cannot be read: {error}")
+            self._is_hidden = True
             return target
 
     def _shown(self, promotion: Promotion) -> dict[str, Any]:

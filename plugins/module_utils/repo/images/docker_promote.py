@@ -11,6 +11,7 @@ from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
 from ...core.plan import Action, Plan, without_none
+from .. import repositories
 from ..client import RepoClient, join, repository_key, segments
 from . import registry
 from .tag_states import ImageName, TagState, states_of
@@ -76,6 +77,8 @@ class DockerPromoteOperation:
             self._requests = [PromotionRequest(state.tag, [state]) for state in pending]
         if not pending:
             return Plan({}, {}, result=self._result({}))
+        if not any(state.target for state in pending):
+            repositories.require_shown(self._client, self._target.repo)
         for state in pending:
             self._warn_of_overwriting(state)
         before = _shown(self._target, {one.target_tag: one.target for one in pending})

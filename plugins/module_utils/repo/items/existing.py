@@ -50,18 +50,16 @@ def read_states(
 ) -> tuple[str, list[FileState]]:
     """The repository that C(key) stands for, and what it has of the wanted files.
 
-    A single file that is there already costs one request: which repository a virtual key stands
-    for is read only where something has to be written, or where there are more files than one.
+    What another member of a virtual repository has does not count [C2.1]. Which repository a key
+    stands for is asked once in a loop.
     """
     if not wanted:
         return key, []
+    known: dict[str, str] = client.transport.memory.setdefault("deploys to", {})
+    repo = known.get(key) or deployment_target(client, key)
+    known[key] = repo
     if len(wanted) == 1:
-        found = [_one(client, key, wanted[0])]
-        if found[0].has_content and found[0].has_properties:
-            return key, found
-        repo = deployment_target(client, key)
-        return repo, found if repo == key else [_one(client, repo, wanted[0])]
-    repo = deployment_target(client, key)
+        return repo, [_one(client, repo, wanted[0])]
     return repo, _many(client, repo, wanted)
 
 
