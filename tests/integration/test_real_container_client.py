@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An image index that skopeo pushes, to a real registry and to the sandbox: what the modules make
+of it, and what skopeo fetches after them.
+
+Needs Debian's docker-registry and skopeo.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook, registry, skopeo
+from tools import debian
+
+PROGRAM = debian.program("docker-registry")
+pytestmark = pytest.mark.skipif(
+    None in (PROGRAM, skopeo.PROGRAM),
+    reason="no docker-registry or skopeo on this machine: no image was pushed by others",
+)
+
+REPO, TARGET, IMAGE, TAG = "docker-staging-local", "docker-release-local", "team/pushed", "1.0.0"
+LOGIN = ":".join(skopeo.LOGIN)
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where skopeo finds an image of either server, and what was pushed."""
+
+    registry: str
+    sandbox: str
+    pushed: skopeo.Layout
+    run: playbook.Run
+    home: Path
+
+    def of(self, which: str) -> str:
+        return {"registry": self.registry, "sandbox": self.sandbox}[which]
+
+    def ask(self, command: str, place: str, *more: str) -> str:
+        return skopeo.run(
+            command, "--tls-verify=false", "--creds", LOGIN, *more, place, home=self.home
+        )
+
+    def fetch(self, place: str, folder: str) -> bytes:
+        """The index of an image that is copied here, with all that it names."""
+        goal = self.home / folder
+        more = ("--all", "--preserve-digests", "--src-tls-verify=false", "--src-creds", LOGIN)
+        skopeo.run("copy", *more, place, f"oci:{goal}:{TAG}", home=self.home)
+        named = json.loads((goal / "index.json").read_text(encoding="utf-8"))["manifests"][0]
+        return (goal / "blobs" / named["digest"].replace(":", "/")).read_bytes()
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
+    assert PROGRAM is not None
+    home = tmp_path_factory.mktemp("skopeo")
+    pushed = skopeo.write_layout(home / "layout", TAG)
+    with (
+        registry.running(PROGRAM, tmp_path_factory.mktemp("registry")) as real,
+        Sandbox.start(flavour="real") as sandbox,
+    ):
+        there = sandbox.urls["repo"].removesuffix("/repo").replace("http://", "docker://")
+        addresses = {
+            "registry": f"{real.address.replace('http://', 'docker://')}/{IMAGE}",
+            "sandbox": f"{there}/{REPO}/{IMAGE}",
+        }
+        for place in addresses.values():
+            more = ("--all", "--preserve-digests", "--dest-tls-verify=false", "--dest-creds", LOGIN)
+            source = f"oci:{pushed.folder}:{TAG}"
+            skopeo.run("copy", *more, source, f"{place}:{TAG}", home=home)
+        urls = {"registry": real.url, "sandbox": sandbox.urls["repo"]}
+        yield Places(**addresses, pushed=pushed, run=_run(home, urls), home=home)
+
+
+def _run(folder: Path, urls: dict[str, str]) -> playbook.Run:
+    """What the modules read on either, and a promotion in the sandbox."""
+    tasks = []
+    for which, url in urls.items():
+        login = connections.connection("repo", url, dialect="jfrog")
+        asked = {**login, "repo": REPO, "image": IMAGE}
+        tasks.append(playbook.task("docker_image_info", asked, f"info {which}"))
+    wanted = {**login, "repo": REPO, "target_repo": TARGET, "image": IMAGE, "tag": TAG}
+    tasks += [
+        playbook.task("docker_promote", wanted, name) for name in ("promote", "promote again")
+    ]
+    return playbook.run(folder, [playbook.play(tasks)])
+
+
+@pytest.mark.parametrize("which", ["registry", "sandbox"])
+def test_the_image_is_there(places: Places, which: str) -> None:
+    result = places.run.event(f"info {which}").result
+    assert result["tags"] == [TAG], result
+    found = json.loads(places.ask("list-tags", places.of(which)))
+    assert found["Tags"] == [TAG]
+
+
+@pytest.mark.parametrize("which", ["registry", "sandbox"])
+def test_what_was_pushed_is_fetched(places: Places, which: str) -> None:
+    assert places.fetch(f"{places.of(which)}:{TAG}", f"from {which}") == places.pushed.index
+    shown = json.loads(places.ask("inspect", f"{places.of(which)}:{TAG}", "--raw"))
+    assert shown == json.loads(places.pushed.index)
+
+
+def test_what_was_promoted_is_fetched(places: Places) -> None:
+    assert places.run.event("promote").result["changed"] is True
+    assert places.run.event("promote again").result["changed"] is False
+    promoted = places.sandbox.replace(REPO, TARGET)
+    assert places.fetch(f"{promoted}:{TAG}", "promoted") == places.pushed.index
+
+
+def test_nobody_pushes_without_a_login(places: Places) -> None:
+    said = skopeo.run(
+        *("copy", "--dest-tls-verify=false", "--dest-no-creds"),
+        *(f"oci:{places.pushed.folder}:{TAG}", f"{places.sandbox}:2.0.0"),
+        home=places.home,
+        check=False,
+    )
+    assert "unauthorized" in said or "401" in said, said

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Files in a plain store: nginx, which knows nothing of repositories, checksums and properties.
+
+Needs Debian's nginx. The dialect is `generic`: what the store does not tell is written and reported
+as changed [C1.5].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers import nginx, playbook
+
+pytestmark = pytest.mark.skipif(
+    nginx.PROGRAM is None, reason="no nginx on this machine: no plain store was asked"
+)
+
+LOGIN = {"username": nginx.USER, "password": nginx.PASSWORD, "dialect": "generic"}
+FILES = {"deep/one.txt": b"one\n", "two ü+%#.bin": bytes(range(256)) * 300, "empty": b""}
+ONE: dict[str, Any] = {"repo": "store", "path": "folder/one.txt"}
+
+
+class Played:
+    """The playbook's events, the store's folder as the playbook left it, the folder of the files."""
+
+    def __init__(self, store: nginx.Store, folder: Path) -> None:
+        (store.files / "store").mkdir()
+        self.folder, self.stored = folder, store.files / "store"
+        for name, content in FILES.items():
+            path = folder / "many" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        login = {"url": store.url, **LOGIN}
+        tasks = [playbook.task(module, options, name) for name, module, options in self._tasks()]
+        wrong = {**ONE, **login, "password": "wrong", "content": "x"}
+        tasks.append(playbook.task("artifact_deploy", wrong, "wrong login"))
+        play = playbook.play(tasks, module_defaults={"group/delivery.toolchain.repo": login})
+        self.run = playbook.run(folder, [play])
+        self.asked = store.asked()
+
+    def _tasks(self) -> list[tuple[str, str, dict[str, Any]]]:
+        got = {"dest": f"{self.folder}/got.txt"}
+        return [
+            ("deploy", "artifact_deploy", {**ONE, "content": "first"}),
+            ("replace", "artifact_deploy", {**ONE, "content": "second"}),
+            ("deploy folder", "artifact_deploy", {"repo": "store", "path": "n/", "src": "many/"}),
+            ("download", "artifact_download", {**ONE, **got}),
+            ("download again", "artifact_download", {**ONE, **got}),
+            *(
+                (
+                    f"download {name}",
+                    "artifact_download",
+                    {"repo": "store", "path": f"n/{name}", "dest": f"{self.folder}/back/{name}"},
+                )
+                for name in FILES
+            ),
+            ("missing", "artifact_download", {"repo": "store", "path": "n/no", **got}),
+            ("list", "artifact_download", {"repo": "store", "path": "n/", "dest": "all"}),
+            ("delete", "artifact_deploy", {**ONE, "state": "absent"}),
+        ]
+
+    def failure(self, task: str) -> tuple[str, bool]:
+        event = self.run.event(task)
+        assert event.status == "failed", event.result
+        return event.result["error"]["kind"], event.result["changed"]
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
+    with nginx.running(tmp_path_factory.mktemp("nginx")) as store:
+        yield Played(store, tmp_path_factory.mktemp("play"))
+
+
+def test_a_file_is_stored(played: Played) -> None:
+    for task in ("deploy", "replace"):
+        result = played.run.event(task).result
+        assert (result["changed"], result["http"]["writes"]) == (True, 1), result
+    assert (played.stored / "folder/one.txt").read_text(encoding="utf-8") == "second"
+    assert played.asked.count("PUT /store/folder/one.txt") == 2
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_folder_is_stored_and_comes_back(played: Played, name: str) -> None:
+    assert played.run.event("deploy folder").result["changed"] is True
+    assert (played.stored / "n" / name).read_bytes() == FILES[name]
+    result = played.run.event(f"download {name}").result
+    assert result["changed"] is True, result
+    assert (played.folder / "back" / name).read_bytes() == FILES[name]
+
+
+def test_what_is_there_is_not_written_again(played: Played) -> None:
+    assert played.run.event("download").result["changed"] is True
+    assert played.run.event("download again").result["changed"] is False
+    assert (played.folder / "got.txt").read_text(encoding="utf-8") == "second"
+
+
+def test_what_the_store_cannot_is_told(played: Played) -> None:
+    """It lists nothing, and does not say which repositories it has."""
+    for task in ("missing", "list", "delete"):
+        assert played.failure(task) == ("not_found", False), task
+    assert not any(line.startswith("DELETE") for line in played.asked)
+
+
+def test_a_login_that_is_refused_stores_nothing(played: Played) -> None:
+    assert played.failure("wrong login") == ("auth", False)
+
+
+def test_no_secret_is_seen(played: Played) -> None:
+    assert played.run.shows([nginx.PASSWORD]) == []
