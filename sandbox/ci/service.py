@@ -31,13 +31,22 @@ from sandbox.ci import (
 )
 from sandbox.ci.actions import SCRIPT_STATE, find, form_page, job_actions, root_actions
 from sandbox.ci.build_actions import build_actions
-from sandbox.ci.call import Call, form_fields
+from sandbox.ci.call import Action, Call, form_fields
 from sandbox.ci.exports import Exported, TreeError, by_depth, by_tree, constants, parse_tree
 from sandbox.context import Context
 from sandbox.service import Answer, Service, route
 
 METHODS = ("GET", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
 FORMATS = ("json", "xml", "python")
+# Places of the server that have data as well as a page.
+_OBJECTS: tuple[list[str], ...] = (
+    [],
+    ["computer"],
+    ["me"],
+    ["pluginManager"],
+    ["queue"],
+    ["updateCenter"],
+)
 
 
 class CiService(Service):
@@ -206,14 +215,10 @@ class CiService(Service):
         call.rest = call.rest[1:]
 
     def _act(self, call: Call) -> Response | Awaitable[Response]:
-        data = _data_address(call.rest)
-        if data is not None:
+        action = self._action(call)
+        if action is None and (data := _data_address(call.rest)) is not None:
             call.rest = data
             return self._api(call)
-        table = self._root
-        if call.job is not None:
-            table = self._job if call.build is None else self._build
-        action = find(call, table)
         if action is None or not self._has(action.listed):
             raise Answer(pages.not_found())
         # what else a method would ask for is not there
@@ -224,6 +229,20 @@ class CiService(Service):
         if action.permission:
             call.require(action.permission)
         return action.handler(call)
+
+    def _action(self, call: Call) -> Action | None:
+        """The action of an address. It ignores what follows it, the format of data too [ci-11]."""
+        table = self._root
+        if call.job is not None:
+            table = self._job if call.build is None else self._build
+        data = _data_address(call.rest)
+        if data is None:
+            return find(call, table)
+        whole, call.rest = call.rest, data[:-2]
+        action = None if call.rest[:1] in _OBJECTS else find(call, table)
+        if action is None:
+            call.rest = whole
+        return action
 
     def _has(self, listed: bool) -> bool:
         unlisted = self.settings["unlisted_endpoints"]
