@@ -52,7 +52,8 @@ class Places:
         more = ("--all", "--preserve-digests", "--src-tls-verify=false", "--src-creds", LOGIN)
         skopeo.run("copy", *more, place, f"oci:{goal}:{TAG}", home=self.home)
         named = json.loads((goal / "index.json").read_text(encoding="utf-8"))["manifests"][0]
-        return (goal / "blobs" / named["digest"].replace(":", "/")).read_bytes()
+        digest: str = named["digest"]
+        return (goal / "blobs" / digest.replace(":", "/")).read_bytes()
 
 
 @pytest.fixture(scope="module")
