@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Clients in other languages: what each of them was given by a server, step by step."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tools import debian, maven, npm
+
+_SECONDS = 120
+
+
+def in_java(client: str, url: str, user: str, secret: str) -> dict[str, str]:
+    """The text of each step."""
+    files = maven.fetched(client)
+    assert files is not None
+    source = maven.PROJECTS / client / "Client.java"
+    command = (maven.command("java"), "-XX:TieredStopAtLevel=1", "-cp", f"{files}/*", source)
+    return _steps([*command, url, user, secret])
+
+
+def in_javascript(client: str, folder: Path, url: str, user: str, secret: str) -> dict[str, Any]:
+    """The value of each step. Packages are looked for beside the program, hence `folder`."""
+    packages = npm.installed()
+    assert packages is not None
+    for program in npm.CLIENTS.glob("*.mjs"):
+        shutil.copy(program, folder)
+    (folder / "node_modules").symlink_to(packages / "node_modules")
+    command = (npm.node() or "node", folder / f"{client}.mjs")
+    steps = _steps([*command, url, user, secret])
+    return {name: json.loads(value) for name, value in steps.items()}
+
+
+def _steps(command: Sequence[str | Path]) -> dict[str, str]:
+    finished = subprocess.run(
+        command,
+        env={**os.environ, **debian.environment()},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
+    found: dict[str, str] = {}
+    for line in finished.stdout.splitlines():
+        name, _tab, value = line.partition("\t")
+        found[name] = value
+    return found
