@@ -57,8 +57,12 @@ _ESCAPE = re.compile(
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # Marks that change the direction of writing, and those that are not seen.
 _DIRECTION = re.compile(r"[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+# Halves of characters, which no output takes.
+_HALF = re.compile("[\ud800-\udfff]")
 # All of these, where they are to be seen; a carriage return before a line break steers nothing.
-_STEERING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)" + f"|{_DIRECTION.pattern}")
+_STEERING = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)" + f"|{_DIRECTION.pattern}|{_HALF.pattern}"
+)
 _MESSAGE_MEMBERS = ("message", "errorMessage", "error_description", "reason", "detail")
 _LIST_MEMBERS = ("errors", "messages", "errorMessages", "error massages")
 
@@ -169,7 +173,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 def _bare(text: str) -> str:
     text = _DIRECTION.sub("", _ESCAPE.sub("", hidden.mask(text)))
-    return hidden.mask(_CONTROL.sub(" ", text))
+    return hidden.mask(_HALF.sub("\ufffd", _CONTROL.sub(" ", text)))
 
 
 def _cut(text: str, limit: int) -> str:

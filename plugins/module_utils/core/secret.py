@@ -28,6 +28,8 @@ _ADDRESS_OPTION = re.compile(r"(^|_)url$")
 _HEX_DIGITS = re.compile(r"(?<=%)[0-9A-Fa-f]{2}|(?<=\\u)[0-9A-Fa-f]{4}")
 # What is shorter in base64 than this may be a part of any other text.
 _SHORTEST_BASE64 = 8
+# So does a shorter line of a secret that has several.
+_SHORTEST_LINE = 16
 _SECRET_NAME = re.compile(r"passw|passphrase|pwd|secret|token|credential|key", re.IGNORECASE)
 
 
@@ -77,7 +79,8 @@ class Hidden:
         return tuple(self._forms)
 
     def add(self, *texts: str) -> None:
-        new = {form for text in texts if text and text not in self._forms for form in forms(text)}
+        whole = {text for text in texts if text and text not in self._forms}
+        new = {form for text in whole for part in (text, *_lines(text)) for form in forms(part)}
         if new:
             known = sorted({*self._forms, *new}, key=lambda form: (-len(form), form))
             self._forms = dict.fromkeys(known)  # in one step, for the threads that mask meanwhile
@@ -93,6 +96,17 @@ class Hidden:
 
 #: The secrets of the task that runs in this process.
 hidden = Hidden()
+
+
+def _lines(text: str) -> Iterator[str]:
+    """The lines of a secret that has several, as a key: whoever shows it may break it elsewhere."""
+    lines = text.split("\n")
+    if len(lines) > 1:
+        yield from (line for line in map(str.strip, lines) if _is_telling(line))
+
+
+def _is_telling(line: str) -> bool:
+    return len(line) >= _SHORTEST_LINE and not line.startswith("-----")
 
 
 def forms(text: str) -> set[str]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ToolchainError
 from ..core.http.messages import Answer, Request, unreadable
-from ..core.json_text import TooDeep, require_depth
+from ..core.json_text import TooDeep, has_halves, require_depth, whole
 from .client import RepoClient
 
 if TYPE_CHECKING:
@@ -92,6 +92,8 @@ class _JsonReader:
             if end < len(self._text):
                 opened = (self._text.count(mark, self._at, end) for mark in "[{")
                 require_depth(found, sum(opened))
+                if has_halves(self._text, self._at, end):
+                    found = whole(found)
                 self._at = end
                 return found
             # twice as much each time, so that a long value is not read again and again

@@ -270,3 +270,14 @@ def test_a_long_status_line_is_not_shown(protocol: str) -> None:
     assert len(str(error)) < 600
     assert "\x1b" not in str(error)
     assert error.kind == ("server" if protocol == "HTTP/1.1" else "network")
+
+
+@pytest.mark.parametrize("text", ["\ud83d", "a\udc00b", "\ud83d\ud83d"])
+def test_half_a_character_is_no_half_in_what_is_shown(text: str) -> None:
+    body = json.dumps({"message": text})
+    for found in (errors.words(body), errors.printable(text), errors.words(text)):
+        assert found.encode()
+        assert "\ufffd" in found
+    assert json_text.loads(body)["message"].encode()
+    assert json_text.loads('["\\ud83d\\ude00"]') == ["\U0001f600"]
+    assert errors.visible(text).encode()

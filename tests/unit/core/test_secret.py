@@ -170,3 +170,12 @@ def test_addresses_are_cleaned_in_linear_time(unit: str) -> None:
 )
 def test_what_of_an_address_must_not_be_shown(url: str, expected: set[str]) -> None:
     assert set(secrets_of_url(url)) == expected
+
+
+def test_a_line_of_a_secret_is_masked_too() -> None:
+    key = "-----BEGIN X-----\nMIIEvQIBADANBgkqhkiG9w0B\nshort\r\n-----END X-----\n"
+    hidden = Hidden()
+    hidden.add(key)
+    assert hidden.mask("a MIIEvQIBADANBgkqhkiG9w0B b short -----BEGIN X-----") == (
+        "a *** b short -----BEGIN X-----"
+    )

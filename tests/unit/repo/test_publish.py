@@ -137,6 +137,18 @@ def test_digests_alone(server: Server) -> None:
     assert not [name for name in server.asked if "storage" in name]
 
 
+@pytest.mark.parametrize(
+    "wrong", [{"ci_url": "https://u:p/w@ci/job"}, {"vcs": [{"url": "https://u:p/w@git/x"}]}]
+)
+def test_user_info_that_cannot_be_read_is_not_published(
+    server: Server, wrong: dict[str, Any]
+) -> None:
+    serve(server)
+    error = server.fails(Operation, given(**wrong))
+    assert (error.kind, "p/w" in str(error)) == ("invalid", False)
+    assert not [name for name in server.asked if name.startswith("PUT")]
+
+
 def test_everything_else_of_a_record(server: Server) -> None:
     serve(server)
     source = {"url": "https://u:p@git/x", "revision": "abc", "branch": "main", "message": "m"}

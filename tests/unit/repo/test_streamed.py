@@ -138,3 +138,15 @@ def test_a_page_is_no_answer(server: Server) -> None:
         json_rows.read(client(server, retries=1), "listing", "x", "files")
     assert caught.value.kind == "protocol"
     assert len(server.asked) == 1
+
+
+def test_half_a_character_in_a_row_is_no_half_in_the_result() -> None:
+    body = b'{"rows": [{"name": "a\\ud83d"}, {"name": "\\ud83d\\ude00"}]}'
+    assert [row["name"] for row in parsed(body).rows] == ["a\ufffd", "\U0001f600"]
+
+
+def test_rows_that_are_nested_too_deep_are_refused(server: Server) -> None:
+    server.on["GET /x"] = Reply(200, '{"rows": [' + '{"a":' * 300 + "1" + "}" * 300 + "]}")
+    with pytest.raises(ToolchainError, match="more than 200 levels") as caught:
+        json_rows.read(server.client(), "reading", "x", "rows")
+    assert caught.value.kind == "protocol"

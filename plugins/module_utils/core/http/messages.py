@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import json
 import random
-import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,8 +19,6 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 #: Most characters of how a server calls itself.
 _SERVER_LIMIT = 60
 _FIRST_WAIT = 0.5  # seconds
-# A half, or a pair, of the escapes with which JSON may write what is beyond U+FFFF.
-_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 #: Kinds of an answer after which the server may have acted, or act still.
 _TROUBLE = frozenset({"server", "rate_limited"})
 #: Headers by which a service is known, whatever it answers.
@@ -80,17 +76,9 @@ class Answer:
         return http_date(self.headers.get("Date"))
 
     def json(self) -> Any:
-        """The decoded body; C(protocol) where it is not JSON, C(auth) where it is a login form.
-
-        A character of which the server has cut off one half (an emoji at the end of a title) is
-        U+FFFD: Ansible refuses a result with a half.
-        """
+        """The decoded body; C(protocol) where it is not JSON, C(auth) where it is a login form."""
         try:
-            found = json_text.loads(self.body)
-            if _HALF.search(self.body) is not None:
-                text = json.dumps(found, ensure_ascii=False).encode("utf-16", "surrogatepass")
-                found = json.loads(text.decode("utf-16", "replace"))
-            return found
+            return json_text.loads(self.body)
         except json_text.TooDeep as error:
             said = f"the server answered {self.status} with JSON that cannot be read: {error}"
             raise self.untold(self.error("protocol", said)) from None

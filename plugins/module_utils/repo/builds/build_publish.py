@@ -13,7 +13,13 @@ from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, without_none
-from ...core.secret import hidden, is_secret_name, without_user_info
+from ...core.secret import (
+    clean_url,
+    hidden,
+    is_secret_name,
+    misplaced_user_info,
+    without_user_info,
+)
 from .. import repositories
 from ..client import RepoClient
 from ..times import moment_of
@@ -306,7 +312,7 @@ def _publication(options: BuildPublishOptions) -> Publication:
             raise invalid(
                 f"started is '{options.started}': write the time as 2026-01-02T03:04:05.678Z"
             )
-    url = None if options.ci_url is None else without_user_info(options.ci_url)
+    url = None if options.ci_url is None else _public("ci_url", options.ci_url)
     properties = None if options.properties is None else _texts(options.properties)
     return Publication(
         options.build_name,
@@ -314,15 +320,31 @@ def _publication(options: BuildPublishOptions) -> Publication:
         (),
         started,
         url,
-        None if options.vcs is None else [_source(one) for one in options.vcs],
+        None if options.vcs is None else _sources(options.vcs),
         None if options.issues is None else [without_none(vars(one)) for one in options.issues],
         None if options.environment is None else _environment(options),
         properties,
     )
 
 
-def _source(given: SourceOptions) -> dict[str, Any]:
-    return without_none({**vars(given), "url": without_user_info(given.url)})
+def _sources(given: Sequence[SourceOptions]) -> list[dict[str, Any]]:
+    return [
+        without_none({**vars(one), "url": _public(f"vcs[{number}].url", one.url)})
+        for number, one in enumerate(given)
+    ]
+
+
+def _public(place: str, url: str) -> str:
+    """An address without its user info, for a record that many read; C(invalid) where it cannot be
+    told what of it is user info.
+    """
+    clean = without_user_info(url)
+    begin, end = misplaced_user_info(clean)
+    if "://" in clean and end > begin:
+        raise invalid(
+            f"{place} is {clean_url(url)}: what stands before the @ cannot be read; leave it out"
+        )
+    return clean
 
 
 def _environment(options: BuildPublishOptions) -> dict[str, str]:
