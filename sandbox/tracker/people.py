@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, Response
 
 from sandbox.rights import Rights
 from sandbox.tracker.beans import account_name
-from sandbox.tracker.call import Call, Json
+from sandbox.tracker.call import Call, Json, require
 from sandbox.tracker.errors import Unsuitable, refusal
 from sandbox.tracker.world import Issue
 
@@ -110,12 +110,19 @@ def _people(call: Call, names: list[str]) -> Response:
 
 
 def permissions(call: Call) -> Response:
-    """GET /mypermissions, for a project where one is named."""
-    key = call.query("projectKey") or None
+    """GET /mypermissions, for an issue or a project where one is named; the cloud wants the names
+    of those that are asked for [tracker-28]."""
+    asked = call.query_list("permissions")
+    require(asked or not call.cloud, refusal(400, "The 'permissions' query parameter is required."))
+    named = call.query("issueKey")
+    key = call.seen(named)["project"] if named else call.query("projectKey") or None
     shown: Json = {}
     for number, (name, permission) in enumerate(sorted(_KEYS.items())):
-        have = call.rights.may_anywhere(permission) if key is None else call.may(permission, key)
-        shown[name] = {"id": str(number), "key": name, "name": name, "havePermission": have}
+        if name in asked or not asked:
+            have = (
+                call.rights.may_anywhere(permission) if key is None else call.may(permission, key)
+            )
+            shown[name] = {"id": str(number), "key": name, "name": name, "havePermission": have}
     return JSONResponse({"permissions": shown})
 
 

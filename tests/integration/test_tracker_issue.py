@@ -536,3 +536,10 @@ def test_names_in_another_language_are_the_same_status(tracker: Tracker) -> None
     tracker.sandbox.settings("tracker", account_language="de")
     before = fields_of(tracker, "REL-22")["status"]["name"]
     assert not tracker(issue="REL-22", status=before).changed
+
+
+def test_a_server_that_knows_the_written_interface_alone(fresh: Callable[[str], Sandbox]) -> None:
+    tracker = Tracker(fresh("written"), TrackerIssueOperation, TrackerIssueOptions)
+    words = "does not know this request: the written interface has none to change something"
+    tracker.refused("not_found", words, issue="REL-1", labels=["x"])
+    assert not tracker(issue="REL-1", status="Done").changed

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core import errors
 from ..core.address import Query, origin
-from ..core.errors import ToolchainError
+from ..core.errors import Kind, ToolchainError
 from ..core.http.download import download
 from ..core.http.login_refusal import require_login
-from ..core.http.messages import Answer, unreadable
+from ..core.http.messages import Answer, json_or_none, unreadable
 from ..core.http.writes import Look
 from ..core.module.task import Task
 
@@ -131,7 +131,17 @@ class TrackerClient:
         self._require_login(answer)
         if answer.status < 300 and errors.looks_like_html(answer.text):
             raise unreadable(answer, "another answer")
+        if answer.status in (404, 405) and not _is_of_tracker(answer):
+            said = f"the server answered {answer.status}, and does not know this request"
+            kind: Kind = "not_found" if answer.status == 404 else "rejected"
+            raise answer.error(kind, f"{said}: the written interface has none to change something")
         if answer.status == 401 and self._accepted:
             said = errors.shorten(describe(answer))
             message = "the server answered 401, and takes the login for other requests"
             raise answer.error("permission", f"{message}: {said}" if said else message, said)
+
+
+def _is_of_tracker(answer: Answer) -> bool:
+    """Whether an error is the tracker's own, not that of what has no such address [tracker-2]."""
+    told = json_or_none(answer.body)
+    return isinstance(told, Mapping) and bool({"errorMessages", "errors"} & set(told))

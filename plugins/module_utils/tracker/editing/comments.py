@@ -79,7 +79,7 @@ class CommentPart:
                 look=lambda: self._is_there(None, issue.key),
             )
         except ToolchainError as error:
-            raise self._site.judged(error, issue, "ADD_COMMENTS") from None
+            raise self._site.judged(error, "ADD_COMMENTS", issueKey=issue.key) from None
 
 
 def _identity(account: Any) -> str | None:

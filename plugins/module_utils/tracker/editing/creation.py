@@ -15,7 +15,7 @@ from ..client import TrackerClient
 from ..fields.field_values import same, shown
 from .fields import FieldsPart
 from .issue_options import IssueOptions
-from .site import Site, TrackerIssue
+from .site import Site
 
 #: Server fact [tracker-20]: the index of the search lags behind by up to seconds.
 _LOOKS = 5
@@ -94,8 +94,8 @@ class Creation:
                 look=self._is_found,
             )
         except ToolchainError as error:
-            there = TrackerIssue(f"{options.project}-0", {})
-            raise self._site.judged(error, there, "CREATE_ISSUES") from None
+            where = {"projectKey": str(options.project)}
+            raise self._site.judged(error, "CREATE_ISSUES", **where) from None
         made = json_or_none(answer.body)
         key = made.get("key") if isinstance(made, Mapping) else None
         return self._confirmed(str(key)) if key else self._only(self._looked_for())

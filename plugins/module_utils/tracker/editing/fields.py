@@ -95,7 +95,7 @@ class FieldsPart:
                 " on the edit screen, the issue is closed to changes, or the right is missing",
             )
             needed = "ASSIGN_ISSUES" if field.id == "assignee" else "EDIT_ISSUES"
-            raise self._site.judged(error, issue, needed)
+            raise self._site.judged(error, needed, issueKey=issue.key)
         allowed = known.get("allowedValues")
         if not isinstance(allowed, list) or not allowed:
             return field
@@ -150,7 +150,7 @@ class FieldsPart:
                 repeatable=True,
             )
         except ToolchainError as error:
-            raise self._site.judged(error, issue, "EDIT_ISSUES") from None
+            raise self._site.judged(error, "EDIT_ISSUES", issueKey=issue.key) from None
 
 
 def _verbs(issue: TrackerIssue, field: WantedField) -> list[dict[str, Any]]:

@@ -122,7 +122,7 @@ class LinksPart:
                 repeatable=True,
             )
         except ToolchainError as error:
-            raise self._site.judged(error, issue, "LINK_ISSUES") from None
+            raise self._site.judged(error, "LINK_ISSUES", issueKey=issue.key) from None
 
 
 def _change(link: WantedLink) -> Change:

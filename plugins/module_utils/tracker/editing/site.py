@@ -25,10 +25,6 @@ class TrackerIssue:
     fields: Mapping[str, Any]
     editable: Mapping[str, Any] | None = None
 
-    @property
-    def project(self) -> str:
-        return self.key.rpartition("-")[0]
-
 
 class Site:
     """The server of a task.
@@ -102,37 +98,37 @@ class Site:
         query = {"accountId" if self.cloud else "username": name}
         answer = self.client.read(what, "rest/api/2/user", query=query, expect=(200, 400, 404))
         found = json_or_none(answer.body)
+        member = "accountId" if self.cloud else "name"
         if answer.status == 200 and isinstance(found, Mapping):
-            if self.cloud:
-                return {"accountId": str(found.get("accountId", name))}
-            return {"name": str(found.get("name", name))}
-        ids = self._called(name) if self.cloud else []
+            return {member: str(found.get(member, name))}
+        ids = self._called(what, name, member)
         if len(ids) > 1:
             raise invalid(f"{place}: several accounts are called '{name}': {', '.join(ids)}")
         if not ids:
             raise answer.error("not_found", f"{place}: there is no such account", describe(answer))
-        return {"accountId": ids[0]}
+        return {member: ids[0]}
 
-    def _called(self, name: str) -> list[str]:
-        query = {"query": name, "maxResults": _MOST_ACCOUNTS}
-        answer = self.client.read(
-            f"looking for the account '{name}'", "rest/api/2/user/search", query=query
-        )
+    def _called(self, what: str, name: str, member: str) -> list[str]:
+        """The accounts of that name; on a server display names are no names of accounts."""
+        query = {"query" if self.cloud else "username": name, "maxResults": _MOST_ACCOUNTS}
+        place = "rest/api/2/user/search"
+        answer = self.client.read(what, place, query=query, expect=(200, 403, 404))
+        beans = json_or_none(answer.body)
+        names = ("displayName", "emailAddress") if self.cloud else ("name", "key")
         return sorted(
-            str(one["accountId"])
-            for one in answer.json()
+            str(one[member])
+            for one in (beans if answer.status == 200 and isinstance(beans, list) else [])
             if isinstance(one, Mapping)
-            and name.casefold()
-            in (str(one.get(each)).casefold() for each in ("displayName", "emailAddress"))
+            and name.casefold() in (str(one.get(each)).casefold() for each in names)
         )
 
-    def judged(self, error: ToolchainError, issue: TrackerIssue, permission: str) -> ToolchainError:
+    def judged(self, error: ToolchainError, permission: str, **where: str) -> ToolchainError:
         """The error of a write as C(permission) where the account lacks it: servers answer a
         missing right as a wrong field, or as nothing at all [tracker-22, tracker-24, tracker-28].
         """
         if error.kind not in ("rejected", "not_found", "auth"):
             return error
-        query = {"issueKey": issue.key, "projectKey": issue.project, "permissions": permission}
+        query = {**where, "permissions": permission}
         what = "asking for the permissions of the account"
         try:
             told = self.client.read(what, "rest/api/2/mypermissions", query=query).json()

@@ -61,7 +61,7 @@ class StatusPart:
             raise unreadable(answer, "a list of transitions")
         if not found:
             error = ToolchainError("rejected", f"{what}: none is offered to this account")
-            raise self._site.judged(error, issue, "TRANSITION_ISSUES")
+            raise self._site.judged(error, "TRANSITION_ISSUES", issueKey=issue.key)
         return found
 
     def _chosen(self, issue: TrackerIssue, offered: list[Transition]) -> Transition:
@@ -129,7 +129,7 @@ class StatusPart:
         except ToolchainError as error:
             # Server fact [tracker-24]: 409 where another transition of the issue runs.
             if error.status != 409 or not self._has_arrived(issue, chosen):
-                raise self._site.judged(error, issue, "TRANSITION_ISSUES") from None
+                raise self._site.judged(error, "TRANSITION_ISSUES", issueKey=issue.key) from None
             return
         self._warn_if_moved_on(issue, chosen)
 

@@ -127,7 +127,7 @@ class AttachmentsPart:
                 look=lambda: file.is_among(self._site.field(issue.key, "attachment")),
             )
         except ToolchainError as error:
-            raise self._site.judged(error, issue, "CREATE_ATTACHMENTS") from None
+            raise self._site.judged(error, "CREATE_ATTACHMENTS", issueKey=issue.key) from None
 
 
 def _change(file: UploadFile) -> Change:

@@ -170,7 +170,7 @@ class ProjectVersions:
         what = f"changing the version '{version.name}' of the project '{self._project}'"
         members = _sent(wanted)
         if target is not None:
-            members[MOVE] = target.address
+            members[MOVE] = target.address or f"{self._client.url}/{self._place(target)}"
 
         def done() -> bool:
             now = self.read(version)
