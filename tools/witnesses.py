@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The page that tells who outside of this project has confirmed which operation.
+
+    python -m tools.witnesses           writes docs/interfaces/witnesses.md
+    python -m tools.witnesses --check   only says whether it is as it would be written
+
+Servers, clients and recordings stand in `tests/strangers/witnesses.yml`, with the tests that hold
+the collection against them. What is known of the servers otherwise is read from the code: the facts
+that the files of a module cite, and the marks of certainty behind them.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "tests" / "strangers" / "witnesses.yml"
+PAGE = ROOT / "docs" / "interfaces" / "witnesses.md"
+TESTS = ROOT / "tests" / "integration"
+_UTILS = ROOT / "plugins" / "module_utils"
+_KINDS = ("servers", "clients", "recordings")
+_CITED = re.compile(r"\[((?:repo|tracker|wiki|ci|analysis)-\d+(?:,\s+[\w-]+\d+)*)\]")
+_FACT = re.compile(r"^## ((?:repo|tracker|wiki|ci|analysis)-\d+) (.*?)(?=^## |\Z)", re.M | re.S)
+_MARKS = re.compile(r"\(([sdcrvkiu](?:, [sdcrvkiu])*)\)")
+_HEAD = """# Who confirms what
+
+Made by `python -m tools.witnesses`; a test compares. The sandbox is written by those who write the
+modules, so that a mistake about a server may stand in both. This page tells which code that others
+wrote has confirmed what the modules do:
+
+- **servers**: the modules ran on a server that others wrote;
+- **clients**: a client that others wrote did the same on the sandbox, and was given what it
+  expects;
+- **recordings**: the modules read an answer that a real server gave to others.
+
+The last table tells what the rest stands on: the facts that the code of a module cites, with their
+[marks](README.md#marks-of-certainty).
+"""
+
+
+@dataclass(frozen=True)
+class Witness:
+    """One program of others, and the operations that each test confirms."""
+
+    kind: str
+    who: str
+    how: str
+    file: str
+    tests: dict[str, list[str]]
+
+
+def load() -> dict[str, Any]:
+    data: dict[str, Any] = yaml.safe_load(SOURCE.read_text(encoding="utf-8"))
+    return data
+
+
+def operations(data: dict[str, Any]) -> list[str]:
+    """All of them, as `module.operation`."""
+    return [f"{module}.{each}" for module, found in data["operations"].items() for each in found]
+
+
+def witnesses(data: dict[str, Any]) -> list[Witness]:
+    return [
+        Witness(kind, _named(one["who"], one["from"]), one["how"], one["file"], one["tests"])
+        for kind in _KINDS
+        for one in data[kind]
+    ]
+
+
+def _named(who: str, origin: str) -> str:
+    """A program with its version, where a file of ours pins it."""
+    kind, _slash, project = origin.partition("/")
+    if kind == "pypi":
+        found = re.search(rf"(?m)^{re.escape(who)}==(\S+)", _text("requirements-dev.txt"))
+        return f"{who} {found[1]}" if found else who
+    if kind == "npm":
+        pinned = json.loads(_text("tests/strangers/node/package.json"))["dependencies"]
+        return f"{who} {pinned[who]} (npm)"
+    if kind == "maven":
+        pom = _text(f"tests/strangers/java/{project}/pom.xml")
+        return f"{who} {re.findall(r'<version>(.*?)</version>', pom)[1]}"
+    return who
+
+
+def _text(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def page(data: dict[str, Any]) -> str:
+    """The whole page."""
+    found = witnesses(data)
+    confirmed = {each for one in found for test in one.tests.values() for each in test}
+    bare = [each for each in operations(data) if each not in confirmed]
+    parts = [_HEAD, "## Operations\n", *_operations(data, found), "\n## The witnesses\n"]
+    parts += ["| who | kind | how | tests |\n|---|---|---|---|", *_rows(found)]
+    parts += ["\n## What nobody has confirmed\n", *_bare(bare), "\n## What the code stands on\n"]
+    parts += ["| module | facts |\n|---|---|", *_facts(data)]
+    return "\n".join(parts) + "\n"
+
+
+def _operations(data: dict[str, Any], found: list[Witness]) -> Iterator[str]:
+    yield "| module | operation | " + " | ".join(_KINDS) + " |\n|---|---|---|---|---|"
+    for operation in operations(data):
+        module, _dot, name = operation.partition(".")
+        cells = []
+        for kind in _KINDS:
+            names = {
+                one.who
+                for one in found
+                if one.kind == kind and any(operation in each for each in one.tests.values())
+            }
+            cells.append(", ".join(sorted(names, key=str.lower)))
+        if any(cells):
+            yield f"| `{module}` | {name} | " + " | ".join(cells) + " |"
+
+
+def _rows(found: list[Witness]) -> Iterator[str]:
+    for one in found:
+        tests = ", ".join(f"`{test}`" for test in one.tests)
+        yield f"| {one.who} | {one.kind[:-1]} | {one.how} | `{one.file}`: {tests} |"
+
+
+def _bare(bare: list[str]) -> Iterator[str]:
+    modules: dict[str, list[str]] = {}
+    for operation in bare:
+        module, _dot, name = operation.partition(".")
+        modules.setdefault(module, []).append(name)
+    for module, names in modules.items():
+        yield f"- `{module}`: {', '.join(names)}"
+
+
+def _facts(data: dict[str, Any]) -> Iterator[str]:
+    marks = _marks()
+    for module in data["operations"]:
+        cited = sorted(_cited(module) & marks.keys(), key=_in_order)
+        names = (f"{each} ({', '.join(marks[each])})" if marks[each] else each for each in cited)
+        yield f"| `{module}` | {', '.join(names) or 'none: what it does is written'} |"
+
+
+def _in_order(fact: str) -> tuple[str, int]:
+    service, _dash, number = fact.rpartition("-")
+    return service, int(number)
+
+
+def _marks() -> dict[str, list[str]]:
+    """Fact to the marks that stand in it, each once."""
+    found: dict[str, list[str]] = {}
+    for book in sorted(PAGE.parent.glob("*.md")):
+        for fact in _FACT.finditer(book.read_text(encoding="utf-8")):
+            letters = [each for marks in _MARKS.findall(fact[2]) for each in marks.split(", ")]
+            found[fact[1]] = sorted(set(letters), key="sdcrvkiu".index)
+    return found
+
+
+def _cited(module: str) -> set[str]:
+    """Facts that a module's file and the files of its service that it imports cite."""
+    start = next(_UTILS.rglob(f"{module}.py"))
+    service = _UTILS / start.relative_to(_UTILS).parts[0]
+    seen: set[Path] = set()
+    waiting = [start]
+    while waiting:
+        file = waiting.pop()
+        if file in seen or service not in file.parents or not file.exists():
+            continue
+        seen.add(file)
+        waiting += _imported(file)
+    texts = (file.read_text(encoding="utf-8") for file in seen)
+    return {
+        each
+        for text in texts
+        for found in _CITED.findall(text)
+        for each in re.split(r",\s+", found)
+    }
+
+
+def _imported(file: Path) -> Iterator[Path]:
+    """The files that relative imports of a file may mean."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            folder = file.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+            yield folder.with_suffix(".py")
+            for name in node.names:
+                yield folder / f"{name.name}.py"
+
+
+def main(arguments: list[str]) -> int:
+    """Write the page; with `--check` say whether it is as it would be written."""
+    text = page(load())
+    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:
+        return 0
+    if "--check" in arguments:
+        print(f"{PAGE.relative_to(ROOT)} is stale: run python -m tools.witnesses")
+        return 1
+    PAGE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
