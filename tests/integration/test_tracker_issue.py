@@ -221,6 +221,19 @@ def test_the_way_is_named(tracker: Tracker, transition: str) -> None:
 def test_what_the_screen_of_a_transition_wants(tracker: Tracker, check: bool) -> None:
     words = "the transition 'Close' of the issue 'REL-22' wants Resolution"
     tracker.refused("rejected", words, issue="REL-22", status="Done", check=check)
+    steps = [
+        {
+            "id": "1",
+            "name": "Go",
+            "to": "Done",
+            "screen": ["fixVersions"],
+            "required": ["fixVersions"],
+        }
+    ]
+    tracker.sandbox.seed(
+        {"tracker": {"workflows": {"REL": {"initial": "Open", "transitions": steps}}}}
+    )
+    assert tracker(issue="REL-23", status="Done", fix_versions=["2.0.0"], check=check).changed
     words = "has no screen: transition_fields cannot be set"
     given = {"status": "Done", "transition": "Finish", "transition_fields": {"resolution": "Done"}}
     tracker.refused("rejected", words, issue="OPS-2", check=check, **given)
@@ -483,6 +496,7 @@ SLIPS: list[tuple[dict[str, Any], str]] = [
     ({"issue": "REL-22", "fix_versions": [1.1]}, "fix_versions[0] is the number 1.1"),
     ({"issue": "REL-22", "add": {"label": ["a"]}}, "add.label is no option"),
     ({"issue": "REL-22", "labels": ["a"], "add": {"labels": ["b"]}}, "add.labels has no meaning"),
+    ({"issue": "REL-22", "add": {}}, "add is empty: it takes labels, fix_versions, components"),
     ({"issue": "REL-22", "links": ["REL-2"]}, "links[0]"),
     ({"issue": "REL-22", "links": [{"typ": "Blocks", "issue": "REL-2"}]}, "links[0].typ"),
     ({"issue": "REL-22", "fields": "a=1;b=2"}, "fields is a text"),

@@ -52,6 +52,11 @@ class FieldsPart:
     def names(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(field.id for field in self._wanted))
 
+    @property
+    def filled(self) -> set[str]:
+        """The fields that have a value afterwards."""
+        return {field.id for field in self._wanted if field.value not in (None, [])}
+
     def _differing(self, issue: TrackerIssue) -> list[WantedField]:
         return [field for field in self._wanted if field.differs(issue.fields.get(field.id))]
 

@@ -72,6 +72,8 @@ class IssueOptions:
         """C(invalid) for options that cannot be meant."""
         if all(getattr(self, name) is None for name in _MANAGED):
             raise invalid(f"there is nothing to do: give at least one of {', '.join(_MANAGED)}")
+        if self.add == IssueAdditions():
+            raise invalid(f"add is empty: it takes {', '.join(_LISTS)}")
         self._require_texts()
         for name in _LISTS:
             added = None if self.add is None else getattr(self.add, name)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ...core.errors import ToolchainError, invalid
@@ -18,15 +18,25 @@ Transition = Mapping[str, Any]
 
 
 class StatusPart:
-    """The target status by its name; C(transition): name or id of the way there."""
+    """The target status by its name.
+
+    :param transition: name or id of the way there
+    :param fields: what is set on its screen
+    :param filled: ids of the fields that have a value before
+    """
 
     names = ("status",)
 
     def __init__(
-        self, site: Site, status: str, transition: str | None, fields: Sequence[WantedField]
+        self,
+        site: Site,
+        status: str,
+        transition: str | None,
+        fields: Sequence[WantedField],
+        filled: Collection[str],
     ) -> None:
         self._site, self._status, self._transition = site, status.strip(), transition
-        self._fields = list(fields)
+        self._fields, self._filled = list(fields), {*filled, *(field.id for field in fields)}
 
     def differs(self, issue: TrackerIssue) -> bool:
         return not self._is(issue.fields.get("status"))
@@ -43,7 +53,7 @@ class StatusPart:
             return []
         current = issue.fields.get("status")
         chosen = self._chosen(issue, self._offered(issue))
-        if _id(chosen.get("to")) == _id(current) is not None:
+        if _same_id(chosen.get("to"), current):
             return []  # the same status, by its name in another language
         self._require_fields(issue, chosen)
         change = Change("status", shown(current), self._status)
@@ -94,16 +104,17 @@ class StatusPart:
         """What the screen wants must be given or be there; without a screen nothing can be set."""
         screen = chosen.get("fields")
         screen = screen if isinstance(screen, Mapping) else {}
-        given = {field.id for field in self._fields}
         way = f"the transition '{chosen.get('name')}' of the issue '{issue.key}'"
-        if given and not screen and chosen.get("hasScreen") is False:
+        if self._fields and not screen and chosen.get("hasScreen") is False:
             raise ToolchainError(
                 "rejected", f"{way} has no screen: transition_fields cannot be set"
             )
         needed = [
             name
             for name, field in screen.items()
-            if field.get("required") and not field.get("hasDefaultValue") and name not in given
+            if field.get("required")
+            and not field.get("hasDefaultValue")
+            and name not in self._filled
         ]
         if needed:
             there = self._site.issue(issue.key, needed).fields
@@ -135,21 +146,22 @@ class StatusPart:
 
     def _has_arrived(self, issue: TrackerIssue, chosen: Transition) -> bool:
         status = self._site.field(issue.key, "status")
-        return self._is(status) or _id(status) == _id(chosen.get("to")) is not None
+        return self._is(status) or _same_id(status, chosen.get("to"))
 
     def _warn_if_moved_on(self, issue: TrackerIssue, chosen: Transition) -> None:
         """A function behind a transition may move the issue on at once."""
         now = self._site.field(issue.key, "status")
-        if not self._is(now) and _id(now) != _id(chosen.get("to")):
+        if not self._is(now) and not _same_id(now, chosen.get("to")):
             self._site.task.warn(
                 f"the issue '{issue.key}' was moved to '{self._status}', and its workflow moved it"
                 f" on to '{shown(now)}'"
             )
 
 
-def _id(status: Any) -> str | None:
-    found = status.get("id") if isinstance(status, Mapping) else None
-    return None if found is None else str(found)
+def _same_id(one: Any, other: Any) -> bool:
+    """Whether two states are one: their names may be in different languages."""
+    ids = [each.get("id") if isinstance(each, Mapping) else None for each in (one, other)]
+    return None not in ids and str(ids[0]) == str(ids[1])
 
 
 def _told(transitions: Sequence[Transition]) -> str:

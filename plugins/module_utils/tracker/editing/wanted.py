@@ -58,7 +58,8 @@ class WantedParts:
             yield CommentPart(site, options.comment)
         if options.status is not None:
             extra = list(self._named("transition_fields", options.transition_fields or {}))
-            yield StatusPart(site, options.status, options.transition, extra)
+            filled = self.fields.filled
+            yield StatusPart(site, options.status, options.transition, extra, filled)
 
     def _distinct(self) -> list[WantedField]:
         """Each field once; C(invalid) for one that two options name."""
@@ -99,7 +100,10 @@ class WantedParts:
         site = self._site
         if site.cloud:
             return WantedField("assignee", "assignee", site.account(name, "assignee"))
-        check = lambda: site.account(name, "assignee")  # noqa: E731
+
+        def check() -> None:
+            site.account(name, "assignee")
+
         return WantedField("assignee", "assignee", {"name": name}, check=check)
 
     def _named(self, option: str, values: Mapping[str, Any]) -> Iterator[WantedField]:

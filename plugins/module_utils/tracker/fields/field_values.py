@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections.abc import Mapping
 from datetime import datetime
@@ -77,6 +78,8 @@ def _number(value: Any, place: Place) -> Any:
         return value
     try:
         number = float(str(value))
+        if not math.isfinite(number):
+            raise ValueError
     except ValueError:
         raise place.refusal(value, "a number is wanted") from None
     return int(number) if number.is_integer() else number
@@ -97,7 +100,7 @@ def same(current: Any, wanted: Any) -> bool:
         return isinstance(current, list) and _same_entries(current, list(wanted))
     if isinstance(wanted, str):
         return _same_text(current, wanted)
-    return type(current) is not bool and bool(current == wanted)
+    return isinstance(current, bool) == isinstance(wanted, bool) and bool(current == wanted)
 
 
 def _same_member(current: Mapping[str, Any], name: str, wanted: Any) -> bool:

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Values of fields: what is sent, and when two of them are the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.input_check import (
+    Place,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.fields.documents import (
+    plain_lines,
+    text_of,
+    to_document,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.fields.field_values import (
+    missing,
+    same,
+    sent,
+    shown,
+)
+
+PLACE = Place("fields.x")
+
+
+@given(st.text(st.sampled_from("ab- \n\r\t*é")))
+def test_a_text_is_the_same_as_its_document(text: str) -> None:
+    document = to_document(text)
+    assert text_of(to_document(text_of(document))) == text_of(document)
+    assert same(document, to_document(plain_lines(text)))
+    assert text_of(document).split() == text.split()
+
+
+def test_a_document_of_people_has_its_text() -> None:
+    def node(kind: str, *content: Any) -> dict[str, Any]:
+        return {"type": kind, "content": list(content)}
+
+    def words(text: str) -> dict[str, str]:
+        return {"type": "text", "text": text}
+
+    items = (node("listItem", node("paragraph", words(text))) for text in "ab")
+    document = node("doc", node("heading", words("Head")), node("bulletList", *items), None)
+    assert text_of(document).split() == ["Head", "a", "b"]
+    assert text_of(None) == text_of(5) == ""
+
+
+SAME: list[tuple[Any, Any]] = [
+    ("a\r\nb \n", "a\nb"),
+    ("größe", "gro\u0308ße"),
+    (None, ""),
+    (None, None),
+    ([], None),
+    (5.0, 5),
+    ({"id": "10001", "name": "1.0", "self": "x"}, {"name": "1.0"}),
+    ({"id": "10001", "name": "High"}, {"name": "high"}),
+    ({"id": "10001"}, {"id": 10001}),
+    ({"value": "A", "child": {"value": "B", "id": "1"}}, {"value": "A", "child": {"value": "B"}}),
+    ([{"name": "b"}, {"name": "a"}], [{"name": "a"}, {"name": "b"}]),
+    (["b", "a"], ["a", "b"]),
+    ("2026-01-05T09:00:00.000+0000", "2026-01-05T10:00:00.000+0100"),
+    (to_document("a"), "a"),
+    (to_document(""), None),
+]
+DIFFERENT: list[tuple[Any, Any]] = [
+    ("a", "b"),
+    ("a", "A"),
+    ("a", None),
+    (None, 0),
+    (1, True),
+    (5.5, 5),
+    ("5", 5),
+    ({"name": "1.0"}, {"name": "1.1"}),
+    (None, {"name": "1.0"}),
+    ("1.0", {"name": "1.0"}),
+    ({"value": "A"}, {"value": "A", "child": {"value": "B"}}),
+    (["a"], ["a", "a"]),
+    (["a", "b"], ["a"]),
+    (["A"], ["a"]),
+    (["a"], []),
+    (5, "5"),
+    (to_document("a"), "b"),
+    (to_document("a"), None),
+]
+
+
+@pytest.mark.parametrize(("current", "wanted"), SAME)
+def test_what_is_the_same(current: Any, wanted: Any) -> None:
+    assert same(current, wanted)
+
+
+@pytest.mark.parametrize(("current", "wanted"), DIFFERENT)
+def test_what_differs(current: Any, wanted: Any) -> None:
+    assert not same(current, wanted)
+
+
+def test_what_a_list_lacks() -> None:
+    assert missing([{"name": "A", "id": "1"}], [{"name": "a"}, {"name": "b"}]) == [{"name": "b"}]
+    assert missing(None, ["x"]) == ["x"]
+
+
+SENT: list[tuple[Any, dict[str, Any], Any]] = [
+    ("5", {"type": "number"}, 5),
+    ("2.5", {"type": "number"}, 2.5),
+    (2.5, {"type": "number"}, 2.5),
+    ("prod", {"type": "option"}, {"value": "prod"}),
+    (5, {"type": "option"}, {"value": "5"}),
+    ("ann", {"type": "user"}, {"name": "ann"}),
+    ("1.0", {"type": "version"}, {"name": "1.0"}),
+    ("a, b", {"type": "array", "items": "string"}, ["a", "b"]),
+    (["A"], {"type": "array", "items": "option"}, [{"value": "A"}]),
+    (None, {"type": "array", "items": "option"}, []),
+    (None, {"type": "string"}, None),
+    ({"id": "1"}, {"type": "priority"}, {"id": "1"}),
+    ("REL-1", {"type": "any"}, "REL-1"),
+    (7, {"type": "string"}, "7"),
+]
+
+
+@pytest.mark.parametrize(("value", "schema", "wanted"), SENT)
+def test_what_is_sent(value: Any, schema: dict[str, Any], wanted: Any) -> None:
+    assert sent(value, schema, PLACE, cloud=False) == wanted
+
+
+def test_what_is_sent_to_the_cloud() -> None:
+    area = {"type": "string", "custom": "com.example:textarea"}
+    assert sent("ann", {"type": "user"}, PLACE, cloud=True) == {"accountId": "ann"}
+    assert sent("a", area, PLACE, cloud=True) == to_document("a")
+    assert sent("a", area, PLACE, cloud=False) == "a"
+    assert sent(" ", area, PLACE, cloud=True) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "schema", "words"),
+    [
+        (1.1, {"type": "version"}, "fields.x is the number 1.1"),
+        ([1.1], {"type": "array", "items": "version"}, r"fields.x\[0\] is the number 1.1"),
+        (True, {"type": "string"}, "fields.x is the boolean true"),
+        ("", {"type": "option"}, "fields.x is empty"),
+        ("much", {"type": "number"}, "a number is wanted"),
+        (True, {"type": "number"}, "a number is wanted"),
+        ("nan", {"type": "number"}, "a number is wanted"),
+    ],
+)
+def test_a_value_that_cannot_be_meant(value: Any, schema: dict[str, Any], words: str) -> None:
+    with pytest.raises(ToolchainError, match=words):
+        sent(value, schema, PLACE, cloud=False)
+
+
+def test_what_is_shown() -> None:
+    people = {"accountId": "1", "displayName": "Ann"}
+    assert shown([{"name": "a", "id": "1"}, people, {"odd": 1}]) == ["a", "1", {"odd": 1}]
+    assert shown(to_document("a\n\nb")) == "a\n\nb"
