@@ -16,7 +16,15 @@ ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = "ansible_collections.delivery.toolchain.plugins"
 DOCUMENTATION = {"DOCUMENTATION", "EXAMPLES", "RETURN"}
 # `requests` brings urllib3 along; the rest is optional and named in an error where it is missing.
-LIBRARIES = {"ansible", "cryptography", "oauthlib", "requests", "requests_oauthlib", "urllib3"}
+LIBRARIES = {
+    "ansible",
+    "cryptography",
+    "markdown_it",
+    "oauthlib",
+    "requests",
+    "requests_oauthlib",
+    "urllib3",
+}
 
 UTILS = f"{PLUGINS}.module_utils"
 CORE = f"{UTILS}.core"
@@ -41,7 +49,7 @@ ROOMS = {
         "tracker/editing",
         "tracker/projects",
     ),
-    "wiki": ("wiki/storage", "wiki", "wiki/pages"),
+    "wiki": ("wiki/storage", "wiki/markdown", "wiki", "wiki/pages"),
     "ci": ("ci", "ci/builds", "ci/artifacts", "ci/jobs", "ci/scripts", "ci/plugins", "ci/server"),
     "analysis": (
         "analysis",

@@ -16,6 +16,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.repo import err
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images import pagination
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import client as tracker
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import client as wiki
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.markdown import raw_html
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.storage import (
     ignored_differences,
     parser,
@@ -73,6 +74,7 @@ READERS: list[Callable[[str], object]] = [
     _lines,
     _rows,
     _storage,
+    raw_html.text_of_html,
     lambda text: list(ignored_differences._spelling(text)),
     lambda text: list(ignored_differences._spelling(f"<a{text}/>")),
 ]

@@ -326,7 +326,8 @@ def test_what_the_demo_installs_is_all_that_its_requirements_lead_to() -> None:
     assert names >= {"ansible-core", "cffi", "oauthlib", "requests", "starlette", "urllib3"}
     assert names.isdisjoint({"mypy", "pytest"})
     assert {entry.name for entry in lock.needed(entries, {"-r requirements.txt"})} == {
-        *("certifi", "charset-normalizer", "idna", "requests", "urllib3")
+        *("certifi", "charset-normalizer", "idna", "requests", "urllib3"),
+        *("markdown-it-py", "mdurl"),
     }
 
 

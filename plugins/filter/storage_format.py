@@ -1,0 +1,66 @@
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: storage_format
+short_description: Turn Markdown into the storage format of the wiki
+version_added: 1.0.0
+description:
+  - Converts CommonMark with tables, task lists and text that is struck through. What comes out is escaped and well-formed.
+  - Code becomes the code macro. C([!NOTE]), C([!TIP]), C([!IMPORTANT]), C([!WARNING]) and C([!CAUTION]) at the beginning of a quote
+    make it the macro C(info), C(tip), C(note) or C(warning).
+  - An image that is no address becomes an attachment of the page, by its file name. Links keep their addresses; a link to a heading of the
+    same text leads there.
+  - Of raw HTML the text stays, and line breaks. Front matter is left out.
+author: delivery.toolchain contributors (@delivery-toolchain)
+requirements:
+  - markdown-it-py >= 3.0 on the controller
+positional: _input
+options:
+  _input:
+    description: The Markdown.
+    type: str
+    required: true
+seealso:
+  - module: delivery.toolchain.wiki_page
+"""
+
+EXAMPLES = r"""
+- name: Publish the change log as a page
+  delivery.toolchain.wiki_page:
+    space: REL
+    title: Changes
+    body: "{{ lookup('ansible.builtin.file', 'CHANGELOG.md') | delivery.toolchain.storage_format }}"
+"""
+
+RETURN = r"""
+_value:
+  description: The body of a page, in storage format.
+  type: str
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.markdown import converter
+
+
+def storage_format(value: Any) -> str:
+    """The storage format of a text; see the documentation of the filter."""
+    if not isinstance(value, str):
+        raise AnsibleFilterError(f"storage_format: Markdown is a text, not {value!r}")
+    try:
+        return converter.storage_format(value)
+    except ToolchainError as error:
+        raise AnsibleFilterError(f"storage_format: {error.message}") from None
+
+
+class FilterModule:
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        return {"storage_format": storage_format}

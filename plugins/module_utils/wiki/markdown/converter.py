@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Markdown to storage format [wiki-16]: everything is escaped, the result is well-formed."""
+
+from __future__ import annotations
+
+import html
+import posixpath
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+from urllib.parse import unquote
+
+from .document import MarkdownDocument, parse_markdown, plain_text
+from .front_matter import split_front_matter
+from .raw_html import is_line_break, text_of_html
+
+if TYPE_CHECKING:
+    from markdown_it.tree import SyntaxTreeNode
+
+_SCHEME = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:|//)")
+#: What XML does not allow, and halves of surrogate pairs.
+_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+_ALERT = re.compile(r"\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]\s*", re.IGNORECASE)
+_MACRO_OF_ALERT = {
+    "NOTE": "info",
+    "TIP": "tip",
+    "IMPORTANT": "note",
+    "WARNING": "warning",
+    "CAUTION": "warning",
+}
+_TASK = re.compile(r"\[([ xX])\]\s")
+#: Names that authors write, and what the macro calls them; an unknown one would show an error.
+_LANGUAGES = {
+    **{name: name for name in ("bash", "c#", "cpp", "css", "diff", "erlang", "groovy", "html")},
+    **{name: name for name in ("java", "js", "perl", "php", "powershell", "py", "ruby", "scala")},
+    **{name: name for name in ("sql", "vb", "xml", "yaml")},
+    **dict.fromkeys(("sh", "shell", "console", "zsh"), "bash"),
+    **dict.fromkeys(("c", "c++", "h", "hpp"), "cpp"),
+    **dict.fromkeys(("cs", "csharp"), "c#"),
+    **dict.fromkeys(("javascript", "json", "jsx", "ts", "typescript"), "js"),
+    "python": "py",
+    "python3": "py",
+    "patch": "diff",
+    "yml": "yaml",
+    "rb": "ruby",
+    "ps1": "powershell",
+    "xhtml": "xml",
+    "svg": "xml",
+}
+_PLAIN_TAGS = {"paragraph": "p", "strong": "strong", "em": "em", "list_item": "li", "tr": "tr"}
+
+
+@dataclass(frozen=True)
+class LinkTarget:
+    """Where a link leads, or what an image shows: an address, a page by its title (empty: this
+    page) with an C(anchor), or a file that is attached to the page.
+    """
+
+    kind: Literal["address", "page", "file"]
+    name: str
+    anchor: str = ""
+
+
+class LinkResolver(Protocol):
+    """Says what the addresses in a text stand for."""
+
+    def link(self, address: str, line: int) -> LinkTarget:
+        """The target of a link that stands on this line."""
+
+    def image(self, address: str, line: int) -> LinkTarget:
+        """The source of an image."""
+
+
+class SingleText:
+    """The resolver of a text without others beside it: links stay, images are attachments."""
+
+    def link(self, address: str, line: int) -> LinkTarget:
+        if address.startswith("#"):
+            return LinkTarget("page", "", unquote(address[1:]))
+        return LinkTarget("address", address)
+
+    def image(self, address: str, line: int) -> LinkTarget:
+        name = posixpath.basename(unquote(address.partition("?")[0]))
+        if is_external(address) or name == "":
+            return LinkTarget("address", address)
+        return LinkTarget("file", name)
+
+
+def storage_format(text: str) -> str:
+    """Markdown text as storage format; its front matter is left out."""
+    document = parse_markdown(split_front_matter(text).text)
+    anchors = {unquote(each) for each in document.fragments()}
+    return StorageRenderer(document, SingleText(), anchors).body()
+
+
+def is_external(address: str) -> bool:
+    """Whether an address leads away from the files: it has a scheme or a host."""
+    return _SCHEME.match(address) is not None
+
+
+class StorageRenderer:
+    """Writes one document.
+
+    :param anchors: names of the headings that links lead to
+    """
+
+    def __init__(
+        self, document: MarkdownDocument, resolver: LinkResolver, anchors: Collection[str]
+    ) -> None:
+        self._document, self._resolver, self._anchors = document, resolver, anchors
+        self._headings = iter(document.headings)
+        self._line, self._tasks = 1, 0
+        self._special: dict[str, Callable[[SyntaxTreeNode], str]] = {
+            "heading": self._heading,
+            "paragraph": self._paragraph,
+            "blockquote": self._blockquote,
+            "bullet_list": self._list,
+            "ordered_list": self._list,
+            "fence": self._code,
+            "code_block": self._code,
+            "html_block": self._html_block,
+            "html_inline": lambda node: "<br/>" if is_line_break(node.content) else "",
+            "hr": lambda _node: "<hr/>",
+            "table": self._table,
+            "td": self._cell,
+            "th": self._cell,
+            "text": lambda node: escaped(node.content),
+            "code_inline": lambda node: f"<code>{escaped(node.content)}</code>",
+            "softbreak": self._soft_break,
+            "hardbreak": self._hard_break,
+            "s": self._struck_through,
+            "link": self._link,
+            "image": self._image,
+        }
+
+    def body(self) -> str:
+        return self._all(self._document.tree.children)
+
+    def _all(self, nodes: Sequence[SyntaxTreeNode]) -> str:
+        return "".join(map(self._node, nodes))
+
+    def _node(self, node: SyntaxTreeNode) -> str:
+        if node.map is not None:
+            self._line = node.map[0] + 1
+        write = self._special.get(node.type)
+        if write is not None:
+            return write(node)
+        content = self._all(node.children)
+        tag = _PLAIN_TAGS.get(node.type)
+        return content if tag is None else f"<{tag}>{content}</{tag}>"
+
+    # -- blocks --------------------------------------------------------------------------------
+
+    def _heading(self, node: SyntaxTreeNode) -> str:
+        slug = next(self._headings).slug
+        anchor = _macro("anchor", f'<ac:parameter ac:name="">{escaped(slug)}</ac:parameter>')
+        mark = anchor if slug in self._anchors else ""
+        return f"<{node.tag}>{mark}{self._all(node.children)}</{node.tag}>"
+
+    def _paragraph(self, node: SyntaxTreeNode) -> str:
+        content = self._all(node.children)
+        return content if node.hidden else f"<p>{content}</p>"
+
+    def _blockquote(self, node: SyntaxTreeNode) -> str:
+        marked = _marked(node, _ALERT)
+        if marked is not None:
+            mark, after = marked
+            if mark.end() == len(mark.string) and (not after or after[0].type == "softbreak"):
+                first = self._all(after[1:])
+                paragraph = f"<p>{first}</p>" if first else ""
+                content = f"{paragraph}{self._all(node.children[1:])}"
+                body = f"<ac:rich-text-body>{content}</ac:rich-text-body>"
+                return _macro(_MACRO_OF_ALERT[mark[1].upper()], body)
+        return f"<blockquote>{self._all(node.children)}</blockquote>"
+
+    def _list(self, node: SyntaxTreeNode) -> str:
+        """Tasks and other items cannot stand in one list: it is cut where they meet."""
+        start = node.attrs.get("start")
+        opening = node.tag if start is None else f'{node.tag} start="{int(start)}"'
+        parts: list[tuple[bool, str]] = []
+        for item in node.children:
+            marked = _marked(item, _TASK)
+            written = self._node(item) if marked is None else self._task(item, *marked)
+            parts.append((marked is not None, written))
+        within: bool | None = None
+        written = ""
+        for is_task, content in parts:
+            if within is not is_task:
+                written += _closing(within, node.tag)
+                written += "<ac:task-list>" if is_task else f"<{opening}>"
+                within = is_task
+            written += content
+        return written + _closing(within, node.tag)
+
+    def _task(
+        self, item: SyntaxTreeNode, mark: re.Match[str], after: Sequence[SyntaxTreeNode]
+    ) -> str:
+        self._tasks += 1
+        number, status = self._tasks, "incomplete" if mark[1] == " " else "complete"
+        text = escaped(mark.string[mark.end() :]) + self._all(after)
+        return (
+            f"<ac:task><ac:task-id>{number}</ac:task-id><ac:task-status>{status}</ac:task-status>"
+            f"<ac:task-body>{text}{self._all(item.children[1:])}</ac:task-body></ac:task>"
+        )
+
+    def _code(self, node: SyntaxTreeNode) -> str:
+        words = node.info.split() if node.type == "fence" else []
+        language = _LANGUAGES.get(words[0].lower()) if words else None
+        parameter = (
+            f'<ac:parameter ac:name="language">{language}</ac:parameter>' if language else ""
+        )
+        code = _NO_XML.sub("\ufffd", node.content.removesuffix("\n"))
+        text = code.replace("]]>", "]]]]><![CDATA[>")
+        body = f"<ac:plain-text-body><![CDATA[{text}]]></ac:plain-text-body>"
+        return _macro("code", parameter + body)
+
+    def _html_block(self, node: SyntaxTreeNode) -> str:
+        text = text_of_html(node.content)
+        return f"<p>{escaped(text)}</p>" if text else ""
+
+    def _table(self, node: SyntaxTreeNode) -> str:
+        rows = "".join(self._all(part.children) for part in node.children)
+        return f"<table><tbody>{rows}</tbody></table>"
+
+    def _cell(self, node: SyntaxTreeNode) -> str:
+        align = str(node.attrs.get("style", "")).rpartition(":")[2]
+        style = f' style="text-align: {align};"' if align else ""
+        return f"<{node.tag}{style}>{self._all(node.children)}</{node.tag}>"
+
+    # -- within a line -------------------------------------------------------------------------
+
+    def _soft_break(self, _node: SyntaxTreeNode) -> str:
+        self._line += 1
+        return "\n"
+
+    def _hard_break(self, _node: SyntaxTreeNode) -> str:
+        self._line += 1
+        return "<br/>"
+
+    def _struck_through(self, node: SyntaxTreeNode) -> str:
+        style = "text-decoration: line-through;"
+        return f'<span style="{style}">{self._all(node.children)}</span>'
+
+    def _link(self, node: SyntaxTreeNode) -> str:
+        target = self._resolver.link(str(node.attrs.get("href", "")), self._line)
+        content = self._all(node.children)
+        if target.kind == "address":
+            return f'<a href="{attribute(target.name)}">{content}</a>'
+        anchor = f' ac:anchor="{attribute(target.anchor)}"' if target.anchor else ""
+        inner = ""
+        if target.kind == "file":
+            inner = _attachment(target.name)
+        elif target.name:
+            inner = f'<ri:page ri:content-title="{attribute(target.name)}"/>'
+        return f"<ac:link{anchor}>{inner}<ac:link-body>{content}</ac:link-body></ac:link>"
+
+    def _image(self, node: SyntaxTreeNode) -> str:
+        target = self._resolver.image(str(node.attrs.get("src", "")), self._line)
+        words = {"alt": plain_text(node), "title": str(node.attrs.get("title", ""))}
+        shown = "".join(
+            f' ac:{name}="{attribute(text)}"' for name, text in words.items() if text.strip()
+        )
+        source = f'<ri:url ri:value="{attribute(target.name)}"/>'
+        source = source if target.kind == "address" else _attachment(target.name)
+        return f"<ac:image{shown}>{source}</ac:image>"
+
+
+def escaped(text: str) -> str:
+    """Text as it stands between tags."""
+    return html.escape(_NO_XML.sub("\ufffd", text), quote=False)
+
+
+def attribute(text: str) -> str:
+    """Text as it stands in an attribute."""
+    return html.escape(_NO_XML.sub("\ufffd", text))
+
+
+def _marked(
+    block: SyntaxTreeNode, pattern: re.Pattern[str]
+) -> tuple[re.Match[str], Sequence[SyntaxTreeNode]] | None:
+    """The mark with which the first paragraph of a block begins, and what follows that text."""
+    first = block.children[0] if block.children else None
+    if first is None or first.type != "paragraph" or not first.children:
+        return None
+    inline = first.children[0].children
+    if not inline or inline[0].type != "text":
+        return None
+    found = pattern.match(inline[0].content)
+    return None if found is None else (found, inline[1:])
+
+
+def _macro(name: str, content: str) -> str:
+    return f'<ac:structured-macro ac:name="{name}">{content}</ac:structured-macro>'
+
+
+def _attachment(name: str) -> str:
+    return f'<ri:attachment ri:filename="{attribute(name)}"/>'
+
+
+def _closing(within: bool | None, tag: str) -> str:
+    if within is None:
+        return ""
+    return "</ac:task-list>" if within else f"</{tag}>"

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Markdown, read into a tree: CommonMark with tables, tasks and text that is struck through."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ...core.errors import ToolchainError, invalid
+
+if TYPE_CHECKING:
+    from markdown_it.tree import SyntaxTreeNode
+
+try:
+    import markdown_it.tree
+
+    MARKDOWN_MISSING = None
+except ImportError:
+    MARKDOWN_MISSING = traceback.format_exc()
+
+#: Blocks and marks within each other; what is deeper, the library would leave out in silence.
+_DEEPEST = 60
+_NOT_IN_A_SLUG = re.compile(r"[^\w\- ]")
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading: its text as a reader sees it, and the name by which links lead to it."""
+
+    text: str
+    slug: str
+
+
+@dataclass(frozen=True)
+class MarkdownDocument:
+    """A parsed text; C(headings) in the order of the tree."""
+
+    tree: SyntaxTreeNode
+    headings: list[Heading] = field(default_factory=list)
+
+    @property
+    def slugs(self) -> frozenset[str]:
+        return frozenset(heading.slug for heading in self.headings)
+
+    def fragments(self) -> frozenset[str]:
+        """The names of the places in this text that its own links lead to."""
+        links = (str(node.attrs.get("href", "")) for node in nodes(self.tree, "link"))
+        return frozenset(link[1:] for link in links if link.startswith("#"))
+
+
+def parse_markdown(text: str) -> MarkdownDocument:
+    """The tree of a text. Raises C(failed) where the library is missing, C(invalid) for a text that
+    is nested too deep.
+    """
+    if MARKDOWN_MISSING is not None:
+        raise ToolchainError(
+            "failed",
+            "Markdown needs the Python library markdown-it-py where it is converted:"
+            " pip install markdown-it-py",
+        )
+    parser = markdown_it.MarkdownIt("commonmark", {"maxNesting": _DEEPEST})
+    tokens = parser.enable(["table", "strikethrough"]).parse(text)
+    for token in tokens:
+        inline = token.children or []
+        if token.level >= _DEEPEST - 1 or any(one.level >= _DEEPEST - 1 for one in inline):
+            line = token.map[0] + 1 if token.map else 1
+            raise invalid(f"line {line}: more than {_DEEPEST} elements stand within each other")
+    tree = markdown_it.tree.SyntaxTreeNode(tokens)
+    return MarkdownDocument(tree, _headings(tree))
+
+
+def nodes(tree: SyntaxTreeNode, kind: str) -> Iterator[SyntaxTreeNode]:
+    """The nodes of a kind, in their order."""
+    return (node for node in tree.walk() if node.type == kind)
+
+
+def plain_text(node: SyntaxTreeNode) -> str:
+    """What a reader sees of a node, without formatting, on one line."""
+    parts = []
+    for each in node.walk():
+        if each.type in ("text", "code_inline"):
+            parts.append(each.content)
+        elif each.type in ("softbreak", "hardbreak"):
+            parts.append(" ")
+    return " ".join("".join(parts).split())
+
+
+def _headings(tree: SyntaxTreeNode) -> list[Heading]:
+    """With the names that hosts of Markdown give them: C(A first step) is C(a-first-step)."""
+    found: list[Heading] = []
+    seen: dict[str, int] = {}
+    for node in nodes(tree, "heading"):
+        text = plain_text(node)
+        slug = _NOT_IN_A_SLUG.sub("", text.lower()).replace(" ", "-")
+        times = seen.get(slug, 0)
+        seen[slug] = times + 1
+        found.append(Heading(text, f"{slug}-{times}" if times else slug))
+    return found

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What stands above the text of a file, between two lines of three dashes: its title and labels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ansible.module_utils.common.yaml import HAS_YAML, yaml_load
+
+from ...core.errors import ToolchainError, invalid
+
+_BLOCK = re.compile(
+    r"---[ \t]*\r?\n(?P<yaml>(?:(?!---|\.\.\.).*\n)*)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)"
+)
+_QUOTES = "put it into quotation marks"
+
+
+@dataclass(frozen=True)
+class FrontMatter:
+    """C(text): what stands below, with as many empty lines above as were taken away."""
+
+    text: str
+    title: str | None = None
+    labels: list[str] | None = None
+
+
+def split_front_matter(source: str) -> FrontMatter:
+    """Front matter and text; a block between dashes that is no mapping is text.
+
+    Raises C(invalid) for a title or labels that cannot be meant.
+    """
+    found = _BLOCK.match(source)
+    if found is None:
+        return FrontMatter(source)
+    if not HAS_YAML:
+        raise ToolchainError("failed", "front matter needs the Python library PyYAML")
+    values = _loaded(found["yaml"])
+    if not isinstance(values, Mapping):
+        return FrontMatter(source)
+    text = "\n" * found[0].count("\n") + source[found.end() :]
+    return FrontMatter(text, _title(values), _labels(values))
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return yaml_load(text)
+    except Exception as error:  # noqa: BLE001 - the library's own classes may not be there
+        mark = getattr(error, "problem_mark", None)
+        line = 2 if mark is None else mark.line + 2
+        problem = getattr(error, "problem", None) or "it is no YAML"
+    raise invalid(f"line {line}: the front matter cannot be read: {problem}")
+
+
+def _title(values: Mapping[Any, Any]) -> str | None:
+    return _text("title", values["title"]) if "title" in values else None
+
+
+def _labels(values: Mapping[Any, Any]) -> list[str] | None:
+    given = values.get("labels")
+    if given is None:
+        return None
+    entries = given.split(",") if isinstance(given, str) else given
+    if not isinstance(entries, list):
+        raise invalid("line 1: labels in the front matter are a list of texts")
+    return [_text(f"labels[{index}]", entry) for index, entry in enumerate(entries)]
+
+
+def _text(name: str, value: Any) -> str:
+    """A text, or a whole number: YAML reads 1.10 as 1.1, and C(no) as a boolean."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str):
+        raise invalid(f"line 1: {name} in the front matter is {value!r}, no text: {_QUOTES}")
+    if not value.strip():
+        raise invalid(f"line 1: {name} in the front matter is empty")
+    return value.strip()

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Markdown to storage format: each element, what is escaped, and that any text becomes a body."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from ansible.errors import AnsibleFilterError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.delivery.toolchain.plugins.filter.storage_format import storage_format
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.markdown import (
+    document,
+    front_matter,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.storage.parser import parse
+
+
+def _macro(name: str, content: str) -> str:
+    return f'<ac:structured-macro ac:name="{name}">{content}</ac:structured-macro>'
+
+
+def _code(text: str, language: str = "") -> str:
+    parameter = f'<ac:parameter ac:name="language">{language}</ac:parameter>' if language else ""
+    body = f"<ac:plain-text-body><![CDATA[{text}]]></ac:plain-text-body>"
+    return _macro("code", parameter + body)
+
+
+def _note(text: str) -> str:
+    return f"<ac:rich-text-body>{text}</ac:rich-text-body>"
+
+
+def _task(number: int, status: str, text: str) -> str:
+    return (
+        f"<ac:task><ac:task-id>{number}</ac:task-id><ac:task-status>{status}</ac:task-status>"
+        f"<ac:task-body>{text}</ac:task-body></ac:task>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("markdown", "body"),
+    [
+        ("# A *b*\n\ntext", "<h1>A <em>b</em></h1><p>text</p>"),
+        ("a\nb  \nc", "<p>a\nb<br/>c</p>"),
+        (
+            "**a** ~~b~~ `c<d`",
+            (
+                '<p><strong>a</strong> <span style="text-decoration: line-through;">'
+                "b</span> <code>c&lt;d</code></p>"
+            ),
+        ),
+        ("- a\n- b\n  1. c", "<ul><li>a</li><li>b<ol><li>c</li></ol></li></ul>"),
+        ("3. a\n4. b", '<ol start="3"><li>a</li><li>b</li></ol>'),
+        ("- a\n\n- b", "<ul><li><p>a</p></li><li><p>b</p></li></ul>"),
+        ("> a\n\n---", "<blockquote><p>a</p></blockquote><hr/>"),
+        ("R&D < 2 > 1 &copy;", "<p>R&amp;D &lt; 2 &gt; 1 ©</p>"),
+        ("```python\nif a < b:\n    c\n```", _code("if a < b:\n    c", "py")),
+        ("```bash\nx\n```", _code("x", "bash")),
+        ("~~~ brainfuck\nx\n~~~", _code("x")),
+        ("    a]]>b", _code("a]]]]><![CDATA[>b")),
+        ("```\na\x08\n```", _code("a\ufffd")),
+        ("> [!NOTE]\n> Mind *this*.", _macro("info", _note("<p>Mind <em>this</em>.</p>"))),
+        ("> [!tip]\n>\n> - a", _macro("tip", _note("<ul><li>a</li></ul>"))),
+        ("> [!WARNING]\n> a", _macro("warning", _note("<p>a</p>"))),
+        ("> [!IMPORTANT]\n> a", _macro("note", _note("<p>a</p>"))),
+        ("> [!NOTE] a", "<blockquote><p>[!NOTE] a</p></blockquote>"),
+        ("> [!OTHER]\n> a", "<blockquote><p>[!OTHER]\na</p></blockquote>"),
+        (
+            "| a | b |\n|---|--:|\n| 1 | 2 \\| 3 |",
+            (
+                "<table><tbody><tr><th>a</th>"
+                '<th style="text-align: right;">b</th></tr><tr><td>1</td>'
+                '<td style="text-align: right;">2 | 3</td></tr></tbody></table>'
+            ),
+        ),
+        (
+            "- [ ] a **b**\n- [x] c\n  - [X] d",
+            "<ac:task-list>"
+            + _task(1, "incomplete", "a <strong>b</strong>")
+            + _task(
+                2, "complete", "c<ac:task-list>" + _task(3, "complete", "d") + "</ac:task-list>"
+            )
+            + "</ac:task-list>",
+        ),
+        (
+            "- a\n- [ ] b\n- c",
+            (
+                f"<ul><li>a</li></ul><ac:task-list>{_task(1, 'incomplete', 'b')}"
+                "</ac:task-list><ul><li>c</li></ul>"
+            ),
+        ),
+        (
+            '[a *b*](https://x.example/?a=1&b="c")',
+            ('<p><a href="https://x.example/?a=1&amp;b=%22c%22">a <em>b</em></a></p>'),
+        ),
+        ("<https://x.example>", '<p><a href="https://x.example">https://x.example</a></p>'),
+        ("[a](javascript:alert)", "<p>[a](javascript:alert)</p>"),
+        ("[a](other.md#b)", '<p><a href="other.md#b">a</a></p>'),
+        (
+            "[a](#b-c)\n\n## B c\n\n## B c",
+            '<p><ac:link ac:anchor="b-c"><ac:link-body>a</ac:link-body>'
+            "</ac:link></p><h2>"
+            + _macro("anchor", '<ac:parameter ac:name="">b-c</ac:parameter>')
+            + "B c</h2><h2>B c</h2>",
+        ),
+        (
+            '![a & b](img/c%20d.png "e")',
+            (
+                '<p><ac:image ac:alt="a &amp; b" ac:title="e">'
+                '<ri:attachment ri:filename="c d.png"/></ac:image></p>'
+            ),
+        ),
+        (
+            "![](https://x.example/a.png)",
+            ('<p><ac:image><ri:url ri:value="https://x.example/a.png"/></ac:image></p>'),
+        ),
+        ("a <b>c</b><br>d<!-- e -->", "<p>a c<br/>d</p>"),
+        ("<div class='x'>a &lt; b<p>c</div>\n\nd", "<p>a &lt; b c</p><p>d</p>"),
+        ("<script>\nalert(1)\n</script>\n", ""),
+        ("<style>p {}</style>\n\na", "<p>a</p>"),
+        ("---\ntitle: T\n---\n# A", "<h1>A</h1>"),
+        ("---\n\na\n\n---\n", "<hr/><p>a</p><hr/>"),
+        ("", ""),
+    ],
+)
+def test_an_element_becomes_that_of_the_storage_format(markdown: str, body: str) -> None:
+    assert storage_format(markdown) == body
+    parse(body)
+
+
+_PIECES = st.sampled_from(
+    [
+        *("# ", "- ", "- [ ] ", "1. ", "> ", "> [!NOTE]\n> ", "```\n", "~~~ xml\n", "    ", "\n"),
+        *(
+            "| a | b |\n|---|:-:|\n| c | d |\n",
+            "**",
+            "_",
+            "~~",
+            "`",
+            "[a](b)",
+            "![c](d.png)",
+            "---\n",
+        ),
+        *(
+            "<b>",
+            "</b>",
+            "<br>",
+            "<!--",
+            "-->",
+            "<script>",
+            "]]>",
+            "<![CDATA[",
+            "&",
+            "&amp;",
+            "<",
+            '"',
+        ),
+        *("\x00", "\x1b", "\ufffe", "é", "\u2028", "\\", "[", "](", ")", "text", " ", "\t", "\r\n"),
+    ]
+)
+
+
+@given(st.lists(_PIECES, max_size=30).map("".join) | st.text(max_size=60))
+def test_any_text_becomes_a_well_formed_body(markdown: str) -> None:
+    body = storage_format(markdown)
+    tree = parse(body)
+    names = {element.name for element in tree.walk()}
+    assert not names & {"script", "b", "iframe", "form", "style"}
+
+
+def test_halves_of_surrogate_pairs_are_replaced() -> None:
+    assert storage_format("a\ud800b") == "<p>a\ufffdb</p>"
+
+
+def test_what_is_nested_too_deep_is_refused_and_not_left_out() -> None:
+    with pytest.raises(AnsibleFilterError, match="line 1: more than 60 elements"):
+        storage_format("> " * 70 + "a")
+    assert "<p>a</p>" in storage_format("> [!NOTE]\n" + "> " * 40 + "a")
+    parse(storage_format("".join("  " * depth + f"- [ ] {depth}\n" for depth in range(25))))
+
+
+@pytest.mark.parametrize("value", [1.1, None, ["a"], True])
+def test_what_is_no_text_is_refused(value: object) -> None:
+    with pytest.raises(AnsibleFilterError, match="Markdown is a text"):
+        storage_format(value)
+
+
+def test_a_missing_library_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(document, "MARKDOWN_MISSING", "Traceback")
+    with pytest.raises(AnsibleFilterError, match="pip install markdown-it-py"):
+        storage_format("a")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("title: 1.10", "title in the front matter is 1.1, no text: put it into quotation marks"),
+        ("title: no", "title in the front matter is False"),
+        ("title: ' '", "title in the front matter is empty"),
+        ("labels: {a: b}", "a list of texts"),
+        ("labels: [a, 1.5]", re.escape("labels[1] in the front matter is 1.5")),
+        ("a: [b", "line 3: the front matter cannot be read"),
+    ],
+)
+def test_front_matter_that_cannot_be_meant_is_refused(text: str, words: str) -> None:
+    with pytest.raises(AnsibleFilterError, match=words):
+        storage_format(f"---\n{text}\n---\n")
+
+
+def test_front_matter_is_read_and_lines_stay_where_they_are() -> None:
+    found = front_matter.split_front_matter("---\ntitle: 2026\nlabels: a, b\ndate: x\n---\ntext")
+    assert (found.title, found.labels, found.text) == ("2026", ["a", "b"], "\n\n\n\n\ntext")
