@@ -34,7 +34,7 @@ MODULE_OF_LIST = {
     "repo_housekeeping_trash": "artifact_trash",
 }
 #: Role to the module of which it takes every option.
-MODULE_OF_ROLE = {"release_version": "tracker_version"}
+MODULE_OF_ROLE = {"release_version": "tracker_version", "wiki_docs": "wiki_tree"}
 
 
 def load(file: Path) -> Any:
