@@ -15,6 +15,7 @@ description:
   - An image that is no address becomes an attachment of the page, by its file name. Links keep their addresses; a link to a heading of the
     same text leads there.
   - Of raw HTML the text stays, and line breaks. Front matter is left out.
+  - M(delivery.toolchain.wiki_tree) converts in the same way; it knows the other files as well, and makes links between pages.
 author: delivery.toolchain contributors (@delivery-toolchain)
 requirements:
   - markdown-it-py >= 3.0 on the controller
@@ -26,6 +27,7 @@ options:
     required: true
 seealso:
   - module: delivery.toolchain.wiki_page
+  - module: delivery.toolchain.wiki_tree
 """
 
 EXAMPLES = r"""

@@ -40,6 +40,7 @@ WRITES: dict[str, dict[str, Any]] = {
     "tracker_issue": {"method": "POST", "path": "^/rest/api/2/issue$"},
     "tracker_version": {"method": "POST", "path": "^/rest/api/2/version$"},
     "wiki_page": {"method": "POST", "path": "^/rest/api/content"},
+    "wiki_tree": {"method": "POST", "path": "^/rest/api/content$"},
 }
 #: Options that are left out there: with `unless` a script is sent before the one that writes.
 WITHOUT = {"ci_script": ("unless",)}

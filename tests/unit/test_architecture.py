@@ -49,7 +49,7 @@ ROOMS = {
         "tracker/editing",
         "tracker/projects",
     ),
-    "wiki": ("wiki/storage", "wiki/markdown", "wiki", "wiki/pages"),
+    "wiki": ("wiki/storage", "wiki/markdown", "wiki", "wiki/pages", "wiki/tree"),
     "ci": ("ci", "ci/builds", "ci/artifacts", "ci/jobs", "ci/scripts", "ci/plugins", "ci/server"),
     "analysis": (
         "analysis",

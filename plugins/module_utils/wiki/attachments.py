@@ -99,7 +99,10 @@ class PageAttachments:
         self._planned: list[PlannedAttachment] = []
 
     def plan(self, page: Page | None) -> Change | None:
-        stored = {} if page is None or self._files == [] else self._listing(page)
+        stored: Mapping[str, StoredAttachment] = {}
+        if page is not None and self._files:
+            shown = _shown_with(page)
+            stored = self._listing(page) if shown is None else shown
         self._planned = [self._decide(file, stored.get(file.name)) for file in self._files]
         differing = [
             planned.file.name for planned in self._planned if planned.action != "unchanged"
@@ -130,12 +133,7 @@ class PageAttachments:
     def _listing(self, page: Page) -> dict[str, StoredAttachment]:
         what = f"listing the attachments of the page '{page.title}' ({page.id})"
         place = place_of(page.id, "child", "attachment")
-        entries = self._client.listing(what, place, expand="version")
-        return {
-            entry["title"]: stored_of(entry)
-            for entry in entries
-            if isinstance(member(entry, "title"), str) and member(entry, "id") is not None
-        }
+        return _by_name(self._client.listing(what, place, expand="version"))
 
     def _decide(self, file: WantedAttachment, stored: StoredAttachment | None) -> PlannedAttachment:
         if stored is None:
@@ -202,6 +200,23 @@ class PageAttachments:
         if now == planned.stored:
             return False
         return True if now is not None and self._same(planned.file, now) else None
+
+
+def _by_name(entries: Iterable[Any]) -> dict[str, StoredAttachment]:
+    return {
+        entry["title"]: stored_of(entry)
+        for entry in entries
+        if isinstance(member(entry, "title"), str) and member(entry, "id") is not None
+    }
+
+
+def _shown_with(page: Page) -> dict[str, StoredAttachment] | None:
+    """The attachments that came with a page; C(None) where they were not asked for, or are not all
+    of them.
+    """
+    listing = member(page.content, "children", "attachment")
+    results, following = member(listing, "results"), member(listing, "_links", "next")
+    return _by_name(results) if isinstance(results, list) and following is None else None
 
 
 def stored_of(entry: Mapping[str, Any]) -> StoredAttachment:

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 CONTENT = "rest/api/content"
 #: Server fact [wiki-1]: neither body nor ancestors come unless they are asked for.
-_EXPAND = "body.storage,version,space,ancestors"
+_BODY = "body.storage"
+_EXPAND = f"{_BODY},version,space,ancestors"
 _LABELS = "metadata.labels"
 #: What tells whether others would miss a page [wiki-11].
 _MISSED = "children.page,space.homepage"
@@ -143,6 +144,20 @@ class WikiClient:
     def _space(self, key: str) -> Answer:
         what = f"reading the space {key}"
         return self._ask(what, path("rest", "api", "space", key), {"expand": "homepage"}, _TOLD)
+
+    def children(self, what: str, page_id: str, space: str | None) -> list[Page]:
+        """The pages directly below a page, without their bodies."""
+        expand = ",".join(name for name in self._expand.split(",") if name != _BODY)
+        entries = self.listing(what, place_of(page_id, "child", "page"), expand=expand)
+        return [
+            page_of(entry, space, self._base) or self.require(what, str(member(entry, "id")), space)
+            for entry in entries
+        ]
+
+    def read_json(self, what: str, place: str) -> Any:
+        """What hangs on a page; C(None) where there is no such thing."""
+        answer = self._ask(what, place, {}, (200, 404))
+        return answer.json() if answer.status == 200 else None
 
     def require(self, what: str, page_id: str, space: str | None) -> Page:
         """A page by id; C(not_found) where it is missing or not visible."""

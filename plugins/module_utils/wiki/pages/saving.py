@@ -31,6 +31,7 @@ class PageWriter:
     """Saves pages of one task.
 
     :param note: C(version_comment) and C(minor_edit) as members of the version
+    :param properties: content properties that a new page has from the beginning
     :param retry: another writer's save may be built upon where the body is still as it was read
     """
 
@@ -41,9 +42,10 @@ class PageWriter:
         *,
         note: Mapping[str, Any],
         retry: bool,
+        properties: Mapping[str, Any] | None = None,
     ) -> None:
         self._client, self._desired, self._note, self._retry = client, desired, dict(note), retry
-        self._in_doubt = False
+        self._properties, self._in_doubt = properties, False
         #: The page as the last look has shown it.
         self._seen: Page | None = None
 
@@ -55,6 +57,8 @@ class PageWriter:
         content = _content(title, space, desired.body or "", desired.parent)
         if self._note:
             content["version"] = {"number": 1, **self._note}
+        if self._properties:
+            content["metadata"] = {"properties": self._properties}
 
         def is_made() -> bool | None:
             self._seen = self._client.find(f"looking for the page '{title}'", space, title)

@@ -14,10 +14,9 @@ from ..attachments import PageAttachments
 from ..client import WikiClient
 from ..labels import PageLabels
 from ..page import Page
-from ..storage.canonical import MARKER
 from ..storage.comparison import BodyComparison, alike, readable
+from ..storage.inline_comments import lost_comments
 from ..storage.markdown_signs import looks_like_markdown
-from ..storage.parser import Malformed, parse
 from .desired_page import DesiredPage, desired_page
 from .page_options import PageOptions
 from .saving import PageWriter
@@ -214,7 +213,7 @@ class SinglePage:
         """C(conflict) for a new body on which inline comments of readers lose their place: they
         hang on marks in the text, which make no version.
         """
-        lost = len(_comments(page.body or "") - _comments(body))
+        lost = lost_comments(page.body or "", body)
         if lost == 0:
             return
         said = f"{lost} inline comment{'s' if lost > 1 else ''} of readers"
@@ -305,14 +304,3 @@ def _additions(client: WikiClient, options: PageOptions) -> list[PageAddition]:
 
 def _saves(changes: Iterable[Change]) -> bool:
     return any(change.field in _OF_THE_PAGE for change in changes)
-
-
-def _comments(body: str) -> set[str]:
-    """The inline comments that have a place in a body; one may have several."""
-    if MARKER not in body:
-        return set()
-    try:
-        marks = [element for element in parse(body).walk() if element.name == MARKER]
-    except Malformed:
-        return set()
-    return {mark.attributes.get("ac:ref", "") for mark in marks}

@@ -12,6 +12,7 @@ from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.task import Task
 from ...core.plan import Operation, Plan, unchanged
+from ..storage.excerpt import excerpt
 from .page_options import PageFields, PageOptions
 from .single_page import SinglePage
 
@@ -138,7 +139,7 @@ class ListedPages:
         changed = [item for item in self._items if item.error is None and item.plan.changed]
 
         def sides() -> tuple[str, str]:
-            texts = [_excerpt(item) for item in changed]
+            texts = [excerpt(item.name, *item.plan.diff()) for item in changed]
             before = "".join(text for text, _other in texts)
             return before, "".join(text for _other, text in texts)
 
@@ -230,28 +231,3 @@ class ListedPages:
 
 def _not_tried(item: _ListedPage, cause: ToolchainError) -> ToolchainError:
     return ToolchainError(cause.kind, f"{item.name} was not tried after this", detail=cause.detail)
-
-
-def _excerpt(item: _ListedPage) -> tuple[str, str]:
-    """Both sides of a page's diff without the lines that they begin and end with alike, below the
-    name of the page: many pages follow each other in one text.
-    """
-    before, after = (text.splitlines(keepends=True) for text in item.plan.diff())
-    start = _alike(before, after)
-    end = _alike(before[start:][::-1], after[start:][::-1])
-    first, last = max(start - 1, 0), max(end - 1, 0)
-
-    def cut(lines: list[str]) -> str:
-        if not lines:
-            return ""
-        above, below = "...\n" if first > 0 else "", "...\n" if last > 0 else ""
-        inner = "".join(lines[first : len(lines) - last])
-        return f"{item.name}\n{above}{inner}{below}"
-
-    return cut(before), cut(after)
-
-
-def _alike(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many lines two texts begin with alike."""
-    pairs = zip(one, other, strict=False)
-    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Both sides of the diff of one page among many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def excerpt(name: str, old: str, new: str) -> tuple[str, str]:
+    """Both texts without the lines that they begin and end with alike, below the name of the page:
+    many pages follow each other in one text.
+    """
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    start = _alike(before, after)
+    end = _alike(before[start:][::-1], after[start:][::-1])
+    first, last = max(start - 1, 0), max(end - 1, 0)
+
+    def cut(lines: list[str]) -> str:
+        if not lines:
+            return ""
+        above, below = "...\n" if first > 0 else "", "...\n" if last > 0 else ""
+        inner = "".join(lines[first : len(lines) - last])
+        return f"{name}\n{above}{inner}{below}"
+
+    return cut(before), cut(after)
+
+
+def _alike(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many lines two texts begin with alike."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

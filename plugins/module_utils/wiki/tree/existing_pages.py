@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The pages that a tree has on the server, and how they are found again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ...core.concurrency import spread
+from ...core.errors import ToolchainError
+from ..client import WikiClient
+from ..page import Page, member
+from .marks import TreeMark, mark_of, with_mark
+from .source_files import ROOT
+from .wanted_pages import WantedPage, title_key
+
+
+@dataclass
+class ExistingTree:
+    """C(pages): everything below the root page and itself, by id; parents first."""
+
+    root: Page
+    pages: dict[str, Page] = field(default_factory=dict)
+
+    def own(self) -> dict[str, TreeMark]:
+        """The marks of the pages that this tree wrote, by id; not that of the root page."""
+        marks = {page_id: mark_of(page) for page_id, page in self.pages.items()}
+        return {
+            page_id: mark
+            for page_id, mark in marks.items()
+            if mark is not None and mark.tree == self.root.id and page_id != self.root.id
+        }
+
+    def children(self, page_id: str) -> list[Page]:
+        return [page for page in self.pages.values() if page.parent == page_id]
+
+
+class TreeReader:
+    """Finds pages of one space.
+
+    :param client: reads pages with their marks
+    """
+
+    def __init__(self, client: WikiClient, space: str, parent: str | None, parallel: int) -> None:
+        self._client, self._space, self._parent = client, space, parent
+        self._parallel = parallel
+
+    def find(self, title: str) -> Page | None:
+        """The page of a title, wherever in the space."""
+        found = self._client.find(f"looking for the page '{title}'", self._space, title)
+        return None if found is None else self._with_mark(found)
+
+    def find_all(self, wanted: Sequence[WantedPage]) -> dict[str, Page]:
+        """Those that the space has, by the key of the file."""
+        found = spread(self._parallel, lambda page: self.find(page.title), wanted)
+        keys = [page.source.key for page in wanted]
+        return {key: page for key, page in zip(keys, found, strict=True) if page is not None}
+
+    def tree(self, root: Page) -> ExistingTree:
+        """All pages below the root, level by level."""
+        found = ExistingTree(root, {root.id: root})
+        level = [root]
+        while level:
+            above = [page for page in level if page.has_children is not False]
+            lists = spread(self._parallel, self._children, above)
+            level = [page for pages in lists for page in pages if page.id not in found.pages]
+            found.pages.update((page.id, page) for page in level)
+        return found
+
+    def with_body(self, page: Page) -> Page:
+        """The page with its body, as it is now; C(conflict) where it has been changed meanwhile."""
+        if page.body is not None:
+            return page
+        what = f"reading the page '{page.title}' ({page.id})"
+        now = self._client.require(what, page.id, page.space)
+        if now.version != page.version:
+            said = f"{what}: it was version {page.version}, and is version {now.version} now"
+            raise ToolchainError("conflict", said)
+        return replace(page, body=now.body)
+
+    def former_tree(self, wanted: Sequence[WantedPage]) -> str | None:
+        """The id of the tree that these files are, where no page has the title of its root.
+
+        Most of the files have to be there, under their titles, and be marked as unchanged files of
+        one tree: another one that has titles in common, as manuals have, is not taken.
+        """
+        others = [page for page in wanted if page.source.key != ROOT and page.source_digest]
+        found = self.find_all(others)
+        trees: Counter[str] = Counter()
+        for page in others:
+            mark = mark_of(found[page.source.key]) if page.source.key in found else None
+            same = mark is not None and mark.source == page.source_digest
+            if same and mark is not None and mark.tree and mark.file == page.source.path:
+                trees[mark.tree] += 1
+        for tree, count in trees.most_common(1):
+            if count * 2 > len(others):
+                return tree
+        return None
+
+    def root(self, page_id: str) -> Page | None:
+        """The root page of a tree, which has another title now; C(None) where it is gone, or stands
+        elsewhere.
+        """
+        root = self._client.get(f"reading the root page {page_id}", page_id, self._space)
+        if root is None or root.status != "current":
+            return None
+        root = self._with_mark(root)
+        same_place = self._parent is None or root.parent == self._parent
+        return root if same_place and mark_of(root) is not None else None
+
+    def _children(self, page: Page) -> list[Page]:
+        what = f"listing the pages below '{page.title}' ({page.id})"
+        children = self._client.children(what, page.id, self._space)
+        return [replace(self._with_mark(child), parent=page.id) for child in children]
+
+    def _with_mark(self, page: Page) -> Page:
+        if member(page.content, "metadata", "properties") is not None:
+            return page
+        return replace(page, content=with_mark(self._client, page))
+
+
+def titles_of(pages: dict[str, Page]) -> dict[str, Page]:
+    """Pages by what the wiki tells their titles apart."""
+    return {title_key(page.title): page for page in pages.values()}

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The mark on each page of a tree: a content property that names the tree and the file [wiki-6]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ...core.errors import ToolchainError
+from ..client import WikiClient, place_of
+from ..page import Page, member, number
+
+KEY = "delivery-toolchain-tree"
+#: What has to be expanded so that a page shows its mark.
+EXPANSION = f"metadata.properties.{KEY}"
+
+
+@dataclass(frozen=True)
+class TreeMark:
+    """C(tree): the id of the root page of the tree. C(page): the id of the page itself, so that a
+    copy of it is none of the tree. C(digest): of the body that was written as this C(version).
+    C(source): the digest of the file.
+
+    A page that has just been made has neither; so has a root page, which makes its own tree.
+    """
+
+    tree: str | None
+    file: str
+    page: str | None = None
+    digest: str | None = None
+    version: int | None = None
+    source: str | None = None
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether all was done after the page had been made."""
+        return self.page is not None
+
+    def shown(self) -> dict[str, Any]:
+        """The value of the property."""
+        return asdict(self)
+
+
+def mark_of(page: Page) -> TreeMark | None:
+    """The mark of a page; a copy of another page, and what others wrote there, is none."""
+    value = member(page.content, "metadata", "properties", KEY, "value")
+    file = member(value, "file")
+    if not isinstance(file, str):
+        return None
+    mark = TreeMark(
+        _text(value, "tree"),
+        file,
+        _text(value, "page"),
+        _text(value, "digest"),
+        number(member(value, "version")),
+        _text(value, "source"),
+    )
+    return mark if mark.page in (None, page.id) else None
+
+
+def write_mark(client: WikiClient, page: Page, mark: TreeMark) -> None:
+    """Set the mark. Where the answer does not tell, or another task was faster, look."""
+    what = f"marking the page '{page.title}' ({page.id})"
+    known = _version(member(page.content, "metadata", "properties", KEY))
+    try:
+        _write(client, page.id, mark, what, known)
+    except ToolchainError as error:
+        if error.status != 409:
+            raise
+        found = _read(client, page.id, what)
+        if member(found, "value") != mark.shown():
+            _write(client, page.id, mark, what, _version(found))
+
+
+def _write(client: WikiClient, page_id: str, mark: TreeMark, what: str, known: int | None) -> None:
+    value: dict[str, Any] = {"key": KEY, "value": mark.shown()}
+    below = ("property",) if known is None else ("property", KEY)
+    if known is not None:
+        value["version"] = {"number": known + 1}
+    client.send(
+        what,
+        "POST" if known is None else "PUT",
+        place_of(page_id, *below),
+        (200, 201, 204),
+        json=value,
+        look=lambda: member(_read(client, page_id, what), "value") == mark.shown(),
+    )
+
+
+def _read(client: WikiClient, page_id: str, what: str) -> Any:
+    return client.read_json(what, place_of(page_id, "property", KEY))
+
+
+def with_mark(client: WikiClient, page: Page) -> Mapping[str, Any]:
+    """The server's object with its mark, where the server did not show properties with the page."""
+    found = _read(client, page.id, f"reading the mark of the page '{page.title}' ({page.id})")
+    metadata = member(page.content, "metadata") or {}
+    properties = {} if found is None else {KEY: found}
+    return {**page.content, "metadata": {**metadata, "properties": properties}}
+
+
+def _version(shown: Any) -> int | None:
+    return number(member(shown, "version", "number"))
+
+
+def _text(value: Any, name: str) -> str | None:
+    found = member(value, name)
+    return found if isinstance(found, str) else None

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which page of the server is which file: by file, by title, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..page import Page
+from .marks import TreeMark
+from .source_files import ROOT, key_of
+from .wanted_pages import WantedPage, title_key
+
+
+def match(
+    wanted: Sequence[WantedPage], own: Mapping[str, TreeMark], pages: Mapping[str, Page], root: str
+) -> dict[str, str]:
+    """Key of a file to the id of its page; what has none is new, or somebody else's.
+
+    The same file is the same page, whatever its title. Among the others, the same title is: the
+    file has been moved. A title that another page of the tree has, and keeps, goes with that page.
+
+    :param own: the marks of the pages that the tree wrote, by id
+    :param root: the id of the root page
+    """
+    by_key = {key_of(mark.file): page_id for page_id, mark in own.items()}
+    by_title = {title_key(pages[page_id].title): page_id for page_id in own}
+    found = {ROOT: root}
+    rest = [page for page in wanted if page.source.key != ROOT]
+    for page in rest:
+        if page.source.key in by_key:
+            found[page.source.key] = by_key[page.source.key]
+    taken = set(found.values())
+    for page in rest:
+        holder = by_title.get(page.title_key)
+        if page.source.key not in found and holder is not None and holder not in taken:
+            found[page.source.key] = holder
+            taken.add(holder)
+    _settle_titles({page.source.key: page for page in rest}, found, by_title)
+    return found
+
+
+def _settle_titles(
+    wanted: Mapping[str, WantedPage], found: dict[str, str], by_title: Mapping[str, str]
+) -> None:
+    """Pages that would wait for each other's titles for ever, or for one that nobody gives free,
+    are matched by title instead.
+    """
+    for start in list(found):
+        chain: list[str] = []
+        key = start
+        while key in wanted and key not in chain:
+            holder = by_title.get(wanted[key].title_key)
+            if holder is None or holder == found[key]:
+                chain = []
+                break
+            chain.append(key)
+            key = next((each for each, page_id in found.items() if page_id == holder), "")
+        if key in chain:  # a circle
+            chain = chain[chain.index(key) :]
+        elif key:
+            chain = []
+        for each in chain:
+            found[each] = by_title[wanted[each].title_key]

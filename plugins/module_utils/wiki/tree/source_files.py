@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The files of a folder that becomes a tree of pages; nothing outside of it is ever read."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import stat
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from ...core.errors import invalid
+
+#: The key of the page of the folder itself; those of other folders end with a slash, too.
+ROOT = "./"
+_ENDINGS = (".md", ".xml")
+_FOLDER_PAGES = ("index", "readme")
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A page to be: C(key) tells it apart, C(path) is shown, C(file) is C(None) for the page of a
+    folder without one; C(parent) is the key of the page above.
+    """
+
+    key: str
+    path: str
+    file: str | None
+    parent: str | None
+
+    @property
+    def name(self) -> str:
+        """Its title where nothing in the file tells it."""
+        return posixpath.basename(self.key.rstrip("/")).removesuffix(".md").removesuffix(".xml")
+
+
+@dataclass
+class SourceFolder:
+    """C(pages) by key, parents first; C(files): all other files by their path below the folder."""
+
+    root: str
+    pages: dict[str, SourceFile] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    unmatched: list[str] = field(default_factory=list)
+
+    @property
+    def keys_of_paths(self) -> dict[str, str]:
+        return {page.path: key for key, page in self.pages.items()}
+
+
+def read_folder(src: str, exclude: Sequence[str]) -> SourceFolder:
+    """What is in a folder; raises C(invalid) where it is none, or has no pages."""
+    root = os.path.abspath(src)
+    if not os.path.isdir(root):
+        raise invalid(f"src: {root} is no folder")
+    folder = SourceFolder(root)
+    found = sorted(_Walk(folder, exclude).paths())
+    chosen = {path: file for path, file in found if _is_page(path)}
+    folder.files.update((path, file) for path, file in found if not _is_page(path))
+    _add_pages(folder, chosen)
+    if not folder.pages and not folder.problems:
+        raise invalid(f"src: {root} has no .md or .xml file")
+    return folder
+
+
+class _Walk:
+    """All regular files that are not excluded; links lead no further than the folder."""
+
+    def __init__(self, folder: SourceFolder, exclude: Sequence[str]) -> None:
+        self._folder, self._exclude = folder, exclude
+        self._real = os.path.realpath(folder.root)
+
+    def paths(self) -> list[tuple[str, str]]:
+        found: list[tuple[str, str]] = []
+        used: set[str] = set()
+        for here, folders, files in os.walk(self._folder.root, onerror=self._refuse):
+            below = os.path.relpath(here, self._folder.root).replace(os.sep, "/")
+            kept = []
+            for name in self._wanted(below, folders, used):
+                if os.path.islink(os.path.join(here, name)):
+                    path = _joined(below, name)
+                    self._problem(path, "a link to a folder is not followed: exclude it")
+                else:
+                    kept.append(name)
+            folders[:] = kept
+            for name in self._wanted(below, files, used):
+                if self._is_inside(_joined(below, name), os.path.join(here, name)):
+                    found.append((_joined(below, name), os.path.join(here, name)))
+        self._folder.unmatched = [each for each in self._exclude if each not in used]
+        return found
+
+    def _wanted(self, below: str, names: Iterable[str], used: set[str]) -> list[str]:
+        wanted = []
+        for name in names:
+            path = _joined(below, name)
+            matching = [each for each in self._exclude if fnmatchcase(path, each.rstrip("/"))]
+            used.update(matching)
+            if matching or name.startswith("."):
+                continue
+            if not _is_utf8(name):
+                self._problem(path, "the name is not UTF-8")
+                continue
+            wanted.append(name)
+        return wanted
+
+    def _is_inside(self, path: str, file: str) -> bool:
+        """Whether it is a regular file of the folder."""
+        real = os.path.realpath(file)
+        if os.path.commonpath([real, self._real]) != self._real:
+            self._problem(path, "a link that leads out of the folder")
+            return False
+        try:
+            return stat.S_ISREG(os.stat(real).st_mode)
+        except OSError as error:
+            self._problem(path, f"cannot be read: {error.strerror}")
+            return False
+
+    def _refuse(self, error: OSError) -> None:
+        below = os.path.relpath(str(error.filename), self._folder.root)
+        self._problem(below, f"cannot be read: {error.strerror}")
+
+    def _problem(self, path: str, said: str) -> None:
+        shown = path if _is_utf8(path) else ascii(path)
+        self._folder.problems.append(f"{shown}: {said}")
+
+
+def _add_pages(folder: SourceFolder, chosen: dict[str, str]) -> None:
+    """The pages of the files, and those of the folders that they stand in."""
+    index: dict[str, str] = {}
+    folders: set[str] = set()
+    for path in chosen:
+        here = posixpath.dirname(path)
+        if _is_folder_page(path):
+            other = index.setdefault(here, path)
+            if other != path:
+                folder.problems.append(f"{path}: {other} is the page of this folder, too")
+        while here not in folders:
+            folders.add(here)
+            here = posixpath.dirname(here)
+    for here in folders:
+        key = _key(here)
+        file = index.get(here)
+        above = None if here == "" else _key(posixpath.dirname(here))
+        own = None if file is None else chosen[file]
+        folder.pages[key] = SourceFile(key, key if file is None else file, own, above)
+    for path, file in chosen.items():
+        if not _is_folder_page(path):
+            above = _key(posixpath.dirname(path))
+            folder.pages[path] = SourceFile(path, path, file, above)
+    ordered = sorted(folder.pages, key=lambda key: (key.rstrip("/").count("/"), key))
+    first = [ROOT] if ROOT in folder.pages else []
+    rest = [key for key in ordered if key != ROOT]
+    folder.pages = {key: folder.pages[key] for key in first + rest}
+
+
+def key_of(path: str) -> str:
+    """The key of the page of a file."""
+    return _key(posixpath.dirname(path)) if _is_folder_page(path) else path
+
+
+def is_markdown(path: str) -> bool:
+    return path.lower().endswith(".md")
+
+
+def _is_page(path: str) -> bool:
+    return path.lower().endswith(_ENDINGS)
+
+
+def _is_folder_page(path: str) -> bool:
+    return posixpath.splitext(posixpath.basename(path))[0].lower() in _FOLDER_PAGES
+
+
+def _key(folder: str) -> str:
+    return f"{folder}/" if folder else ROOT
+
+
+def _joined(below: str, name: str) -> str:
+    return name if below == "." else f"{below}/{name}"
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What has to be done with each page of a tree, decided before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from ...core.concurrency import spread
+from ...core.errors import ToolchainError, invalid
+from ..attachments import PageAttachmentOptions, PageAttachments
+from ..client import WikiClient
+from ..labels import PageLabels
+from ..page import Page, member
+from ..storage.comparison import alike, readable
+from ..storage.excerpt import excerpt
+from ..storage.inline_comments import lost_comments
+from .existing_pages import ExistingTree, TreeReader, titles_of
+from .marks import TreeMark, mark_of
+from .matching import match
+from .source_files import ROOT, key_of
+from .wanted_pages import WantedPage
+
+#: What makes a new version of a page.
+_SAVED = frozenset({"body", "title", "parent"})
+
+
+@dataclass
+class PagePlan:
+    """One page: C(page) is C(None) for a new one, C(wanted) for one that goes to the trash.
+
+    C(fields): what differs. C(parent): the title of the page above, for the diff.
+    """
+
+    path: str
+    wanted: WantedPage | None
+    page: Page | None
+    fields: set[str] = field(default_factory=set)
+    adopted: bool = False
+    parent: str = "-"
+    additions: list[PageLabels | PageAttachments] = field(default_factory=list)
+
+    @property
+    def saves(self) -> bool:
+        return bool(self.fields & _SAVED)
+
+    @property
+    def action(self) -> str:
+        if self.wanted is None:
+            return "deleted"
+        if self.page is None:
+            return "created"
+        named = {"parent": "moved", "title": "renamed"}
+        changed = "adopted" if self.adopted else "updated" if self.fields else "unchanged"
+        return next((word for name, word in named.items() if name in self.fields), changed)
+
+    def shown(self, now: Page | None = None) -> dict[str, object]:
+        """An entry of the return value C(pages), with the page as it is after the task."""
+        page = now or self.page
+        wanted = self.wanted
+        version = 1 if page is None else page.version + int(now is None and self.saves)
+        return {
+            "path": self.path,
+            "id": None if page is None else page.id,
+            "title": page.title if wanted is None and page is not None else wanted and wanted.title,
+            "version": version,
+            "url": None if page is None else page.url,
+            "action": self.action,
+        }
+
+    def sides(self) -> tuple[str, str]:
+        """Both sides of the diff, without the lines that are alike."""
+        before, after = "", ""
+        page, wanted = self.page, self.wanted
+        was, will = (page and page.body) or "", "" if wanted is None else wanted.body
+        space = None if page is None else page.space
+        was, will = readable(was, will if wanted is not None else "", space)
+        if page is not None:
+            before = f"title: {page.title}\n{self._more(after=False)}\n{was}"
+        if wanted is not None:
+            after = f"title: {wanted.title}\n{self._more(after=True)}\n{will}"
+        return excerpt(f"{self.path} ({self.action})", before, after)
+
+    def _more(self, *, after: bool) -> str:
+        moves = "parent" in self.fields and (after or self.page is not None)
+        above = self.parent if after else (self.page and self.page.parent) or "-"
+        parent = f"parent: {above}\n" if moves else ""
+        return parent + "".join(each.text(after=after) for each in self.additions)
+
+
+class TreePlanner:
+    """Finds the pages of the wanted ones and compares them.
+
+    :param places: the space, the page above the root, whether pages of others are taken over
+    """
+
+    def __init__(
+        self,
+        client: WikiClient,
+        reader: TreeReader,
+        *,
+        space: str,
+        parent: str | None,
+        adopt: bool,
+        orphaned_comments: bool,
+        parallel: int,
+        warn: Callable[[str], None],
+    ) -> None:
+        self._client, self._reader, self._space, self._parent = client, reader, space, parent
+        self._adopt, self._orphaned, self._parallel = adopt, orphaned_comments, parallel
+        self._warn = warn
+        #: A tree of the same files whose root page is gone.
+        self._former: str | None = None
+        self.tree: ExistingTree | None = None
+
+    def plans(self, wanted: Sequence[WantedPage]) -> list[PagePlan]:
+        """For each wanted page, in their order. Raises C(conflict), C(not_found)."""
+        root = self._root(wanted)
+        self.tree = None if root is None else self._reader.tree(root)
+        found = self._matched(wanted)
+        adopted = self._take_by_title(wanted, found)
+        titles = {page.source.key: page.title for page in wanted}
+
+        def planned(page: WantedPage) -> PagePlan:
+            above = page.source.parent
+            plan = self._planned(page, found.get(page.source.key), found.get(above or ""))
+            plan.adopted = page.source.key in adopted
+            plan.parent = (self._parent or "-") if above is None else titles[above]
+            return plan
+
+        return spread(self._parallel, planned, wanted)
+
+    # -- which page is which -------------------------------------------------------------------
+
+    def _root(self, wanted: Sequence[WantedPage]) -> Page | None:
+        title = next(page.title for page in wanted if page.source.key == ROOT)
+        found = self._reader.find(title)
+        if found is not None:
+            if not _is_root(found) and not (self._adopt and self._may_be_root(found)):
+                raise self._foreign(found, title)
+            return found
+        self._former = self._reader.former_tree(wanted)
+        root = None if self._former is None else self._reader.root(self._former)
+        if root is None and self._parent is None:
+            self._client.require_space(self._space)
+        elif root is None:
+            self._client.require_parent(str(self._parent), self._space)
+        return root
+
+    def _may_be_root(self, page: Page) -> bool:
+        """Whether a page of somebody stands where the tree is to stand."""
+        home = member(page.content, "space", "homepage", "id")
+        if self._parent is None:
+            return page.parent is None or page.parent == str(home)
+        return self._parent in _line(page)
+
+    def _matched(self, wanted: Sequence[WantedPage]) -> dict[str, Page]:
+        if self.tree is None:
+            return {}
+        ids = match(wanted, self.tree.own(), self.tree.pages, self.tree.root.id)
+        return {key: self.tree.pages[page_id] for key, page_id in ids.items()}
+
+    def _take_by_title(self, wanted: Sequence[WantedPage], found: dict[str, Page]) -> set[str]:
+        """Who has the titles that are new in the tree; adds to C(found) what is taken over."""
+        below = {} if self.tree is None else self.tree.pages
+        by_title = titles_of(below)
+        held = {page.id for page in found.values()}
+        root = found.get(ROOT)
+        adopted = {ROOT} if root is not None and not _is_root(root) else set()
+        new = [
+            page
+            for page in wanted
+            if page.source.key not in found
+            or found[page.source.key].title.strip().lower() != page.title.lower()
+        ]
+        unknown = [page for page in new if page.title_key not in by_title]
+        elsewhere = self._reader.find_all(unknown)
+        for page in new:
+            key = page.source.key
+            other = by_title.get(page.title_key) or elsewhere.get(key)
+            if other is None or other.id in held:
+                continue
+            if key in found or not self._may_take(other, other.id in below):
+                raise self._foreign(other, page.title)
+            found[key] = other
+            held.add(other.id)
+            mark = mark_of(other)
+            if mark is None or mark.tree not in self._trees():
+                adopted.add(key)
+        return adopted
+
+    def _trees(self) -> tuple[str | None, ...]:
+        own = () if self.tree is None else (self.tree.root.id,)
+        return own if self._former is None else (*own, self._former)
+
+    def _may_take(self, page: Page, is_below: bool) -> bool:
+        """Pages that the tree has written may have been moved anywhere."""
+        mark = mark_of(page)
+        return (mark is not None and mark.tree in self._trees()) or (self._adopt and is_below)
+
+    def _foreign(self, page: Page, title: str) -> ToolchainError:
+        mark = mark_of(page)
+        whose = "is not of this tree"
+        if mark is not None and mark.tree is not None:
+            whose = f"is of the tree of the page {mark.tree} (file {mark.file})"
+        said = (
+            f"the page '{title}' ({page.id}) in the space {self._space} {whose}, and stays as it is"
+        )
+        return ToolchainError("conflict", f"{said}; adopt: true takes over what is below the tree")
+
+    # -- how it differs ------------------------------------------------------------------------
+
+    def _planned(self, wanted: WantedPage, page: Page | None, above: Page | None) -> PagePlan:
+        plan = PagePlan(wanted.source.path, wanted, page)
+        plan.additions = self._additions(wanted)
+        changes = [each.plan(page) for each in plan.additions]
+        plan.fields = {change.field for change in changes if change is not None}
+        if page is None:
+            plan.fields |= _SAVED
+            return plan
+        mark = mark_of(page)
+        if page.title.strip() != wanted.title:
+            plan.fields.add("title")
+        parent = self._parent if wanted.source.parent is None else (above.id if above else "")
+        if parent is not None and page.parent != parent:
+            plan.fields.add("parent")
+        root = "" if self.tree is None else self.tree.root.id
+        if mark is None or not mark.is_finished or (mark.tree, mark.file) != (root, plan.path):
+            plan.fields.add("mark")
+        known = mark is not None and (mark.digest, mark.version) == (wanted.digest, page.version)
+        if not known:
+            plan.page = self._reader.with_body(page)
+            if not alike(plan.page.body or "", wanted.body, page.space):
+                plan.fields.add("body")
+        if plan.saves:
+            plan.page = self._reader.with_body(plan.page or page)
+            self._keep_comments(plan.page, wanted)
+        return plan
+
+    def _additions(self, wanted: WantedPage) -> list[PageLabels | PageAttachments]:
+        found: list[PageLabels | PageAttachments] = []
+        if wanted.labels is not None:
+            found.append(PageLabels(self._client, wanted.labels))
+        if wanted.files:
+            entries = [PageAttachmentOptions(src, name) for name, src in wanted.files.items()]
+            found.append(PageAttachments(self._client, entries))
+        return found
+
+    def _keep_comments(self, page: Page, wanted: WantedPage) -> None:
+        if alike(page.body or "", wanted.body, page.space):
+            return
+        lost = lost_comments(page.body or "", wanted.body)
+        if lost == 0:
+            return
+        said = f"{wanted.source.path}: {lost} inline comments of readers lose the place in the text"
+        if not self._orphaned:
+            raise ToolchainError("conflict", f"{said}; set allow_orphaned_comments")
+        self._warn(said)
+
+
+def deletions(
+    tree: ExistingTree | None, plans: Sequence[PagePlan], most: int, warn: Callable[[str], None]
+) -> list[PagePlan]:
+    """The pages that the tree wrote and that have no file any more, the deepest first.
+
+    One with pages of others below it stays: they would be lifted to another place. Raises
+    C(invalid) where there are more than C(most).
+    """
+    if tree is None:
+        return []
+    kept = {plan.page.id for plan in plans if plan.page is not None}
+    own = tree.own()
+    gone = [page for page in tree.pages.values() if page.id in own and page.id not in kept]
+    found: list[Page] = []
+    for page in reversed(gone):
+        below = [child for child in tree.children(page.id) if child not in found]
+        foreign = [child for child in below if child.id not in kept]
+        if foreign:
+            warn(
+                f"the page '{page.title}' ({page.id}) has no file any more, and stays: the page"
+                f" '{foreign[0].title}' ({foreign[0].id}) of others is below it"
+            )
+        else:
+            found.append(page)
+    if len(found) > most:
+        names = ", ".join(own[page.id].file for page in found[:10])
+        raise invalid(
+            f"prune would delete {len(found)} pages ({names}), max_deletions allows {most}"
+        )
+    return [PagePlan(own[page.id].file, None, page, {"state"}) for page in found]
+
+
+def final_mark(plan: PagePlan, page: Page, root: str) -> TreeMark:
+    """The mark of a page after all has been written."""
+    if plan.wanted is None:
+        raise AssertionError("a page that goes has no mark")
+    return TreeMark(
+        root, plan.path, page.id, plan.wanted.digest, page.version, plan.wanted.source_digest
+    )
+
+
+def _is_root(page: Page) -> bool:
+    mark = mark_of(page)
+    return mark is not None and mark.tree in (None, page.id) and key_of(mark.file) == ROOT
+
+
+def _line(page: Page) -> list[str]:
+    ancestors = member(page.content, "ancestors")
+    return [str(member(each, "id")) for each in ancestors] if isinstance(ancestors, list) else []

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Writes the pages of a tree: parents before what is below, a title after it has become free."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from ...core.concurrency import spread
+from ...core.errors import ToolchainError
+from ..client import WikiClient
+from ..page import Page, member
+from ..pages.desired_page import DesiredPage
+from ..pages.saving import PageWriter
+from ..storage.comparison import alike
+from .marks import KEY, TreeMark, mark_of, write_mark
+from .source_files import ROOT
+from .tree_plan import PagePlan, final_mark
+from .wanted_pages import title_key
+
+
+class TreeWriter:
+    """Carries out plans; C(done) holds each page as it is afterwards, by the key of its file.
+
+    :param space: key of the space
+    :param parent: id of the page above the root
+    :param warn: is told what is no failure
+    """
+
+    def __init__(
+        self,
+        client: WikiClient,
+        space: str,
+        parent: str | None,
+        parallel: int,
+        warn: Callable[[str], None],
+    ) -> None:
+        self._client, self._space, self._parent = client, space, parent
+        self._parallel, self._warn = parallel, warn
+        self.done: dict[str, Page] = {}
+        self._ids: dict[str, str] = {}
+
+    def write(self, plans: Sequence[PagePlan]) -> None:
+        """Do all of them, several at once; the first error ends it."""
+        pending: dict[str, PagePlan] = {}
+        for plan in plans:
+            if plan.wanted is not None and plan.page is not None:
+                self._ids[plan.wanted.source.key] = plan.page.id
+            if plan.wanted is not None and plan.fields:
+                pending[plan.wanted.source.key] = plan
+            elif plan.wanted is not None and plan.page is not None:
+                self.done[plan.wanted.source.key] = plan.page
+        while pending:
+            ready = [key for key, plan in pending.items() if self._is_ready(plan, pending)]
+            if not ready:
+                titles = ", ".join(
+                    f"'{plan.wanted.title}'" for plan in pending.values() if plan.wanted
+                )
+                said = f"the pages {titles} wait for each other's titles: rename one by hand"
+                raise ToolchainError("conflict", said)
+            spread(self._parallel, lambda key: self._write(key, pending[key]), ready)
+            for key in ready:
+                del pending[key]
+
+    def trash(self, plans: Sequence[PagePlan]) -> None:
+        """Move pages to the trash, one after the other: the deepest go first."""
+        for plan in plans:
+            if plan.page is not None:
+                self._trash(plan.page)
+
+    def _is_ready(self, plan: PagePlan, pending: Mapping[str, PagePlan]) -> bool:
+        if plan.wanted is None or plan.wanted.source.parent in pending:
+            return False
+        wanted = plan.wanted.title_key
+        held = plan.page is not None and title_key(plan.page.title) == wanted
+        return held or not any(
+            other is not plan and other.page is not None and title_key(other.page.title) == wanted
+            for other in pending.values()
+        )
+
+    # -- one page ------------------------------------------------------------------------------
+
+    def _write(self, key: str, plan: PagePlan) -> None:
+        page = plan.page
+        if page is None or plan.saves:
+            page = self._saved(plan)
+        for addition in plan.additions:
+            addition.apply(page)
+        mark = final_mark(plan, page, page.id if key == ROOT else self._ids[ROOT])
+        if mark_of(page) != mark:
+            write_mark(self._client, page, mark)
+        self.done[key], self._ids[key] = page, page.id
+
+    def _saved(self, plan: PagePlan) -> Page:
+        wanted, page = plan.wanted, plan.page
+        if wanted is None:
+            raise AssertionError("a page that goes is not saved")
+        above = wanted.source.parent
+        parent = self._parent if above is None else self._ids[above]
+        desired = DesiredPage(wanted.title, wanted.body, parent)
+        root = None if above is None else self._ids[ROOT]
+        first = TreeMark(root, plan.path).shown()
+        writer = PageWriter(
+            self._client, desired, note={}, retry=False, properties={KEY: {"value": first}}
+        )
+        if page is None:
+            saved = writer.create(self._space)
+        else:
+            saved = writer.update(page, desired.body_on(page))
+            if member(saved.content, "metadata", "properties") is None:
+                saved = replace(saved, content=page.content)
+        self._verify(plan, saved, parent, desired.body_on(page) if page else wanted.body)
+        return saved
+
+    def _verify(self, plan: PagePlan, saved: Page, parent: str | None, body: str) -> None:
+        if parent is not None and saved.shows_parent and saved.parent != parent:
+            raise ToolchainError(
+                "failed",
+                f"{plan.path}: the page '{saved.title}' ({saved.id}) was saved, but the server put"
+                f" it below {saved.parent or 'the top of the space'} instead of {parent}",
+            )
+        if saved.body is not None and not alike(saved.body, body, saved.space):
+            self._warn(
+                f"{plan.path}: the server stored another body than it was sent; something that it"
+                " does not know may be lost"
+            )
+
+    def _trash(self, page: Page) -> None:
+        what = f"moving the page '{page.title}' ({page.id}) to the trash"
+
+        def is_gone() -> bool:
+            now = self._client.get(f"looking after '{page.title}'", page.id, page.space)
+            return now is None or now.status != "current"
+
+        try:
+            self._client.trash(what, page.id, is_gone)
+        except ToolchainError as error:
+            if error.status != 404 or not is_gone():
+                raise

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The pages that a folder stands for: titles, bodies, labels, attachments. Everything that is wrong
+with the files is found before anything is sent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ...core.errors import ToolchainError, invalid
+from ..markdown.converter import StorageRenderer
+from ..markdown.document import MarkdownDocument, nodes, parse_markdown
+from ..markdown.front_matter import FrontMatter, split_front_matter
+from ..storage.canonical import HEADINGS
+from ..storage.parser import Malformed, StorageElement, parse
+from .links import PageLinks, Places
+from .source_files import SourceFile, SourceFolder, is_markdown
+
+_CHILDREN = '<ac:structured-macro ac:name="children"/>'
+_LONGEST_TITLE = 255
+_PLACE = re.compile(r"line (\d+)(?:, column \d+)?: ")
+_CONTROL = re.compile("[\x00-\x1f\x7f]")
+#: Characters of a message; the return value C(problems) has all of them.
+_MOST_SAID = 3000
+
+
+@dataclass(frozen=True)
+class WantedPage:
+    """A page as the folder wants it; C(labels) C(None): they are left alone.
+
+    C(files): name of an attachment to its file. C(source_digest): of the text of the file,
+    C(None) for the page of a folder without one.
+    """
+
+    source: SourceFile
+    title: str
+    body: str
+    labels: tuple[str, ...] | None
+    files: dict[str, str]
+    source_digest: str | None
+
+    @property
+    def digest(self) -> str:
+        return _digest(self.body)
+
+    @property
+    def title_key(self) -> str:
+        """By what the wiki tells titles apart."""
+        return title_key(self.title)
+
+
+@dataclass(frozen=True)
+class _ReadPage:
+    source: SourceFile
+    title: str
+    labels: list[str] | None
+    document: MarkdownDocument | None
+    body: str
+    digest: str | None
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def title_key(title: str) -> str:
+    return " ".join(title.split()).lower()
+
+
+class WantedPages:
+    """Reads and converts all files of a folder.
+
+    :param warn: is told what is no failure
+    """
+
+    def __init__(
+        self,
+        folder: SourceFolder,
+        prefix: str,
+        labels: Sequence[str] | None,
+        warn: Callable[[str], None],
+    ) -> None:
+        self._folder, self._prefix, self._labels, self._warn = folder, prefix, labels, warn
+        self._problems = list(folder.problems)
+
+    def all(self) -> list[WantedPage]:
+        """Parents first. Raises C(invalid) that names all problems."""
+        read = [page for source in self._folder.pages.values() if (page := self._read(source))]
+        self._refuse_twins(read)
+        wanted = list(self._converted({page.source.key: page for page in read}))
+        if self._problems:
+            raise _refusal(self._problems)
+        return wanted
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def _read(self, source: SourceFile) -> _ReadPage | None:
+        try:
+            page = self._read_file(source)
+        except (ToolchainError, Malformed, OSError, UnicodeDecodeError) as error:
+            if isinstance(error, ToolchainError) and error.kind != "invalid":
+                raise
+            self._problems.append(_placed(source.path, error))
+            return None
+        wrong = _wrong_title(page.title)
+        if wrong is not None:
+            self._problems.append(f"{source.path}:1: {wrong}")
+        return page
+
+    def _read_file(self, source: SourceFile) -> _ReadPage:
+        if source.file is None:
+            return _ReadPage(source, self._title(None, "", source), None, None, _CHILDREN, None)
+        with open(source.file, encoding="utf-8-sig", newline="") as file:
+            text = file.read()
+        front = split_front_matter(text)
+        if is_markdown(source.path):
+            document = parse_markdown(front.text)
+            heading = next((each.text for each in document.headings if each.text), "")
+            return self._page(source, front, heading, document, text)
+        heading = _first_heading(parse(front.text))
+        return self._page(source, front, heading, None, text)
+
+    def _page(
+        self,
+        source: SourceFile,
+        front: FrontMatter,
+        heading: str,
+        document: MarkdownDocument | None,
+        text: str,
+    ) -> _ReadPage:
+        title = self._title(front.title, heading, source)
+        body = front.text.lstrip("\n")
+        return _ReadPage(source, title, front.labels, document, body, _digest(text))
+
+    def _title(self, given: str | None, heading: str, source: SourceFile) -> str:
+        name = source.name if source.parent is not None else os.path.basename(self._folder.root)
+        return " ".join(f"{self._prefix}{given or heading or name}".split())
+
+    def _refuse_twins(self, pages: Sequence[_ReadPage]) -> None:
+        seen: dict[str, str] = {}
+        for page in pages:
+            path = page.source.path
+            other = seen.setdefault(title_key(page.title), path)
+            if other != path:
+                self._problems.append(f"{path}:1: the title '{page.title}' is that of {other}, too")
+
+    # -- converting ----------------------------------------------------------------------------
+
+    def _converted(self, pages: dict[str, _ReadPage]) -> Iterator[WantedPage]:
+        places = Places(self._folder)
+        titles = {key: page.title for key, page in pages.items()}
+        known = {key: page.document.slugs for key, page in pages.items() if page.document}
+        led_to = _places_led_to(pages, places)
+        for key, page in pages.items():
+            links = PageLinks(page.source, places, titles, known, self._problems.append, self._warn)
+            if page.document is not None:
+                body = StorageRenderer(page.document, links, led_to.get(key, set())).body()
+            else:
+                body = page.body
+                self._attach_named(links, body)
+            files = {name: self._folder.files[path] for name, path in links.files.items()}
+            labels = self._labels_of(page)
+            yield WantedPage(page.source, page.title, body, labels, files, page.digest)
+
+    def _attach_named(self, links: PageLinks, body: str) -> None:
+        """The files beside one in storage format that it names as attachments of its page."""
+        for element in parse(body).walk():
+            if element.name == "ri:attachment" and not element.elements:
+                name = element.attributes.get("ri:filename", "")
+                line = body.encode()[: element.begin].count(b"\n") + 1
+                place = links.places.find(links.page, f"./{name}")
+                if place is None or place.file is None:
+                    path = f"{links.page.path}:{line}"
+                    self._problems.append(f"{path}: the attachment '{name}' is not there")
+                else:
+                    links.attach(place.file)
+
+    def _labels_of(self, page: _ReadPage) -> tuple[str, ...] | None:
+        if self._labels is None and page.labels is None:
+            return None
+        labels = [*(self._labels or ()), *(page.labels or ())]
+        for label in labels:
+            if label.split() != [label]:
+                self._problems.append(f"{page.source.path}:1: '{label}' cannot be a label")
+        return tuple(dict.fromkeys(label.lower() for label in labels))
+
+
+def _places_led_to(pages: dict[str, _ReadPage], places: Places) -> dict[str, set[str]]:
+    """The names of headings that links of any page lead to, by the key of their page."""
+    found: dict[str, set[str]] = {}
+    for page in pages.values():
+        if page.document is None:
+            continue
+        for node in nodes(page.document.tree, "link"):
+            place = places.find(page.source, str(node.attrs.get("href", "")))
+            if place is not None and place.page is not None and place.fragment:
+                found.setdefault(place.page, set()).add(place.fragment)
+    return found
+
+
+def _first_heading(tree: StorageElement) -> str:
+    for element in tree.walk():
+        if element.name in HEADINGS:
+            words = [
+                each for part in element.walk() for each in part.children if isinstance(each, str)
+            ]
+            text = " ".join("".join(words).split())
+            if text:
+                return text
+    return ""
+
+
+def _wrong_title(title: str) -> str | None:
+    if _CONTROL.search(title):
+        return "the title has a control character"
+    if len(title) > _LONGEST_TITLE:
+        return f"the title has {len(title)} characters; the wiki keeps {_LONGEST_TITLE}"
+    return None if title.strip() else "the title is empty"
+
+
+def _placed(path: str, error: Exception) -> str:
+    """A problem with its file and line."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"{path}:1: is not UTF-8 text"
+    if isinstance(error, OSError):
+        return f"{path}:1: cannot be read: {error.strerror}"
+    said = str(error)
+    found = _PLACE.match(said)
+    return f"{path}:1: {said}" if found is None else f"{path}:{found[1]}: {said[found.end() :]}"
+
+
+def _refusal(problems: Sequence[str]) -> ToolchainError:
+    said: list[str] = []
+    for problem in problems:
+        if sum(map(len, said)) > _MOST_SAID:
+            said.append(f"and {len(problems) - len(said)} more, which problems lists")
+            break
+        said.append(problem)
+    error = invalid(f"src cannot become pages: {'; '.join(said)}")
+    error.result["problems"] = list(problems)
+    return error

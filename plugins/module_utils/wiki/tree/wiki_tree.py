@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module C(wiki_tree): a folder of Markdown or storage format as a tree of pages [C8.9]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from ...core.errors import ToolchainError, invalid
+from ...core.module.task import Task
+from ...core.module.typed_options import Option, PathText
+from ...core.plan import Action, Plan
+from ..client import WikiClient
+from ..page import Page
+from .existing_pages import TreeReader
+from .marks import EXPANSION
+from .source_files import read_folder
+from .tree_plan import PagePlan, TreePlanner, deletions
+from .tree_writer import TreeWriter
+from .wanted_pages import WantedPages
+
+#: Beside what is read of every page.
+_MORE = (
+    *(EXPANSION, "space.homepage", "children.page"),
+    *("children.attachment", "children.attachment.version"),
+)
+
+
+@dataclass(frozen=True)
+class WikiTreeOptions:
+    """The options of C(wiki_tree)."""
+
+    src: PathText
+    space: str
+    parent_id: str | None = None
+    title_prefix: Annotated[str, Option(empty=True)] = ""
+    exclude: list[str] = field(default_factory=list)
+    labels: list[str] | None = None
+    prune: bool = False
+    max_deletions: int = 10
+    adopt: bool = False
+    allow_orphaned_comments: bool = False
+    parallel: int = 4
+
+
+class WikiTreeOperation:
+    """Makes the pages below a page those of a folder. Raises C(invalid) for the options."""
+
+    def __init__(self, task: Task, options: WikiTreeOptions) -> None:
+        if options.parallel < 1:
+            raise invalid("parallel: at least one page at a time is needed")
+        if options.max_deletions < 0:
+            raise invalid("max_deletions: a number of pages cannot be negative")
+        self._task, self._options = task, options
+        self._client = WikiClient(
+            task, labels=True, more=_MORE, connections=max(10, options.parallel)
+        )
+        self._plans: list[PagePlan] = []
+        self._deletions: list[PagePlan] = []
+        self._writer = TreeWriter(
+            self._client, options.space, options.parent_id, options.parallel, task.warn
+        )
+
+    def plan(self) -> Plan:
+        options, task = self._options, self._task
+        folder = read_folder(options.src, options.exclude)
+        for pattern in folder.unmatched:
+            task.warn(f"exclude: nothing in src matches '{pattern}'")
+        wanted = WantedPages(folder, options.title_prefix, options.labels, task.warn).all()
+        reader = TreeReader(self._client, options.space, options.parent_id, options.parallel)
+        planner = TreePlanner(
+            self._client,
+            reader,
+            space=options.space,
+            parent=options.parent_id,
+            adopt=options.adopt,
+            orphaned_comments=options.allow_orphaned_comments,
+            parallel=options.parallel,
+            warn=task.warn,
+        )
+        self._plans = planner.plans(wanted)
+        if options.prune:
+            self._deletions = deletions(planner.tree, self._plans, options.max_deletions, task.warn)
+        changed = [plan for plan in (*self._plans, *self._deletions) if plan.fields]
+        made: Action = "create" if planner.tree is None else "update"
+
+        def sides() -> tuple[str, str]:
+            texts = [plan.sides() for plan in changed]
+            return "".join(one for one, _ in texts), "".join(other for _, other in texts)
+
+        result = {"pages": self._shown({}, self._deletions)}
+        return Plan(None, None, made if changed else "none", result=result, sides=sides)
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        gone: list[PagePlan] = []
+        try:
+            self._writer.write(self._plans)
+            for one in self._deletions:
+                self._writer.trash([one])
+                gone.append(one)
+        except ToolchainError as error:
+            done = self._writer.done
+            finished = [one for one in self._plans if _key(one) in done]
+            error.result["pages"] = self._shown(done, gone, finished)
+            raise
+        return {"pages": self._shown(self._writer.done, gone)}
+
+    def _shown(
+        self,
+        done: Mapping[str, Page],
+        gone: Sequence[PagePlan],
+        plans: Sequence[PagePlan] | None = None,
+    ) -> list[dict[str, object]]:
+        shown = [
+            plan.shown(done.get(_key(plan))) for plan in (self._plans if plans is None else plans)
+        ]
+        return [*shown, *(plan.shown() for plan in gone)]
+
+
+def _key(plan: PagePlan) -> str:
+    return "" if plan.wanted is None else plan.wanted.source.key

@@ -1,0 +1,450 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`wiki_tree` on the sandbox: a folder becomes pages, and stays them whatever happens to either."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+    resolve,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree.marks import KEY
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree.wiki_tree import (
+    WikiTreeOperation,
+    WikiTreeOptions,
+)
+from sandbox.client import Sandbox
+from tests.helpers import connections
+from tests.helpers.options import build
+
+LOGIN = ("reporter", "reporter-password")
+CONTENT = "/rest/api/content"
+FILES = {
+    "index.md": "# Guidebook\n\nSee [first steps](guide/first.md#the-end) and [all](guide/).\n",
+    "guide/first.md": "---\ntitle: First steps\nlabels: [start]\n---\n# Begin\n\n"
+    "![plan](../img/plan.png)\n\n## The end\n\n[home](../index.md) [data](data.csv)\n",
+    "guide/second.md": "# Second\n\n- [ ] do it\n",
+    "guide/data.csv": "a,b\n",
+    "img/plan.png": "not really an image",
+    "old.xml": '<h2>Old &amp; new</h2><p>x</p><ac:image><ri:attachment ri:filename="a.txt" /></ac:image>',
+    "a.txt": "a",
+}
+TITLES = {"Guidebook": "index.md", "guide": "guide/", "First steps": "guide/first.md"}
+
+
+class Tree:
+    """A folder, and tasks that publish it below the page 1003."""
+
+    def __init__(self, sandbox: Sandbox, folder: Path) -> None:
+        self.sandbox, self.folder = sandbox, folder
+        self.warnings: list[str] = []
+        self.http: dict[str, Any] = {"writes": 0, "requests": 0}
+        self.diff: tuple[str, str] = ("", "")
+
+    def write(self, files: Mapping[str, str | None]) -> None:
+        for name, text in files.items():
+            file = self.folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            if text is None:
+                file.unlink()
+            else:
+                file.write_text(text, encoding="utf-8")
+
+    def __call__(self, *, check: bool = False, **more: Any) -> tuple[bool, dict[str, str]]:
+        """Whether it changed, and the actions by path."""
+        login = {**connections.LOGINS["wiki"], **more.pop("login", {})}
+        settings = {"timeout": 10.0, "retries": 0, "retry_max_wait": 0.0}
+        given = {"url": self.sandbox.urls["wiki"], **login, **settings}
+        task = Task(resolve("wiki", given.get, environ={}), self.warnings.append, read_only=check)
+        options = {"src": str(self.folder), "space": "REL", "parent_id": "1003", **more}
+        operation = WikiTreeOperation(task, build(WikiTreeOptions, **options))
+        try:
+            plan = operation.plan()
+            self.diff = plan.diff()
+            result = dict(plan.result)
+            if plan.changed and not check:
+                result |= operation.apply(plan)
+        finally:
+            self.http = task.accounting.as_dict()
+        self.pages = result["pages"]
+        return plan.changed, {page["path"]: page["action"] for page in result["pages"]}
+
+    def fails(self, **more: Any) -> ToolchainError:
+        with pytest.raises(ToolchainError) as caught:
+            self(**more)
+        return caught.value
+
+    def page(self, title: str, **query: str) -> dict[str, Any]:
+        expand = "body.storage,version,ancestors,metadata.labels,children.attachment"
+        query = {"spaceKey": "REL", "title": title, "expand": f"{expand},metadata.properties.{KEY}"}
+        address = self.sandbox.urls["wiki"] + CONTENT
+        found = requests.get(address, params=query, auth=LOGIN, timeout=10).json()["results"]
+        return dict(found[0]) if found else {}
+
+    def body(self, title: str) -> str:
+        return str(self.page(title)["body"]["storage"]["value"])
+
+    def above(self, title: str) -> str:
+        return str(self.page(title)["ancestors"][-1]["title"])
+
+    def send(self, method: str, path: str, members: Any = None) -> Any:
+        address = f"{self.sandbox.urls['wiki']}{CONTENT}{path}"
+        answer = requests.request(method, address, json=members, auth=LOGIN, timeout=10)
+        assert answer.ok, answer.text
+        return answer.json() if answer.content else None
+
+    def make(self, title: str, parent: str = "1003", body: str = "<p>own</p>") -> str:
+        """A page of somebody else."""
+        members = {
+            "type": "page",
+            "title": title,
+            "space": {"key": "REL"},
+            "ancestors": [{"id": parent}],
+            "body": {"storage": {"value": body, "representation": "storage"}},
+        }
+        return str(self.send("POST", "", members)["id"])
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Sandbox]:
+    with Sandbox.start(flavour="real") as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def tree(shared: Sandbox, tmp_path: Path) -> Iterator[Tree]:
+    found = Tree(shared, tmp_path / "docs")
+    found.write(FILES)
+    yield found
+    shared.reset()
+
+
+def test_a_folder_becomes_a_tree_of_pages(tree: Tree) -> None:
+    changed, actions = tree(labels=["Docs"])
+    assert changed
+    assert actions == dict.fromkeys(
+        ["index.md", "guide/", "old.xml", "guide/first.md", "guide/second.md"], "created"
+    )
+    assert [tree.above(each) for each in ("Guidebook", "guide", "First steps", "Old & new")] == [
+        *("Release notes", "Guidebook", "guide", "Guidebook"),
+    ]
+    assert 'ac:name="children"' in tree.body("guide")
+    home = tree.body("Guidebook")
+    assert '<ac:link ac:anchor="the-end"><ri:page ri:content-title="First steps"' in home
+    assert '<ri:page ri:content-title="guide"' in home
+    first = tree.page("First steps")
+    names = [each["title"] for each in first["children"]["attachment"]["results"]]
+    assert sorted(names) == ["data.csv", "plan.png"]
+    assert [each["name"] for each in first["metadata"]["labels"]["results"]] == ["docs", "start"]
+    assert '<ac:parameter ac:name="">the-end</ac:parameter>' in tree.body("First steps")
+    assert [
+        each["title"] for each in tree.page("Old & new")["children"]["attachment"]["results"]
+    ] == ["a.txt"]
+    mark = first["metadata"]["properties"][KEY]["value"]
+    assert (mark["tree"], mark["file"]) == (tree.page("Guidebook")["id"], "guide/first.md")
+    assert {page["title"] for page in tree.pages} >= set(TITLES)
+    assert all(page["id"] and page["url"] and page["version"] == 1 for page in tree.pages)
+
+
+def test_an_unchanged_tree_costs_few_requests_and_no_write(tree: Tree) -> None:
+    tree(labels=["Docs"])
+    changed, actions = tree(labels=["Docs"])
+    assert (changed, set(actions.values())) == (False, {"unchanged"})
+    assert tree.http["writes"] == 0
+    assert tree.http["requests"] == 3  # the root by its title, what is below it, and below guide
+    assert tree.diff == ("", "")
+
+
+def test_check_mode_tells_the_same_and_writes_nothing(tree: Tree) -> None:
+    predicted, foreseen = tree(check=True)
+    assert tree.http["writes"] == 0
+    before = tree.diff
+    assert (predicted, foreseen) == tree()
+    assert tree.diff == before
+    tree.write({"guide/second.md": "# Third\n\ntext", "guide/first.md": None})
+    tree.write({"index.md": "# Guidebook\n\n"})
+    predicted, foreseen = tree(check=True, prune=True)
+    before = tree.diff
+    assert (predicted, foreseen) == tree(prune=True)
+    assert tree.diff == before
+    assert foreseen == {
+        "index.md": "updated",
+        "guide/": "unchanged",
+        "old.xml": "unchanged",
+        "guide/second.md": "renamed",
+        "guide/first.md": "deleted",
+    }
+
+
+def test_what_differs_is_written_and_nothing_else(tree: Tree) -> None:
+    tree()
+    tree.write({"guide/second.md": "# Second\n\nother"})
+    changed, actions = tree()
+    assert [path for path, action in actions.items() if action != "unchanged"] == [
+        "guide/second.md"
+    ]
+    assert changed
+    assert tree.http["writes"] == 2  # the page and its mark
+    assert tree.page("Second")["version"]["number"] == 2
+    assert "+" not in tree.diff[0]
+    assert "<p>other</p>" in tree.diff[1]
+    tree.write({"img/plan.png": "another image"})
+    assert tree()[1]["guide/first.md"] == "updated"
+    assert tree.http["writes"] == 1
+    assert not tree()[0]
+
+
+def test_an_edit_by_hand_is_taken_back(tree: Tree) -> None:
+    tree()
+    page = tree.page("Second")
+    members = {
+        "type": "page",
+        "title": "Second",
+        "version": {"number": 2},
+        "body": {"storage": {"value": "<p>by hand</p>", "representation": "storage"}},
+    }
+    tree.send("PUT", f"/{page['id']}", members)
+    assert tree()[1]["guide/second.md"] == "updated"
+    assert "by hand" not in tree.body("Second")
+    assert not tree()[0]
+
+
+def test_a_new_title_renames_and_a_new_place_moves(tree: Tree) -> None:
+    tree()
+    ids = {title: tree.page(title)["id"] for title in ("First steps", "Second", "Guidebook")}
+    tree.write({"guide/second.md": "# 2nd\n", "guide/first.md": None})
+    tree.write({"index.md": "[first](steps/first.md)\n\n# Guidebook\n"})
+    tree.write({"steps/first.md": FILES["guide/first.md"].replace("data.csv", "../guide/data.csv")})
+    _changed, actions = tree()
+    assert actions["guide/second.md"] == "renamed"
+    assert actions["steps/first.md"] == "moved"
+    assert ids == {
+        "First steps": tree.page("First steps")["id"],
+        "Second": tree.page("2nd")["id"],
+        "Guidebook": tree.page("Guidebook")["id"],
+    }
+    assert tree.above("First steps") == "steps"
+    assert not tree()[0]
+
+
+def test_the_root_is_known_by_the_files_below_it(tree: Tree, tmp_path: Path) -> None:
+    tree()
+    root = tree.page("Guidebook")["id"]
+    tree.write({"index.md": "# Manual\n\n[all](guide)"})
+    assert tree()[1]["index.md"] == "renamed"
+    assert tree.page("Manual")["id"] == root
+    assert not tree()[0]
+    other = Tree(tree.sandbox, tmp_path / "another product")
+    other.write({**FILES, "index.md": "# Other\n"})
+    for name in ("guide/first.md", "guide/second.md", "old.xml"):
+        other.write({name: FILES[name].replace("it", "that").replace("Begin", "Start") + "\n"})
+    assert other.fails().kind == "conflict"
+    assert other.http["writes"] == 0
+
+
+def test_a_tree_whose_root_is_in_the_trash_is_made_whole(tree: Tree) -> None:
+    tree()
+    first = tree.page("First steps")["id"]
+    tree.send("DELETE", f"/{tree.page('Guidebook')['id']}")
+    assert tree()[1]["index.md"] == "created"
+    assert tree.page("First steps")["id"] == first
+    assert tree.above("guide") == "Guidebook"
+    assert not tree()[0]
+
+
+def test_titles_may_change_hands(tree: Tree) -> None:
+    tree.write({"a.md": "# A\n\n1", "b.md": "# B\n\n2", "c.md": "# C\n\n3"})
+    tree()
+    tree.write({"a.md": "# B\n\n1", "b.md": "# A\n\n2", "c.md": "# C\n\n3"})
+    tree()
+    assert ("1" in tree.body("B"), "2" in tree.body("A")) == (True, True)
+    tree.write({"a.md": "# C\n\n1", "b.md": "# B\n\n2", "c.md": "# D\n\n3"})
+    tree()
+    bodies = [tree.body(title) for title in "BCD"]
+    assert ["2" in bodies[0], "1" in bodies[1], "3" in bodies[2]] == [True] * 3
+    assert not tree()[0]
+    assert [title for title in "ABCD" if tree.page(title)] == ["B", "C", "D"]
+
+
+def test_what_is_gone_is_pruned_and_nothing_of_others(tree: Tree) -> None:
+    tree()
+    own = tree.make("Somebody's", tree.page("Guidebook")["id"])
+    below = tree.make("Below", tree.page("Second")["id"])
+    tree.write({"guide/second.md": None, "guide/first.md": None, "old.xml": None})
+    tree.write({"index.md": "# Guidebook\n"})
+    assert tree()[1] == {"index.md": "updated"}
+    assert tree.page("Second")
+    error = tree.fails(prune=True, max_deletions=1)
+    assert error.kind == "invalid"
+    assert tree.page("Old & new")
+    changed, actions = tree(prune=True)
+    assert (changed, actions) == (
+        True,
+        {"index.md": "unchanged", "guide/first.md": "deleted", "old.xml": "deleted"},
+    )
+    assert any("'Second'" in each and "'Below'" in each for each in tree.warnings)
+    assert tree.page("Somebody's")["id"] == own
+    assert tree.page("Below")["id"] == below
+    assert tree.above("Below") == "Second"
+    assert not tree(prune=True)[0]
+
+
+def test_pages_of_others_are_a_conflict_unless_they_are_adopted(tree: Tree) -> None:
+    tree()
+    other = tree.make("Mine", tree.page("guide")["id"])
+    far = tree.make("Far", "1001")
+    tree.write({"guide/mine.md": "# Mine\n"})
+    error = tree.fails()
+    assert error.kind == "conflict"
+    assert other in error.message
+    assert ">own</p>" in tree.body("Mine")
+    assert tree(adopt=True)[1]["guide/mine.md"] == "adopted"
+    assert tree.page("Mine")["id"] == other
+    assert ">Mine</h1>" in tree.body("Mine")
+    assert not tree()[0]
+    tree.write({"guide/far.md": "# Far\n"})
+    assert far in tree.fails(adopt=True).message
+    assert tree.http["writes"] == 0
+
+
+def test_another_tree_is_not_taken_over(tree: Tree, tmp_path: Path) -> None:
+    tree()
+    other = Tree(tree.sandbox, tmp_path / "other")
+    other.write({"index.md": "# Another\n", "guide/second.md": "# Second\n"})
+    error = other.fails()
+    assert error.kind == "conflict"
+    assert f"of the tree of the page {tree.page('Guidebook')['id']}" in error.message
+    assert other.http["writes"] == 0
+    assert other(title_prefix="Other: ")[0]
+    assert not tree()[0]
+    assert tree.page("Other: Second")
+
+
+def test_a_copy_carries_the_mark_and_is_none_of_the_tree(tree: Tree) -> None:
+    tree()
+    mark = tree.page("Second")["metadata"]["properties"][KEY]["value"]
+    copy = tree.make("Copy of Second", tree.page("guide")["id"])
+    tree.send("POST", f"/{copy}/property", {"key": KEY, "value": mark})
+    assert not tree(prune=True)[0]
+    assert tree.page("Copy of Second")["id"] == copy
+
+
+PROBLEMS: dict[str, tuple[dict[str, str], list[str]]] = {
+    "links": (
+        {"x.md": "# X\n\n[a](no.md)\n[b](../../etc/passwd)\n\n![c](no.png) [d](/etc/passwd)"},
+        [
+            "x.md:3: the link to 'no.md' leads to nothing",
+            "x.md:4: the link to '../../etc/passwd' leads to nothing",
+            "x.md:6: the image 'no.png' is not there",
+            "x.md:6: the link to '/etc/passwd' leads to nothing",
+        ],
+    ),
+    "titles": (
+        {"x.md": "# SECOND", "y.md": "---\ntitle: 1.10\n---\n", "z.md": f"# {'z' * 256}"},
+        [
+            "guide/second.md:1: the title 'Second' is that of x.md, too",
+            "y.md:1: title in the front matter is 1.1",
+            "z.md:1: the title has 256 characters",
+        ],
+    ),
+    "storage format": (
+        {"x.xml": "<p>\n<b></p>", "y.xml": '<p>\n<ri:attachment ri:filename="../../a" /></p>'},
+        ["x.xml:2: <b> from line 2", "y.xml:2: the attachment '../../a' is not there"],
+    ),
+    "folder pages": ({"README.md": "# R"}, ["index.md: README.md is the page of this folder, too"]),
+    "labels": ({"x.md": "---\nlabels: [a b]\n---\n"}, ["x.md:1: 'a b' cannot be a label"]),
+    "names": ({'"q".txt': "", "x.md": "# X\n\n[a](%22q%22.txt)"}, ["is not a file name"]),
+}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_all_problems_are_named_before_anything_is_sent(tree: Tree, name: str) -> None:
+    files, problems = PROBLEMS[name]
+    tree.write(files)
+    error = tree.fails()
+    assert error.kind == "invalid"
+    assert [one for one in problems if one not in error.message] == []
+    assert tree.http["writes"] == 0
+
+
+def test_links_of_the_file_system_do_not_lead_out(tree: Tree, tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("secret", encoding="utf-8")
+    (tree.folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    (tree.folder / "more").symlink_to(tmp_path)
+    (tree.folder / "fifo.md").unlink(missing_ok=True)
+    os.mkfifo(tree.folder / "pipe.txt")
+    error = tree.fails()
+    assert "link.txt: a link that leads out of the folder" in error.message
+    assert "more: a link to a folder is not followed" in error.message
+    assert tree.http["requests"] == 0
+    assert tree(exclude=["link.txt", "more", "drafts/*"])[0]
+    assert "exclude: nothing in src matches 'drafts/*'" in tree.warnings
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "words"),
+    [
+        ({"parent_id": "99"}, "not_found", "no page 99"),
+        ({"parent_id": None, "space": "NO"}, "not_found", "no space NO"),
+        ({"parent_id": "1101"}, "conflict", "is in the space ARC"),
+        ({"src": "/nowhere"}, "invalid", "/nowhere is no folder"),
+        ({"parallel": 0}, "invalid", "parallel"),
+    ],
+)
+@pytest.mark.parametrize("check", [True, False])
+def test_what_is_not_there_is_told(
+    tree: Tree, options: dict[str, Any], kind: str, words: str, check: bool
+) -> None:
+    error = tree.fails(check=check, **options)
+    assert error.kind == kind
+    assert words in error.message
+    assert tree.http["writes"] == 0
+
+
+def test_an_empty_folder_is_told(tree: Tree, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert "no .md or .xml file" in tree.fails(src=str(tmp_path / "empty")).message
+
+
+def test_a_tree_at_the_top_of_a_space(tree: Tree) -> None:
+    assert tree(parent_id=None)[0]
+    assert not tree(parent_id=None)[0]
+    assert tree.page("Guidebook")["ancestors"] == []
+
+
+FAULTS: dict[str, dict[str, Any]] = {
+    "lost": {"cut": True, "after": True},
+    "cut before": {"cut": True},
+    "denied": {"status": 403, "body": "no"},
+}
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT"])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_next_run_finishes_what_broke_at_any_write(tree: Tree, fault: str, method: str) -> None:
+    """The task breaks at its first write, then, from the start, at its second, and so on."""
+    number = 0
+    while True:
+        tree.sandbox.reset()
+        tree.sandbox.fault(service="wiki", method=method, skip=number, **FAULTS[fault])
+        failed = False
+        try:
+            tree(parallel=1, labels=["docs"])
+        except ToolchainError:
+            failed = True
+        if tree.sandbox.pending_faults():
+            break
+        assert failed is (fault != "lost"), number
+        tree(parallel=1, labels=["docs"])
+        assert not tree(labels=["docs"])[0], number
+        assert len(tree.pages) == 5
+        number += 1
+    assert number >= 5
