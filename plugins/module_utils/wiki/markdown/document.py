@@ -7,6 +7,7 @@ import re
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING
 
 from ...core.errors import ToolchainError, invalid
@@ -61,8 +62,7 @@ def parse_markdown(text: str) -> MarkdownDocument:
             "Markdown needs the Python library markdown-it-py where it is converted:"
             " pip install markdown-it-py",
         )
-    parser = markdown_it.MarkdownIt("commonmark", {"maxNesting": _DEEPEST})
-    tokens = parser.enable(["table", "strikethrough"]).parse(text)
+    tokens = _parser().parse(text)
     for token in tokens:
         inline = token.children or []
         if token.level >= _DEEPEST - 1 or any(one.level >= _DEEPEST - 1 for one in inline):
@@ -70,6 +70,12 @@ def parse_markdown(text: str) -> MarkdownDocument:
             raise invalid(f"line {line}: more than {_DEEPEST} elements stand within each other")
     tree = markdown_it.tree.SyntaxTreeNode(tokens)
     return MarkdownDocument(tree, _headings(tree))
+
+
+@cache
+def _parser() -> markdown_it.MarkdownIt:
+    parser = markdown_it.MarkdownIt("commonmark", {"maxNesting": _DEEPEST})
+    return parser.enable(["table", "strikethrough"])
 
 
 def nodes(tree: SyntaxTreeNode, kind: str) -> Iterator[SyntaxTreeNode]:

@@ -45,11 +45,14 @@ class TreeReader:
     def __init__(self, client: WikiClient, space: str, parent: str | None, parallel: int) -> None:
         self._client, self._space, self._parent = client, space, parent
         self._parallel = parallel
+        self._found: dict[str, Page | None] = {}
 
     def find(self, title: str) -> Page | None:
         """The page of a title, wherever in the space."""
-        found = self._client.find(f"looking for the page '{title}'", self._space, title)
-        return None if found is None else self._with_mark(found)
+        if title not in self._found:
+            found = self._client.find(f"looking for the page '{title}'", self._space, title)
+            self._found[title] = None if found is None else self._with_mark(found)
+        return self._found[title]
 
     def find_all(self, wanted: Sequence[WantedPage]) -> dict[str, Page]:
         """Those that the space has, by the key of the file."""
