@@ -7,7 +7,7 @@ export PYTHON
 
 VENV_PYTHON := .venv/bin/python
 
-.PHONY: help demo sandbox test lint unit faults bench matrix build changelog lock clean
+.PHONY: help demo sandbox test lint unit faults secrets bench matrix build changelog lock clean
 
 help:
 	@echo 'make demo      run the release twice against the sandbox'
@@ -15,7 +15,8 @@ help:
 	@echo 'make test      everything that a change has to pass'
 	@echo 'make lint      the static checks alone'
 	@echo 'make unit      the unit tests alone'
-	@echo 'make faults    every module that writes, times every answer that does not tell'
+	@echo 'make faults    every module, times every answer that is wrong or does not tell'
+	@echo 'make secrets   secrets in every place, looked for in everything that a run leaves'
 	@echo 'make bench     wall time and number of requests'
 	@echo 'make matrix    the checks on every supported ansible-core and Python'
 	@echo 'make build     the archive of the collection, its digest and its bill of materials, in dist'
@@ -46,6 +47,11 @@ unit:
 faults:
 	@tools/setup dev
 	@$(VENV_PYTHON) -m tests.faults.matrix
+	@$(VENV_PYTHON) -m tests.faults.shapes
+
+secrets:
+	@tools/setup dev
+	@$(VENV_PYTHON) -m tests.faults.canaries
 
 bench:
 	@tools/setup bench

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A sample of the matrix of secrets and sinks; `make secrets` runs all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
+from sandbox.client import Sandbox
+from tests.faults import canaries
+from tests.helpers.cases import MODULES
+
+Sampled = dict[canaries.Cell, list[str]]
+
+
+@pytest.fixture(scope="session")
+def sampled(fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory) -> Sampled:
+    """The sinks in which each cell of the sample shows a secret; run once per session."""
+    folder = tmp_path_factory.mktemp("canaries")
+    return dict(canaries.run(folder, fresh(canaries.FLAVOUR), canaries.sample()))
+
+
+@pytest.mark.parametrize("cell", canaries.sample(), ids=str)
+def test_no_sink_shows_a_secret(sampled: Sampled, cell: canaries.Cell) -> None:
+    assert sampled[cell] == []
+
+
+def test_the_sample_has_every_module_place_and_outcome() -> None:
+    sample = canaries.sample()
+    assert {cell.module for cell in sample} == set(MODULES)
+    assert {cell.place for cell in sample} == set(canaries.PLACES)
+    assert {cell.outcome for cell in sample} == set(canaries.OUTCOMES)
+
+
+@pytest.mark.parametrize("service", options.SERVICES)
+def test_every_secret_of_a_connection_has_its_cells(service: str) -> None:
+    secrets = {name for name, one in options.argument_spec(service).items() if one.get("no_log")}
+    files = {name for name in options.credential_options(service) if name.endswith("_file")}
+    kinds = canaries.kinds_of(service)
+    covered = {*kinds, *(name for name in secrets if "oauth" in kinds and "oauth" in name)}
+    assert secrets | files <= covered
+
+
+def test_a_secret_that_was_cut_or_encoded_is_recognized() -> None:
+    for shown in ("Canary%22%3C7", "anary&quot;&lt;7/%&amp;\\9&gt;Tail", "<7/%&\\9>Tail"):
+        assert any(
+            trace in f"x{shown}y" or shown in trace for trace in canaries.traces(canaries.TOKEN)
+        )
