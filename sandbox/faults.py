@@ -3,9 +3,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import zlib
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from starlette.types import Message, Send
 
 
 @dataclass
@@ -22,7 +28,8 @@ class Fault:
     the connection closes; of the fault's own `body`, else of the real answer); `after` (the request
     is carried out first, then `status`, `redirect`, `body` or `cut` takes its answer's place: a
     lost answer); `late` (seconds after which the answer to what was carried out comes). A fault
-    with nothing but `delay` or `late` only slows the request down.
+    with nothing but `delay` or `late` only slows the request down. `bomb`: a body of so many MiB of
+    blanks, packed; `trickle`: seconds before each byte of the body.
     """
 
     service: str
@@ -41,6 +48,8 @@ class Fault:
     cut: bool = False
     truncate: int | None = None
     redirect: str | None = None
+    bomb: int | None = None
+    trickle: float = 0
 
     def __post_init__(self) -> None:
         for pattern in (self.path, self.match):
@@ -55,6 +64,7 @@ class Fault:
             or self.status is not None
             or self.redirect is not None
             or self.body is not None
+            or self.bomb is not None
         )
 
     def hits(self, service: str, method: str, path: str, text: str) -> bool:
@@ -64,6 +74,29 @@ class Fault:
             and (self.path is None or re.search(self.path, path) is not None)
             and (self.match is None or re.search(self.match, text) is not None)
         )
+
+
+@lru_cache(maxsize=2)
+def packed_blanks(size: int) -> bytes:
+    """So many MiB of blanks, as gzip packs them."""
+    packer = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
+    block = b" " * 1024 * 1024
+    return b"".join([*(packer.compress(block) for _number in range(size)), packer.flush()])
+
+
+def trickling(send: Send, seconds: float) -> Send:
+    """Sends the bytes of the body one by one, with pauses."""
+
+    async def slow(message: Message) -> None:
+        if message["type"] != "http.response.body":
+            await send(message)
+            return
+        for byte in message.get("body", b""):
+            await asyncio.sleep(seconds)
+            await send({"type": "http.response.body", "body": bytes([byte]), "more_body": True})
+        await send({**message, "body": b""})
+
+    return slow
 
 
 class Faults:

@@ -15,6 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route, Router
 
+from sandbox.faults import packed_blanks, trickling
 from sandbox.log import BODY_LIMIT, Entry, mask, mask_headers
 
 if TYPE_CHECKING:
@@ -293,6 +294,8 @@ class ServiceApp:
             _transport(scope).abort()
             return
         outgoing = noting if fault.truncate is None else _truncating(noting, fault.truncate, scope)
+        if fault.trickle:
+            outgoing = trickling(outgoing, fault.trickle)
         if fault.answers:
             await body.drain()
             await _fault_response(fault)(scope, body.receive(), outgoing)
@@ -306,8 +309,10 @@ def _fault_response(fault: Fault) -> Response:
     if fault.redirect is not None:
         headers["Location"] = fault.redirect
         status = status or 302
-    content = fault.body
-    if content is not None and not isinstance(content, str):
+    content: Any = fault.body
+    if fault.bomb is not None:
+        headers["Content-Encoding"], content = "gzip", packed_blanks(fault.bomb)
+    if content is not None and not isinstance(content, (str, bytes)):
         response: Response = JSONResponse(content, status or 200, headers, fault.content_type)
     else:
         response = Response(

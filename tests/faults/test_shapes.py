@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A sample of the matrix of answers; `make faults` runs all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from sandbox.client import Sandbox
+from tests.faults import shapes
+from tests.helpers.cases import MODULES
+
+Sampled = dict[shapes.Cell, str | None]
+
+
+@pytest.fixture(scope="session")
+def sampled(fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory) -> Sampled:
+    """What is wrong with each cell of the sample, which is run once per session."""
+    folder = tmp_path_factory.mktemp("shapes")
+    return dict(shapes.run(folder, fresh(shapes.FLAVOUR), shapes.sample()))
+
+
+@pytest.mark.parametrize("cell", shapes.sample(), ids=str)
+def test_a_task_ends_in_one_sentence_whatever_a_server_answers(
+    sampled: Sampled, cell: shapes.Cell
+) -> None:
+    assert sampled[cell] is None
+
+
+def test_the_sample_has_every_module_and_every_shape() -> None:
+    sample = shapes.sample()
+    assert {cell.module for cell in sample} == set(MODULES)
+    assert {cell.shape for cell in sample} == set(shapes.ALL)
