@@ -4,9 +4,10 @@
     python -m tools.witnesses           writes docs/interfaces/witnesses.md
     python -m tools.witnesses --check   only says whether it is as it would be written
 
-Servers, clients and recordings stand in `tests/strangers/witnesses.yml`, with the tests that hold
-the collection against them. What is known of the servers otherwise is read from the code: the facts
-that the files of a module cite, and the marks of certainty behind them.
+Servers and clients stand in `tests/strangers/witnesses.yml`, recordings in `recordings.yml` beside
+it, with the tests that hold the collection against them. What is known of the servers otherwise is
+read from the code: the facts that the files of a module cite, and the marks of certainty behind
+them.
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ import yaml
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "tests" / "strangers" / "witnesses.yml"
 PAGE = ROOT / "docs" / "interfaces" / "witnesses.md"
+RECORDINGS = ROOT / "tests" / "strangers" / "recordings.yml"
 TESTS = ROOT / "tests" / "integration"
 _UTILS = ROOT / "plugins" / "module_utils"
+_READ = "test_it_is_read"
 _KINDS = ("servers", "clients", "recordings")
 _CITED = re.compile(r"\[((?:repo|tracker|wiki|ci|analysis)-\d+(?:,\s+[\w-]+\d+)*)\]")
 _FACT = re.compile(r"^## ((?:repo|tracker|wiki|ci|analysis)-\d+) (.*?)(?=^## |\Z)", re.M | re.S)
@@ -69,11 +72,19 @@ def operations(data: dict[str, Any]) -> list[str]:
 
 
 def witnesses(data: dict[str, Any]) -> list[Witness]:
-    return [
+    programs = [
         Witness(kind, _named(one["who"], one["from"]), one["how"], one["file"], one["tests"])
-        for kind in _KINDS
+        for kind in ("servers", "clients")
         for one in data[kind]
     ]
+    return [*programs, *_recordings()]
+
+
+def _recordings() -> Iterator[Witness]:
+    for one in yaml.safe_load(RECORDINGS.read_text(encoding="utf-8")):
+        who, _comma, path = one["source"].partition(", ")
+        how = f"{one['name']}, as in its `{path}`"
+        yield Witness("recordings", who, how, "test_recordings.py", {_READ: one["confirms"]})
 
 
 def _named(who: str, origin: str) -> str:
