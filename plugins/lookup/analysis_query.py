@@ -15,6 +15,7 @@ description:
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis_plugin
+  - delivery.toolchain.lookup_answers
   - delivery.toolchain.analysis_search
 options:
   _terms:
@@ -71,5 +72,6 @@ class LookupModule(LookupBase):
         for term in lookups.texts(self, terms):
             options = typed_options.read(SearchOptions, {**self.get_options(), "project": term})
             question = partial(issues, options=options)
-            found += lookups.ask("analysis", self.get_option, vars(options), question)
+            ask = partial(lookups.ask, "analysis", self.get_option, vars(options), question)
+            found += lookups.kept(self, term, ask)
         return found

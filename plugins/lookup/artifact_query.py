@@ -14,6 +14,7 @@ description:
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo_plugin
+  - delivery.toolchain.lookup_answers
 options:
   _terms:
     description:
@@ -47,6 +48,7 @@ _list:
   elements: dict
 """
 
+from functools import partial
 from typing import Any
 
 from ansible.plugins.lookup import LookupBase
@@ -65,7 +67,11 @@ class LookupModule(LookupBase):
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
         lookups.set_options(self, "repo", variables, kwargs)
-        return [row for term in lookups.texts(self, terms) for row in self._rows(term)]
+        return [
+            row
+            for term in lookups.texts(self, terms)
+            for row in lookups.kept(self, term, partial(self._rows, term))
+        ]
 
     def _rows(self, term: str) -> list[dict[str, Any]]:
         given = {option_of(term): term}

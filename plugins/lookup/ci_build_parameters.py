@@ -13,6 +13,7 @@ description:
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci_plugin
+  - delivery.toolchain.lookup_answers
 options:
   _terms:
     description: Jobs, each as C(folder/job), as a list of names (one for each level), or as its URL on the server.
@@ -42,6 +43,7 @@ _list:
   elements: dict
 """
 
+from functools import partial
 from typing import Any
 
 from ansible.plugins.lookup import LookupBase
@@ -55,9 +57,13 @@ class LookupModule(LookupBase):
         self, terms: list[Any], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
         lookups.set_options(self, "ci", variables, kwargs)
-        return [self._parameters(term) for term in terms]
+        return [
+            build
+            for term in terms
+            for build in lookups.kept(self, term, partial(self._parameters, term))
+        ]
 
-    def _parameters(self, term: Any) -> dict[str, Any]:
+    def _parameters(self, term: Any) -> list[dict[str, Any]]:
         options = ci_job_info.BuildParametersOptions(job=term, build=self.get_option("build"))
         found: dict[str, Any] = lookups.ask(
             "ci",
@@ -65,4 +71,4 @@ class LookupModule(LookupBase):
             {"job": term},
             lambda task: ci_job_info.build_parameters(task, options),
         )
-        return found
+        return [found]

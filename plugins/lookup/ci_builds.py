@@ -14,6 +14,7 @@ description:
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci_plugin
+  - delivery.toolchain.lookup_answers
 options:
   _terms:
     description: Jobs, each as C(folder/job), as a list of names (one for each level), or as its URL on the server.
@@ -51,6 +52,7 @@ _list:
   elements: dict
 """
 
+from functools import partial
 from typing import Any
 
 from ansible.plugins.lookup import LookupBase
@@ -65,7 +67,11 @@ class LookupModule(LookupBase):
         self, terms: list[Any], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
         lookups.set_options(self, "ci", variables, kwargs)
-        return [build for term in terms for build in self._builds(term)]
+        return [
+            build
+            for term in terms
+            for build in lookups.kept(self, term, partial(self._builds, term))
+        ]
 
     def _builds(self, term: Any) -> list[dict[str, Any]]:
         kind = ci_job_info.BuildListOptions

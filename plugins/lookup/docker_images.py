@@ -15,6 +15,7 @@ description:
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo_plugin
+  - delivery.toolchain.lookup_answers
   - delivery.toolchain.docker_images
 options:
   _terms:
@@ -41,6 +42,7 @@ _list:
   elements: dict
 """
 
+from functools import partial
 from typing import Any
 
 from ansible.plugins.lookup import LookupBase
@@ -58,7 +60,11 @@ class LookupModule(LookupBase):
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
         lookups.set_options(self, "repo", variables, kwargs)
-        return [image for term in lookups.texts(self, terms) for image in self._images(term)]
+        return [
+            image
+            for term in lookups.texts(self, terms)
+            for image in lookups.kept(self, term, partial(self._images, term))
+        ]
 
     def _images(self, repo: str) -> list[dict[str, Any]]:
         given = {**self.get_options(), "repo": repo}

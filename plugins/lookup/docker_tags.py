@@ -14,6 +14,7 @@ description:
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo_plugin
+  - delivery.toolchain.lookup_answers
   - delivery.toolchain.docker_images
 options:
   _terms:
@@ -44,6 +45,7 @@ _list:
   elements: str
 """
 
+from functools import partial
 from typing import Any
 
 from ansible.plugins.lookup import LookupBase
@@ -61,7 +63,11 @@ class LookupModule(LookupBase):
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[str]:
         lookups.set_options(self, "repo", variables, kwargs)
-        return [tag for term in lookups.texts(self, terms) for tag in self._tags(term)]
+        return [
+            tag
+            for term in lookups.texts(self, terms)
+            for tag in lookups.kept(self, term, partial(self._tags, term))
+        ]
 
     def _tags(self, image: str) -> list[str]:
         given = {**self.get_options(), "image": image}

@@ -14,6 +14,7 @@ description:
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.tracker_plugin
+  - delivery.toolchain.lookup_answers
   - delivery.toolchain.jql_search
 options:
   _terms:
@@ -44,6 +45,7 @@ _list:
 """
 
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from ansible.plugins.lookup import LookupBase
@@ -64,7 +66,7 @@ class LookupModule(LookupBase):
         lookups.set_options(self, "tracker", variables, kwargs)
         found: list[dict[str, Any]] = []
         for term in lookups.texts(self, terms):
-            found += self._issues(term)
+            found += lookups.kept(self, term, partial(self._issues, term))
         return found
 
     def _issues(self, term: str) -> list[dict[str, Any]]:

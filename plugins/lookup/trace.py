@@ -19,6 +19,7 @@ description:
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo_plugin
+  - delivery.toolchain.lookup_answers
 options:
   _terms:
     description:
@@ -79,6 +80,7 @@ _list:
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from ansible.plugins.lookup import LookupBase
@@ -110,21 +112,30 @@ class LookupModule(LookupBase):
             for service in ("ci", "tracker")
         }
         found = lookups.texts(self, terms)
-        return [self._trace(term, further["ci"], further["tracker"]) for term in found]
+        return [
+            traced
+            for term in found
+            for traced in lookups.kept(
+                self, term, partial(self._trace, term, further["ci"], further["tracker"]), further
+            )
+        ]
 
-    def _trace(self, term: str, ci: Options | None, tracker: Options | None) -> dict[str, Any]:
+    def _trace(
+        self, term: str, ci: Options | None, tracker: Options | None
+    ) -> list[dict[str, Any]]:
         found: trace.Origin = lookups.ask(
             "repo", self.get_option, {"_terms": term}, lambda task: trace.origin(task, term)
         )
         run = _run(ci, found.ci_address)
         commits = _commits(found.build or {}, run)
-        return {
+        traced = {
             "artifact": found.artifact,
             "build": found.build,
             "ci_build": run.build if run else None,
             "commits": commits,
             "issues": _issues(tracker, found.build, commits),
         }
+        return [traced]
 
 
 def _run(ci: Options | None, address: str | None) -> changes.TracedBuild | None:

@@ -14,6 +14,7 @@ description:
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.wiki_plugin
+  - delivery.toolchain.lookup_answers
   - delivery.toolchain.wiki_address
 options:
   _terms:
@@ -47,6 +48,7 @@ _list:
 """
 
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 from ansible.plugins.lookup import LookupBase
@@ -70,11 +72,15 @@ class LookupModule(LookupBase):
         pages = [replace(named, **{by: term}) for term in lookups.texts(self, terms)]
         if not terms or named.page_id is not None or named.title is not None:
             pages.append(named)
-        return [self._page(page) for page in pages]
+        return [
+            found
+            for page in pages
+            for found in lookups.kept(self, asdict(page), partial(self._page, page))
+        ]
 
-    def _page(self, options: WikiPageInfoOptions) -> dict[str, Any]:
+    def _page(self, options: WikiPageInfoOptions) -> list[dict[str, Any]]:
         def read(task: Task) -> dict[str, Any]:
             return WikiPageInfoOperation(task, options).page()
 
         found: dict[str, Any] = lookups.ask("wiki", self.get_option, asdict(options), read)
-        return found
+        return [found]

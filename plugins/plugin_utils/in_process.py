@@ -29,6 +29,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress i
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
     ansible_internals,
     interpreters,
+    lookup_answers,
     variables,
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import switch
@@ -157,6 +158,8 @@ class Action(NormalAction):
             )
         rest["task_vars"] = {**(rest.get("task_vars") or {}), **switch.variables()}
         result: dict[str, Any] = super()._execute_module(module_name, arguments, **rest)
+        if self.service is not None and (result.get("http") or {}).get("writes") != 0:
+            lookup_answers.forget()
         return result
 
     def _configure_module(

@@ -30,7 +30,11 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret imp
     hidden,
     secrets_in_addresses,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookup_answers
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.variables import from_variables
+
+#: What tells one play from the next in the variables of a task.
+_PLAY = ("ansible_play_name", "ansible_play_hosts_all")
 
 
 def set_options(
@@ -57,6 +61,8 @@ def set_options(
         lookup.set_options(direct=given)
     finally:
         os.environ.update(dict.fromkeys(empty, ""))
+    play = {name: (variables or {}).get(name) for name in _PLAY}
+    lookup.asks = service, play
 
 
 def further_service(
@@ -79,6 +85,28 @@ def further_service(
         raise AnsibleError(f"{service}: {'; '.join(checked.error_messages)}")
     options = checked.validated_parameters
     return options.get if options["url"] else None
+
+
+def kept(
+    lookup: LookupBase,
+    term: Any,
+    answer: Callable[[], Sequence[Any]],
+    further: Mapping[str, Callable[[str], Any] | None] | None = None,
+) -> list[Any]:
+    """The answer to the question of a lookup, which the play may have asked already.
+
+    :param further: the connections to services beside the lookup's own
+    """
+    if not lookup.get_option("cache"):
+        return list(answer())
+    service, play = lookup.asks
+    options = {name: value for name, value in lookup.get_options().items() if name != "_terms"}
+    others = {
+        name: get and {option: get(option) for option in argument_spec(name)}
+        for name, get in (further or {}).items()
+    }
+    question = {"service": service, "lookup": lookup._load_name, "term": term, "play": play}
+    return lookup_answers.kept({**question, "options": options, "further": others}, answer)
 
 
 def texts(lookup: LookupBase, terms: Sequence[Any]) -> list[str]:
