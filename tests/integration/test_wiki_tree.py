@@ -16,6 +16,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.markdown import document
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree.marks import KEY
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree.wiki_tree import (
     WikiTreeOperation,
@@ -407,6 +408,41 @@ def test_what_is_not_there_is_told(
     assert error.kind == kind
     assert words in error.message
     assert tree.http["writes"] == 0
+
+
+def test_a_missing_library_is_told_once(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(document, "MARKDOWN_MISSING", "Traceback")
+    error = tree.fails()
+    assert (error.kind, error.message.count("pip install markdown-it-py")) == ("invalid", 1)
+    assert tree.http["requests"] == 0
+
+
+def test_readers_comments_keep_their_place_unless_they_need_not(tree: Tree) -> None:
+    tree()
+    page = tree.page("Second")
+    marked = '<p><ac:inline-comment-marker ac:ref="1">do it</ac:inline-comment-marker></p>'
+    members = {"type": "page", "title": "Second", "version": {"number": 2}}
+    body = {"storage": {"value": f"<h1>Second</h1>{marked}", "representation": "storage"}}
+    tree.send("PUT", f"/{page['id']}", {**members, "body": body})
+    error = tree.fails()
+    assert error.kind == "conflict"
+    assert "guide/second.md: 1 inline comments" in error.message
+    assert tree(allow_orphaned_comments=True)[1]["guide/second.md"] == "updated"
+
+
+def test_a_right_that_is_missing_half_way_is_told_with_what_was_done(tree: Tree) -> None:
+    author = {"token": "author-wiki-token-1234567890"}
+    other = tree.make("guide", "1003")
+    assert tree.fails(login=author).kind == "conflict"
+    tree.send("DELETE", f"/{other}")
+    tree.sandbox.fault(service="wiki", method="POST", path="attachment", status=403, body="no")
+    error = tree.fails(login=author, parallel=1)
+    assert error.kind == "permission"
+    done = {page["path"]: page["action"] for page in error.result["pages"]}
+    assert done["index.md"] == "created"
+    assert "guide/first.md" not in done
+    assert tree(login=author)[0]
+    assert not tree()[0]
 
 
 def test_an_empty_folder_is_told(tree: Tree, tmp_path: Path) -> None:

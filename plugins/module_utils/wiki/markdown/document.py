@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import invalid
 
 if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode
@@ -52,16 +52,20 @@ class MarkdownDocument:
         return frozenset(link[1:] for link in links if link.startswith("#"))
 
 
-def parse_markdown(text: str) -> MarkdownDocument:
-    """The tree of a text. Raises C(failed) where the library is missing, C(invalid) for a text that
-    is nested too deep.
-    """
+def require_markdown() -> None:
+    """C(invalid) where the library is missing."""
     if MARKDOWN_MISSING is not None:
-        raise ToolchainError(
-            "failed",
+        raise invalid(
             "Markdown needs the Python library markdown-it-py where it is converted:"
-            " pip install markdown-it-py",
+            " pip install markdown-it-py"
         )
+
+
+def parse_markdown(text: str) -> MarkdownDocument:
+    """The tree of a text. Raises C(invalid) where the library is missing, and for a text that is
+    nested too deep.
+    """
+    require_markdown()
     tokens = _parser().parse(text)
     for token in tokens:
         inline = token.children or []

@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible.module_utils.common.yaml import HAS_YAML, yaml_load
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import invalid
 
 _BLOCK = re.compile(
     r"---[ \t]*\r?\n(?P<yaml>(?:(?!---|\.\.\.).*\n)*)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)"
@@ -36,7 +36,7 @@ def split_front_matter(source: str) -> FrontMatter:
     if found is None:
         return FrontMatter(source)
     if not HAS_YAML:
-        raise ToolchainError("failed", "front matter needs the Python library PyYAML")
+        raise invalid("front matter needs the Python library PyYAML")
     values = _loaded(found["yaml"])
     if not isinstance(values, Mapping):
         return FrontMatter(source)

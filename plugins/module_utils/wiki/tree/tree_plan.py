@@ -19,7 +19,7 @@ from .existing_pages import ExistingTree, TreeReader, titles_of
 from .marks import TreeMark, mark_of
 from .matching import match
 from .source_files import ROOT, key_of
-from .wanted_pages import WantedPage
+from .wanted_pages import WantedPage, title_key
 
 #: What makes a new version of a page.
 _SAVED = frozenset({"body", "title", "parent"})
@@ -171,7 +171,7 @@ class TreePlanner:
             page
             for page in wanted
             if page.source.key not in found
-            or found[page.source.key].title.strip().lower() != page.title.lower()
+            or title_key(found[page.source.key].title) != page.title_key
         ]
         unknown = [page for page in new if page.title_key not in by_title]
         elsewhere = self._reader.find_all(unknown)

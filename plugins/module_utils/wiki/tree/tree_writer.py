@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ...core.concurrency import spread
-from ...core.errors import ToolchainError
+from ...core.errors import ToolchainError, shorten
 from ..client import WikiClient
 from ..page import Page, member
 from ..pages.desired_page import DesiredPage
@@ -39,6 +39,7 @@ class TreeWriter:
         self._parallel, self._warn = parallel, warn
         self.done: dict[str, Page] = {}
         self._ids: dict[str, str] = {}
+        self._rewritten: list[str] = []
 
     def write(self, plans: Sequence[PagePlan]) -> None:
         """Do all of them, several at once; the first error ends it."""
@@ -61,6 +62,12 @@ class TreeWriter:
             spread(self._parallel, lambda key: self._write(key, pending[key]), ready)
             for key in ready:
                 del pending[key]
+        if self._rewritten:
+            files = shorten(", ".join(self._rewritten))
+            self._warn(
+                f"the server stored other bodies than it was sent for {files}; something that it"
+                " does not know may be lost"
+            )
 
     def trash(self, plans: Sequence[PagePlan]) -> None:
         """Move pages to the trash, one after the other: the deepest go first."""
@@ -120,10 +127,7 @@ class TreeWriter:
                 f" it below {saved.parent or 'the top of the space'} instead of {parent}",
             )
         if saved.body is not None and not alike(saved.body, body, saved.space):
-            self._warn(
-                f"{plan.path}: the server stored another body than it was sent; something that it"
-                " does not know may be lost"
-            )
+            self._rewritten.append(plan.path)
 
     def _trash(self, page: Page) -> None:
         what = f"moving the page '{page.title}' ({page.id}) to the trash"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ...core.errors import ToolchainError, invalid
 from ..markdown.converter import StorageRenderer
-from ..markdown.document import MarkdownDocument, nodes, parse_markdown
+from ..markdown.document import MarkdownDocument, nodes, parse_markdown, require_markdown
 from ..markdown.front_matter import FrontMatter, split_front_matter
 from ..storage.canonical import HEADINGS
 from ..storage.parser import Malformed, StorageElement, parse
@@ -89,6 +89,8 @@ class WantedPages:
 
     def all(self) -> list[WantedPage]:
         """Parents first. Raises C(invalid) that names all problems."""
+        if any(is_markdown(source.path) for source in self._folder.pages.values()):
+            require_markdown()
         read = [page for source in self._folder.pages.values() if (page := self._read(source))]
         self._refuse_twins(read)
         wanted = list(self._converted({page.source.key: page for page in read}))
@@ -102,8 +104,6 @@ class WantedPages:
         try:
             page = self._read_file(source)
         except (ToolchainError, Malformed, OSError, UnicodeDecodeError) as error:
-            if isinstance(error, ToolchainError) and error.kind != "invalid":
-                raise
             self._problems.append(_placed(source.path, error))
             return None
         wrong = _wrong_title(page.title)
