@@ -445,6 +445,48 @@ def test_a_right_that_is_missing_half_way_is_told_with_what_was_done(tree: Tree)
     assert not tree()[0]
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"deployment": "Cloud"},
+        {"omit_ancestors_moves": True, "empty_ancestors_moves": True},
+        {"rewrite_on_save": False, "rename_rewrites_links": False},
+        {"trash_blocks_titles": True, "duplicate_attachment_status": 409},
+        {"require_xsrf": True},
+    ],
+)
+def test_kinds_of_servers(tree: Tree, settings: dict[str, Any]) -> None:
+    tree.sandbox.settings("wiki", **settings)
+    assert tree(labels=["docs"])[0]
+    assert not tree(labels=["docs"], prune=True)[0]
+    tree.write({"guide/first.md": None, "index.md": "# Guidebook", "guide/second.md": "# 2nd"})
+    assert tree(labels=["docs"], prune=True)[1] == {
+        "index.md": "updated",
+        "guide/": "unchanged",
+        "old.xml": "unchanged",
+        "guide/second.md": "renamed",
+        "guide/first.md": "deleted",
+    }
+    assert not tree(labels=["docs"], prune=True)[0]
+
+
+def test_a_server_without_a_look_up_by_title_is_told(tree: Tree) -> None:
+    tree.sandbox.settings("wiki", flavour="written")
+    error = tree.fails()
+    assert error.kind == "not_found"
+    assert "no look-up by title" in error.message
+
+
+def test_many_pages_and_files_are_listed_to_the_end(tree: Tree) -> None:
+    images = {f"img/{number}.png": f"{number}" for number in range(30)}
+    links = "".join(f"![x](img/{number}.png)\n" for number in range(30))
+    tree.write({**images, "index.md": f"# Guidebook\n\n{links}"})
+    tree.write({f"more/{number}.md": f"# Page {number}\n" for number in range(230)})
+    assert tree()[0]
+    assert not tree()[0]
+    assert tree.http["requests"] <= len(tree.pages) + 4
+
+
 def test_an_empty_folder_is_told(tree: Tree, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert "no .md or .xml file" in tree.fails(src=str(tmp_path / "empty")).message

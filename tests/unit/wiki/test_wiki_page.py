@@ -207,6 +207,13 @@ def test_a_page_that_another_host_has_just_made_is_no_failure(stub: Stub, wiki: 
     assert Run(stub, **options).fails().kind == "conflict"
 
 
+def test_a_page_that_another_host_has_just_saved_so_is_no_failure(stub: Stub, wiki: Wiki) -> None:
+    wiki.puts = [lambda found: found.edit(body="<p>new</p>")]
+    assert Run(stub, page_id="7", body="<p>new</p>")()[1]["page"]["version"] == 4
+    wiki.puts = [lambda found: found.edit(body="<p>other</p>")]
+    assert Run(stub, page_id="7", body="<p>newer</p>").fails().kind == "conflict"
+
+
 @pytest.mark.parametrize(
     ("body", "warned"),
     [

@@ -45,7 +45,7 @@ class PageWriter:
         properties: Mapping[str, Any] | None = None,
     ) -> None:
         self._client, self._desired, self._note, self._retry = client, desired, dict(note), retry
-        self._properties, self._in_doubt = properties, False
+        self._properties = properties
         #: The page as the last look has shown it.
         self._seen: Page | None = None
 
@@ -82,7 +82,6 @@ class PageWriter:
             try:
                 return self._save(page, body)
             except ToolchainError as error:
-                self._in_doubt |= error.unanswered or error.kind == "server"
                 now = self._after(error, page)
                 if self._is_done(page, now):
                     return now
@@ -140,12 +139,12 @@ class PageWriter:
         return now
 
     def _is_done(self, page: Page, now: Page) -> bool:
-        """Whether a save took place although its answer says otherwise, or is lost.
+        """Whether the page is as wanted in its next version although the answer says otherwise.
 
         A gateway may give up before the server does: the save then conflicts with the next try.
+        Another host may have saved the same at the same time.
         """
-        was_saved = now.version == page.version + 1 and self._desired.is_met_by(now)
-        return self._in_doubt and was_saved
+        return now.version == page.version + 1 and self._desired.is_met_by(now)
 
     def _require_transient(self, error: ToolchainError, now: Page) -> None:
         """A lock goes away while nobody changes the page; another refusal stays one, and a save
