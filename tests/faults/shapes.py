@@ -95,6 +95,7 @@ SHAPES = {
     "cut JSON": _json('{"results": [{"id": 1'),
     "two objects": _json('{"a": 1}{"b": 2}'),
     "a byte order mark": _json('\ufeff{"results": []}'),
+    "as deep as is read": _json('{"results":' * 198 + "[1]" + "}" * 198),
     "deep lists": _json("[" * 900 + "]" * 900),
     "deep objects": _json('{"results":' * 300 + "1" + "}" * 300),
     "very deep lists": _json("[" * 100_000),
@@ -126,12 +127,15 @@ SHAPES = {
 BOUNDS = {
     "a bomb": Shape({"status": 200, "bomb": 300}, ("protocol",), timeout=20),
     "a trickle": Shape({"status": 200, "body": "x" * 9999, "trickle": 0.05}, ("timeout",)),
+    # the answer to a HEAD has no body
     "a trickling refusal": Shape(
-        {"status": 500, "body": "x" * 9999, "trickle": 0.05}, ("timeout",)
+        {"status": 500, "body": "x" * 9999, "trickle": 0.05}, ("timeout", "server")
     ),
     "a cut": Shape({"cut": True}, ("network",)),
     "a truncated body": Shape({"status": 200, "body": "x" * 99, "truncate": 9}, ("network",)),
 }
+#: Options with which a task waits less for what never ends.
+WAITS: dict[str, dict[str, Any]] = {"analysis_server_import": {"wait_timeout": 1}}
 ALL = {**STATUSES, **SHAPES, **BOUNDS}
 
 
@@ -145,7 +149,11 @@ class Cell:
 
     def task(self) -> dict[str, Any]:
         """The task that meets the answer, from the state of the seeds."""
-        given = {**first_arguments(self.module), **IMPATIENT.get(self.module, {})}
+        given = {
+            **first_arguments(self.module),
+            **IMPATIENT.get(self.module, {}),
+            **WAITS.get(self.module, {}),
+        }
         given["timeout"] = ALL[self.shape].timeout
         fault = {"service": CASES[self.module]["service"], "times": 9999, **ALL[self.shape].fault}
         variables = {

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Five hosts that create the same object with the same content at once: none of them fails."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook
+from tests.helpers.cases import CASES
+
+HOSTS = [f"host{number}" for number in range(5)]
+#: A small object of each kind that a module creates.
+OBJECTS: dict[str, dict[str, Any]] = {
+    "analysis_group": {"name": "side-by-side"},
+    "analysis_role": {"name": "Side by side", "permissions": {"access_source_files": True}},
+    "analysis_user": {"name": "sidebyside"},
+    "artifact_deploy": {"repo": "generic-staging-local", "path": "side/by.txt", "content": "side"},
+    "artifact_properties": {
+        "repo": "generic-snapshot-local",
+        "path": "agent/1.0.0/agent.txt",
+        "properties": {"side.by": "side"},
+    },
+    "ci_job": {"job": "side-by-side", "config": "<project><description>s</description></project>"},
+    "tracker_version": {"project": "REL", "name": "side-by-side"},
+    "wiki_page": {"space": "REL", "title": "Side by side", "parent_id": "1003", "body": "<p>s</p>"},
+}
+
+
+@pytest.fixture(scope="module")
+def ran(fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory) -> playbook.Run:
+    """Every object, created by all hosts at once."""
+    folder, sandbox = tmp_path_factory.mktemp("side"), fresh("real")
+    hosts: dict[str, Any] = {
+        "vars": {"ansible_connection": "local"},
+        "hosts": {name: {} for name in HOSTS},
+    }
+    hosts["vars"]["ansible_python_interpreter"] = "{{ ansible_playbook_python }}"
+    (folder / "inventory.json").write_text(json.dumps({"all": hosts}), encoding="utf-8")
+    # the first look of every host takes so long that none of them sees what another has made
+    slow = {"delay": 0.5, "times": len(HOSTS)}
+    tasks = [
+        playbook.task(
+            module,
+            options,
+            module,
+            vars={"sandbox_faults": [{"service": CASES[module]["service"], **slow}]},
+        )
+        for module, options in OBJECTS.items()
+    ]
+    defaults = connections.module_defaults(sandbox.urls)
+    play = playbook.play(tasks, hosts="all", module_defaults=defaults)
+    arguments = ["-i", str(folder / "inventory.json"), "--forks", str(len(HOSTS))]
+    controls = {HOSTS[0]: sandbox.control}
+    return playbook.run(folder, [play], arguments=arguments, controls=controls)
+
+
+@pytest.mark.parametrize("module", OBJECTS)
+def test_nobody_fails(ran: playbook.Run, module: str) -> None:
+    events = [ran.event(module, host) for host in HOSTS]
+    assert [event.result.get("msg") for event in events if event.status != "ok"] == []
+    assert any(event.result["changed"] for event in events)
