@@ -11,6 +11,7 @@ says its version on pages alone, so it is put on all answers.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -103,7 +104,9 @@ def running(folder: Path) -> Iterator[Hudson]:
         *(f"-DHUDSON_HOME={_home(folder)}", "-cp", f"{application}/libs/*"),
         *(_STARTER, application),
     ]
-    with programs.started(command, folder, debian.environment()) as program:
+    # names of files are in its character set
+    variables = {**os.environ, **debian.environment(), "LC_ALL": "C.UTF-8"}
+    with programs.started(command, folder, variables) as program:
         port = program.until(lambda: re.search(r"^port (\d+)$", _read(program.log), re.M))
         with passing_on.started(int(port[1]), _without_ranges, _VERSION) as url:
             hudson = Hudson(url)

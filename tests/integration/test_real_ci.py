@@ -8,6 +8,7 @@ stands in `tests/helpers/hudson.py`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -44,7 +45,20 @@ PARAMETERS = """
 """
 
 
-def _job(command: str, parameters: str = "", disabled: str = "false") -> str:
+ARCHIVED = """
+<publishers>
+  <hudson.tasks.ArtifactArchiver>
+    <artifacts>out/**</artifacts><latestOnly>false</latestOnly>
+  </hudson.tasks.ArtifactArchiver>
+  <hudson.tasks.Fingerprinter>
+    <targets/><recordBuildArtifacts>true</recordBuildArtifacts>
+  </hudson.tasks.Fingerprinter>
+</publishers>
+"""
+MAKE = "mkdir -p 'out/deep er'; echo one &gt; out/one.txt; echo two &gt; 'out/deep er/two+ü.txt'"
+
+
+def _job(command: str, parameters: str = "", disabled: str = "false", more: str = "") -> str:
     """The configuration of a job that runs a command."""
     kind = "hudson.model.ParametersDefinitionProperty"
     definitions = f"<parameterDefinitions>{parameters}</parameterDefinitions>"
@@ -52,7 +66,7 @@ def _job(command: str, parameters: str = "", disabled: str = "false") -> str:
     step = f"<hudson.tasks.Shell><command>{command}</command></hudson.tasks.Shell>"
     return (
         f"<project><properties>{properties}</properties><disabled>{disabled}</disabled>"
-        f"<builders>{step}</builders></project>"
+        f"<builders>{step}</builders>{more}</project>"
     )
 
 
@@ -63,6 +77,7 @@ JOBS = {
     "slow": _job("echo started; exec sleep 600"),
     "off": _job("true", disabled="true"),
     ODD: _job("echo odd"),
+    "files": _job(MAKE, more=ARCHIVED),
 }
 # In this order; each has a name, by which the tests ask for its event.
 TASKS: list[tuple[str, str, dict[str, Any]]] = [
@@ -127,6 +142,13 @@ TASKS: list[tuple[str, str, dict[str, Any]]] = [
 ]
 
 
+FETCHED: list[tuple[str, str, dict[str, Any]]] = [
+    ("make files", "ci_job_build", {"job": "files"}),
+    ("fetch", "ci_artifact", {"job": "files", "dest": "got", "console": "log.txt"}),
+    ("fetch again", "ci_artifact", {"job": "files", "dest": "got", "console": "log.txt"}),
+    ("fetch one", "ci_artifact", {"job": "files", "dest": "one", "patterns": ["**/two*"]}),
+    ("fetch nothing", "ci_artifact", {"job": "plain", "dest": "nothing"}),
+]
 MADE = "made by a module"
 KEPT: list[tuple[str, str, dict[str, Any]]] = [
     ("created in check mode", "ci_job", {"job": MADE, "config": JOBS["app"]}),
@@ -146,7 +168,13 @@ KEPT: list[tuple[str, str, dict[str, Any]]] = [
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[playbook.Run]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the playbook runs."""
+    return tmp_path_factory.mktemp("play")
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[playbook.Run]:
     """All tasks, one after the other, against a server that has the jobs."""
     with hudson.running(tmp_path_factory.mktemp("hudson")) as server:
         for name, configuration in JOBS.items():
@@ -154,7 +182,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[playbook.Run]:
         login = {"url": server.url, "username": hudson.USER, "password": hudson.PASSWORD}
         tasks = [
             playbook.task(module, options, name, check_mode=name.endswith("in check mode"))
-            for name, module, options in (*TASKS, *KEPT)
+            for name, module, options in (*TASKS, *FETCHED, *KEPT)
         ]
         wrong = playbook.task(
             "ci_job_build", {"job": "plain", "password": "wrong", **_without(login)}, "wrong login"
@@ -163,7 +191,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[playbook.Run]:
             [*tasks, wrong, _lookup(login)],
             module_defaults={"group/delivery.toolchain.ci": login},
         )
-        yield playbook.run(tmp_path_factory.mktemp("play"), [play])
+        yield playbook.run(folder, [play])
 
 
 def _without(login: dict[str, str]) -> dict[str, str]:
@@ -331,6 +359,23 @@ def test_a_job_is_as_its_configuration_says(run: playbook.Run) -> None:
 def test_a_job_that_cannot_be_is_refused(run: playbook.Run) -> None:
     assert _failure(run, "broken") == ("server", False)
     assert _failure(run, "not forced") == ("invalid", False)
+
+
+def test_artifacts_are_fetched(run: playbook.Run, folder: Path) -> None:
+    result = run.event("fetch").result
+    assert result["changed"] is True, result
+    fetched = {each["path"]: folder / each["dest"] for each in result["files"]}
+    assert {name: file.read_text(encoding="utf-8") for name, file in fetched.items()} == {
+        "out/one.txt": "one\n",
+        "out/deep er/two+ü.txt": "two\n",
+    }
+    log = (folder / "log.txt").read_text(encoding="utf-8")
+    assert log.endswith("Finished: SUCCESS\n")
+    again = run.event("fetch again").result
+    assert (again["changed"], again["downloaded_bytes"]) == (False, 0), again
+    one = run.event("fetch one").result["files"]
+    assert [each["path"] for each in one] == ["out/deep er/two+ü.txt"]
+    assert _failure(run, "fetch nothing") == ("not_found", False)
 
 
 def test_no_secret_is_seen(run: playbook.Run) -> None:

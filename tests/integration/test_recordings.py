@@ -60,7 +60,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> playbook.Run:
 @pytest.mark.parametrize("recording", FOUND, ids=NAMES)
 def test_it_is_read(run: playbook.Run, recording: dict[str, Any]) -> None:
     result = run.event(recording["name"]).result
-    assert ("error" in recording["expect"]) is (run.event(recording["name"]).status == "failed")
+    failed = run.event(recording["name"]).status == "failed"
+    assert failed is ("error" in recording["expect"]), result.get("msg")
     assert _part(result, recording["expect"]) == recording["expect"], result.get("msg", result)
 
 
