@@ -116,9 +116,10 @@ options:
       branch:
         description: Branch that was built.
         type: str
-      message:
+      commit_message:
         description: Words of the newest change.
         type: str
+        aliases: [message]
   issues:
     description: Issues that the build is about.
     type: list

@@ -13,8 +13,8 @@ description:
   - Creates a job from its configuration or as a copy of another job, brings its configuration into line, enables, disables and
     deletes it.
   - Configurations are compared by what they mean, as M(delivery.toolchain.ci_job_info) does with its
-    O(delivery.toolchain.ci_job_info#module:expected_config). The order of attributes and of an object's members, white space around texts, the versions of plugins, and members that are there
-    with their defaults make no difference; the order in lists does.
+    O(delivery.toolchain.ci_job_info#module:expected_config). The order of attributes and of an object's members, white space
+    around texts, the versions of plugins, and members that are there with their defaults make no difference; the order in lists does.
   - Secrets that the server has encrypted are not compared, since it encrypts them anew at each save; a warning names them. They are
     sent with every other change.
   - What is saved is read back. The server drops what it does not know without a word; then the task fails with the kind

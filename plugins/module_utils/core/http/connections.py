@@ -7,17 +7,18 @@ the other is within that for as long as it likes.
 
 from __future__ import annotations
 
+import functools
 import io
 import time
 from collections.abc import Callable
 from http.client import HTTPResponse
-from typing import Any, Protocol
-
-import requests.adapters
-import urllib3
-from urllib3.connection import HTTPConnection, HTTPSConnection
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .bodies import SLOWEST, SlowBody
+
+if TYPE_CHECKING:
+    import requests.adapters
+    import urllib3
 
 #: Bytes of lines one after the other: a head, the lines between the chunks of a body.
 _MOST_IN_LINES = 1024 * 1024
@@ -104,33 +105,39 @@ class _PacedResponse(HTTPResponse):
         self._paced.head_is_whole()
 
 
-class _PacedHttp(HTTPConnection):
-    response_class = _PacedResponse
+@functools.cache
+def paced_adapter() -> type[requests.adapters.HTTPAdapter]:
+    """The adapter of the library with such connections, through proxies, too.
 
+    It is made when it is asked for: without the library, whose absence is told elsewhere, this file
+    can be loaded all the same.
+    """
+    import requests.adapters
+    import urllib3
+    from urllib3.connection import HTTPConnection, HTTPSConnection
 
-class _PacedHttps(HTTPSConnection):
-    response_class = _PacedResponse
+    class PacedHttp(HTTPConnection):
+        response_class = _PacedResponse
 
+    class PacedHttps(HTTPSConnection):
+        response_class = _PacedResponse
 
-class _HttpPool(urllib3.HTTPConnectionPool):
-    ConnectionCls = _PacedHttp
+    class HttpPool(urllib3.HTTPConnectionPool):
+        ConnectionCls = PacedHttp
 
+    class HttpsPool(urllib3.HTTPSConnectionPool):
+        ConnectionCls = PacedHttps
 
-class _HttpsPool(urllib3.HTTPSConnectionPool):
-    ConnectionCls = _PacedHttps
+    pools = {"http": HttpPool, "https": HttpsPool}
 
+    class PacedAdapter(requests.adapters.HTTPAdapter):
+        def init_poolmanager(self, *arguments: Any, **options: Any) -> None:
+            super().init_poolmanager(*arguments, **options)
+            self.poolmanager.pool_classes_by_scheme = pools
 
-_POOLS = {"http": _HttpPool, "https": _HttpsPool}
+        def proxy_manager_for(self, *arguments: Any, **options: Any) -> urllib3.ProxyManager:
+            manager: urllib3.ProxyManager = super().proxy_manager_for(*arguments, **options)
+            manager.pool_classes_by_scheme = pools
+            return manager
 
-
-class PacedAdapter(requests.adapters.HTTPAdapter):
-    """The adapter of the library with such connections, through proxies, too."""
-
-    def init_poolmanager(self, *arguments: Any, **options: Any) -> None:
-        super().init_poolmanager(*arguments, **options)
-        self.poolmanager.pool_classes_by_scheme = _POOLS
-
-    def proxy_manager_for(self, *arguments: Any, **options: Any) -> urllib3.ProxyManager:
-        manager: urllib3.ProxyManager = super().proxy_manager_for(*arguments, **options)
-        manager.pool_classes_by_scheme = _POOLS
-        return manager
+    return PacedAdapter

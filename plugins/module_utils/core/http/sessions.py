@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 from ..connection.options import Connection
 from ..errors import ToolchainError, invalid
 from .bodies import ACCEPTED, BodyError
+from .connections import paced_adapter
 
 if TYPE_CHECKING:
     from ..accounting import Accounting
@@ -28,8 +29,6 @@ try:
     import requests
     import urllib3
     from requests.utils import get_environ_proxies
-
-    from .connections import PacedAdapter
 
     REQUEST_ERRORS = (requests.RequestException, urllib3.exceptions.HTTPError, BodyError)
 except ImportError:
@@ -188,7 +187,7 @@ def _new_session(
     session.get_redirect_target = lambda resp: None  # type: ignore[method-assign]
     session.trust_env = False  # a ~/.netrc that nobody named must not replace the credential
     session.headers["Accept-Encoding"] = ACCEPTED
-    adapter = PacedAdapter(pool_maxsize=connections, max_retries=0, pool_block=True)
+    adapter = paced_adapter()(pool_maxsize=connections, max_retries=0, pool_block=True)
     session.mount("https://", adapter)
     session.mount("http://", adapter)
     if not cookies:

@@ -128,7 +128,7 @@ def run(service: str, options: type[Given], operation: Callable[[Task, Given], O
     try:
         wanted = operation(task, given)
         plan = wanted.plan()
-        applied = _carried_out(wanted, plan, module.check_mode)
+        applied = wanted.apply(plan) if _is_to_be_done(wanted, plan, module.check_mode) else {}
         values = _values(plan, applied, module._diff)
     except ToolchainError as error:
         failed = error
@@ -148,7 +148,7 @@ def run_locally(options: type[Given], operation: Callable[[Given], Operation]) -
     try:
         wanted = operation(given)
         plan = wanted.plan()
-        applied = _carried_out(wanted, plan, module.check_mode)
+        applied = wanted.apply(plan) if _is_to_be_done(wanted, plan, module.check_mode) else {}
         values = _values(plan, applied, module._diff)
     except ToolchainError as error:
         failed = error
@@ -162,17 +162,17 @@ def _refusal(error: ToolchainError) -> dict[str, Any]:
     return {"msg": error.message, "error": error.as_dict(), "http": Accounting().as_dict()}
 
 
-def _carried_out(operation: Operation, plan: Plan, predict: bool) -> Mapping[str, Any]:
-    """What the applied plan returns; where it is not applied, raises what could not be planned and,
-    in check mode, what the server would refuse.
+def _is_to_be_done(operation: Operation, plan: Plan, predict: bool) -> bool:
+    """Whether a plan is to be applied; where it is not, raises what could not be planned and, in
+    check mode, what the server would refuse.
     """
     if plan.changed and not predict:
-        return operation.apply(plan)
+        return True
     if plan.failure is not None:
         raise plan.failure
     if plan.changed and isinstance(operation, Rehearsing):
         operation.rehearse(plan)
-    return {}
+    return False
 
 
 def _values(plan: Plan, applied: Mapping[str, Any], with_diff: bool) -> dict[str, Any]:

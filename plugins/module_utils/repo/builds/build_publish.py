@@ -55,12 +55,12 @@ class PublishedModuleOptions:
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """The suboptions of C(vcs)."""
+    """The suboptions of C(vcs). Ansible keeps the name C(message) to itself: it is an alias."""
 
     url: str
     revision: str | None = None
     branch: str | None = None
-    message: str | None = None
+    message: Annotated[str | None, Option(name="commit_message", aliases=("message",))] = None
 
 
 @dataclass(frozen=True)
