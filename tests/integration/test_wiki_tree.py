@@ -200,6 +200,15 @@ def test_what_differs_is_written_and_nothing_else(tree: Tree) -> None:
     tree.write({"img/plan.png": "another image"})
     assert tree()[1]["guide/first.md"] == "updated"
     assert tree.http["writes"] == 1
+    assert "plan.png, 19 bytes" in tree.diff[0]
+    assert "plan.png, 13 bytes" in tree.diff[1]
+    assert "<p>" not in "".join(tree.diff)
+    tree.write({"guide/2.md": "# Second\n\nother", "guide/second.md": None})
+    assert tree()[1]["guide/2.md"] == "updated"
+    assert tree.http["writes"] == 1  # the mark
+    assert ("file: guide/second.md" in tree.diff[0], "file: guide/2.md" in tree.diff[1]) == (
+        *(True, True),
+    )
     assert not tree()[0]
 
 

@@ -72,20 +72,37 @@ class PagePlan:
         """Both sides of the diff, without the lines that are alike."""
         before, after = "", ""
         page, wanted = self.page, self.wanted
-        was, will = (page and page.body) or "", "" if wanted is None else wanted.body
-        space = None if page is None else page.space
-        was, will = readable(was, will if wanted is not None else "", space)
+        was, will = self._bodies()
         if page is not None:
             before = f"title: {page.title}\n{self._more(after=False)}\n{was}"
         if wanted is not None:
             after = f"title: {wanted.title}\n{self._more(after=True)}\n{will}"
         return excerpt(f"{self.path} ({self.action})", before, after)
 
+    def _bodies(self) -> tuple[str, str]:
+        """Both bodies, where they differ: one that does not is not always read."""
+        if "body" not in self.fields:
+            return "", ""
+        was = "" if self.page is None else self.page.body or ""
+        will = "" if self.wanted is None else self.wanted.body
+        return readable(was, will, None if self.page is None else self.page.space)
+
     def _more(self, *, after: bool) -> str:
-        moves = "parent" in self.fields and (after or self.page is not None)
-        above = self.parent if after else (self.page and self.page.parent) or "-"
-        parent = f"parent: {above}\n" if moves else ""
-        return parent + "".join(each.text(after=after) for each in self.additions)
+        """The lines between title and body."""
+        lines = ""
+        if "parent" in self.fields:
+            above = self.parent if after else (self.page and self.page.parent) or "-"
+            lines += f"parent: {above}\n"
+        if "mark" in self.fields:
+            lines += f"file: {self.path if after else self._marked()}\n"
+        return lines + "".join(each.text(after=after) for each in self.additions)
+
+    def _marked(self) -> str:
+        """The file of the mark as it is on the page."""
+        mark = None if self.page is None else mark_of(self.page)
+        if mark is None:
+            return "-"
+        return mark.file if mark.is_finished else f"{mark.file} (not finished)"
 
 
 class TreePlanner:
