@@ -87,7 +87,8 @@ class WikiTreeOperation:
 
         def sides() -> tuple[str, str]:
             texts = [plan.sides() for plan in changed]
-            return "".join(one for one, _ in texts), "".join(other for _, other in texts)
+            before = "".join(old for old, _new in texts)
+            return before, "".join(new for _old, new in texts)
 
         result = {"pages": self._shown({}, self._deletions)}
         return Plan(None, None, made if changed else "none", result=result, sides=sides)
