@@ -82,7 +82,11 @@ class Hudson:
             f"{self.url}/{path}",
             params=query,
             data=content.encode(),
-            headers={"Content-Type": "application/xml"} if content else {},
+            # its errors say that they are packed, and are not
+            headers={
+                "Accept-Encoding": "identity",
+                **({"Content-Type": "application/xml"} if content else {}),
+            },
             allow_redirects=False,
             timeout=30,
         )

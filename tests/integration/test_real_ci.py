@@ -7,12 +7,16 @@ stands in `tests/helpers/hudson.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+import requests
+import yaml
 
+from sandbox.client import Sandbox
 from tests.helpers import hudson, playbook
 from tools import maven
 
@@ -21,6 +25,7 @@ pytestmark = pytest.mark.skipif(
     reason="no Java and Maven on this machine: no real CI server was asked",
 )
 
+RAW = yaml.safe_load((maven.PROJECTS.parent / "ci_requests.yml").read_text(encoding="utf-8"))
 SECRET = "build-parameter-secret"
 GIVEN = {"VERSION": "1.10", "TARGET": "staging", "PUBLISH": True, "PASSWORD": SECRET}
 # it shows no values of passwords, nor what they are
@@ -174,24 +179,29 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def run(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[playbook.Run]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hudson.Hudson]:
+    with hudson.running(tmp_path_factory.mktemp("hudson")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path, server: hudson.Hudson) -> playbook.Run:
     """All tasks, one after the other, against a server that has the jobs."""
-    with hudson.running(tmp_path_factory.mktemp("hudson")) as server:
-        for name, configuration in JOBS.items():
-            server.create(name, configuration)
-        login = {"url": server.url, "username": hudson.USER, "password": hudson.PASSWORD}
-        tasks = [
-            playbook.task(module, options, name, check_mode=name.endswith("in check mode"))
-            for name, module, options in (*TASKS, *FETCHED, *KEPT)
-        ]
-        wrong = playbook.task(
-            "ci_job_build", {"job": "plain", "password": "wrong", **_without(login)}, "wrong login"
-        )
-        play = playbook.play(
-            [*tasks, wrong, _lookup(login)],
-            module_defaults={"group/delivery.toolchain.ci": login},
-        )
-        yield playbook.run(folder, [play])
+    for name, configuration in JOBS.items():
+        server.create(name, configuration)
+    login = {"url": server.url, "username": hudson.USER, "password": hudson.PASSWORD}
+    tasks = [
+        playbook.task(module, options, name, check_mode=name.endswith("in check mode"))
+        for name, module, options in (*TASKS, *FETCHED, *KEPT)
+    ]
+    wrong = playbook.task(
+        "ci_job_build", {"job": "plain", "password": "wrong", **_without(login)}, "wrong login"
+    )
+    play = playbook.play(
+        [*tasks, wrong, _lookup(login)],
+        module_defaults={"group/delivery.toolchain.ci": login},
+    )
+    return playbook.run(folder, [play])
 
 
 def _without(login: dict[str, str]) -> dict[str, str]:
@@ -376,6 +386,46 @@ def test_artifacts_are_fetched(run: playbook.Run, folder: Path) -> None:
     one = run.event("fetch one").result["files"]
     assert [each["path"] for each in one] == ["out/deep er/two+ü.txt"]
     assert _failure(run, "fetch nothing") == ("not_found", False)
+
+
+Ask = Callable[[str, str, str], requests.Response]
+
+
+def _wait(ask: Ask, build: str) -> None:
+    """Look at a build until it has ended."""
+    for _look in range(10_000):
+        answer = ask("GET", build, "")
+        if answer.status_code == 200 and answer.json()["result"] is not None:
+            return
+    raise AssertionError(f"{build} does not end")
+
+
+def _answers(ask: Ask) -> list[tuple[int, str]]:
+    """Status and `Location`, without the address of the server, of each raw request."""
+    found = []
+    for each in RAW["requests"]:
+        method, _blank, path = each["ask"].partition(" ")
+        answer = ask(method, path, RAW["bodies"].get(each.get("send"), ""))
+        found.append((answer.status_code, urlsplit(answer.headers.get("Location", "")).path))
+        if "until" in each:
+            _wait(ask, each["until"])
+    return found
+
+
+def test_the_sandbox_answers_as_it_does(server: hudson.Hudson) -> None:
+    """Where it does not, the list says why."""
+    with Sandbox.start(flavour="real") as sandbox, requests.Session() as session:
+        session.trust_env, session.auth = False, ("builder", "builder-api-token-1234567890")
+
+        def ask(method: str, path: str, content: str) -> requests.Response:
+            kind = {"Content-Type": "application/xml"} if content else {}
+            url, body = f"{sandbox.urls['ci']}/{path}", content.encode()
+            return session.request(method, url, data=body, headers=kind, allow_redirects=False)
+
+        played = [(status, path.removeprefix("/ci")) for status, path in _answers(ask)]
+    real = _answers(server)
+    for each, wanted, found in zip(RAW["requests"], real, played, strict=True):
+        assert (found == wanted) is ("differs" not in each), (each["ask"], wanted, found)
 
 
 def test_no_secret_is_seen(run: playbook.Run) -> None:
