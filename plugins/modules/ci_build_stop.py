@@ -7,10 +7,11 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: ci_build_stop
-short_description: Stop a running build of the CI server
+short_description: Stop a running build of the CI server, or cancel one that waits
 version_added: 1.0.0
 description:
   - Stops a build and waits until it has ended. A build that does not run any more is left as it is.
+  - With O(queue_id) it cancels an item that waits in the queue, and stops nothing. One that has left the queue is left as it is.
   - Each request that stops is sent once. When its answer is lost, the build is looked at.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
@@ -26,8 +27,11 @@ options:
     description:
       - The build, as its number or as a permalink such as V(lastBuild).
       - What a permalink stands for is looked up once, so that no later build is stopped.
+      - Exactly one of this and O(queue_id).
     type: str
-    required: true
+  queue_id:
+    description: The queue item of the job to cancel, as M(delivery.toolchain.ci_job_build) returns it.
+    type: int
   method:
     description:
       - How it is stopped. V(stop) interrupts it; a pipeline still cleans up.
@@ -72,12 +76,23 @@ EXAMPLES = r"""
     build: 120
     escalate: true
     grace: 60
+
+- name: Ask for a build, and think better of it
+  delivery.toolchain.ci_job_build:
+    job: offline
+    wait: false
+  register: asked
+
+- name: Take it out of the queue
+  delivery.toolchain.ci_build_stop:
+    job: offline
+    queue_id: "{{ asked.queue_id }}"
 """
 
 RETURN = r"""
 build:
-  description: The build as it is then. What is not known is null.
-  returned: when there is such a build
+  description: The build as it is then; null for an item that is cancelled. What is not known is null.
+  returned: when there is such a build or item
   type: dict
   contains:
     number:

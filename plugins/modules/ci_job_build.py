@@ -39,7 +39,14 @@ options:
         very short ones only where the parameters are shown.
       - A parameter that the job does not have, a choice that is none of its choices, and parameters for a job that takes none are
         refused before a build is started.
-      - File parameters cannot be given; a build without one is possible.
+      - File parameters are given in O(files).
+    type: dict
+  files:
+    description:
+      - File parameters of the build, as a dict of the name of the parameter and the path of the file, which is sent piece by piece.
+      - A name that is no file parameter of the job is refused before a build is started.
+      - The server shows nothing of their content. With O(trigger=unless_successful) builds are compared without them, and a warning
+        names them.
     type: dict
   builds:
     description:
@@ -57,6 +64,9 @@ options:
         required: true
       parameters:
         description: As O(parameters).
+        type: dict
+      files:
+        description: As O(files).
         type: dict
       list_style:
         description: As O(list_style), which counts where this is not given.

@@ -68,8 +68,18 @@ def _leads_to(answer: Answer, method: str) -> bool:
     return path_of(target(answer.url, location)).endswith(f"/{method}/")
 
 
-def cancel(server: Transport, what: str, item: int, patience: float | None = None) -> bool:
-    """Take an item out of the queue; false if it has left the queue, or the server cannot."""
+def cancel(
+    server: Transport,
+    what: str,
+    item: int,
+    *,
+    patience: float | None = None,
+    look: Look | None = None,
+) -> bool:
+    """Take an item out of the queue; false if it has left the queue, or the server cannot.
+
+    :param look: whether it has left the queue
+    """
     answer = server.write(
         what,
         "POST",
@@ -78,6 +88,7 @@ def cancel(server: Transport, what: str, item: int, patience: float | None = Non
         form={},
         expect=(*_SENT, *_LEFT_QUEUE),
         patience=patience,
+        look=look,
         repeatable=True,
     )
     return answer.status not in _LEFT_QUEUE

@@ -34,6 +34,8 @@ class Plan:
 
     C(failure): what could not be planned where the rest is to be done in spite of it. The task
     fails with it; where there is a rest, it is C(apply) that raises in the end.
+    C(waits): nothing changes, and C(apply) waits for the end of what others have begun; check mode
+    does not wait.
     C(sides): makes both sides of a diff that takes long to make, in place of C(before) and
     C(after); it depends on what was planned alone.
     """
@@ -45,10 +47,16 @@ class Plan:
     result: Mapping[str, Any] = field(default_factory=dict)
     failure: ToolchainError | None = None
     sides: Callable[[], tuple[Any, Any]] | None = None
+    waits: bool = False
 
     @property
     def changed(self) -> bool:
         return self.action != "none"
+
+    @property
+    def acts(self) -> bool:
+        """Whether C(apply) has something to do."""
+        return self.changed or self.waits
 
     def diff(self) -> tuple[Any, Any]:
         """Both sides of the diff, made now where that takes long."""

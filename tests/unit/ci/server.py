@@ -187,7 +187,7 @@ class Played:
             operation = (make or self.job_build)(self.task())
             plan = operation.plan()
             values = dict(plan.result)
-            if plan.changed and not self.read_only:
+            if plan.acts and not self.read_only:
                 values.update(operation.apply(plan))
             elif plan.failure is not None:
                 raise plan.failure

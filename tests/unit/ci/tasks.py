@@ -59,6 +59,6 @@ class Run:
             plan = made.plan()
             values = {"changed": plan.changed, **plan.result}
             values["diff"] = (plan.before, plan.after)
-            if plan.changed and not self.read_only:
+            if plan.acts and not self.read_only:
                 values.update(made.apply(plan))
         return values

@@ -115,7 +115,7 @@ def test_check_mode_sends_nothing() -> None:
 def test_a_build_that_is_not_there_is_not_found() -> None:
     error, _ignored = failed(lambda seen: Reply(404))
     assert error.kind == "not_found"
-    assert "no such job or build" in error.message
+    assert "there is no job 'folder/job'" in error.message
 
 
 @pytest.mark.parametrize("method", ["stop", "term", "kill"])

@@ -167,7 +167,7 @@ def test_what_gives_no_value_is_told(reply: Reply, kind: str) -> None:
 
 def test_what_is_not_there_is_not_found() -> None:
     assert failed(job="gone")[0].kind == "not_found"
-    assert "job or build" in failed(job="gone", build="1")[0].message
+    assert "there is no job 'gone'" in failed(job="gone", build="1")[0].message
 
 
 @pytest.mark.parametrize(
@@ -281,3 +281,44 @@ def test_a_server_may_show_one_list_of_builds_alone(shown: str, all_builds: bool
         assert read(info)["builds"] == [{"number": 7}, {"number": 6}]
         found = ci_job_info.build_list(info.task(), listing)
     assert found == [{"number": 7}, {"number": 6}]
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ({}, "does not show the builds"),
+        ({"builds": [{"number": n} for n in range(100)]}, "there may be more"),
+        ({"builds": "none"}, "but not as a list"),
+    ],
+)
+def test_a_server_that_does_not_know_all_builds_gives_no_short_answer(
+    answer: dict[str, Any], words: str
+) -> None:
+    """It passes over what it does not know in C(tree), and answers the rest with 200."""
+
+    def known(seen: Seen) -> Reply:
+        return Reply(body={} if "allBuilds" in seen.target else answer)
+
+    listing = ci_job_info.BuildListOptions(job="j", fields=["number"], all_builds=True)
+    with Stub(answer=known) as stub:
+        for asked in (
+            lambda: read(Played(stub, {"all_builds": True}, read_only=True)),
+            lambda: ci_job_info.build_list(Played(stub).task(), listing),
+        ):
+            with pytest.raises(ToolchainError, match=words) as caught:
+                asked()
+            assert caught.value.kind == "protocol"
+        answer = {"builds": [{"number": 2}, {"number": 1}]}
+        assert ci_job_info.build_list(Played(stub).task(), listing) == answer["builds"]
+
+
+def test_parameters_that_a_server_does_not_show_are_no_empty_answer() -> None:
+    options = ci_job_info.BuildParametersOptions(job="j", build="7")
+    unshown = Stub(answer=lambda seen: Reply(body={"_class": "x"}))
+    with unshown as stub, pytest.raises(ToolchainError, match="does not show the parameters"):
+        ci_job_info.build_parameters(Played(stub).task(), options)
+    newest = Reply(body={"lastBuild": {"number": 9}})
+    gone = Stub(answer=lambda seen: Reply(404) if "/7/" in seen.target else newest)
+    with gone as stub, pytest.raises(ToolchainError, match="its newest is 9") as caught:
+        ci_job_info.build_parameters(Played(stub).task(), options)
+    assert caught.value.kind == "not_found"

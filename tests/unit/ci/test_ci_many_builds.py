@@ -249,15 +249,20 @@ def test_only_what_is_not_there_is_built() -> None:
     assert played.posts == []
 
 
-def test_a_running_twin_alone_is_waited_for_in_check_mode_too() -> None:
+@pytest.mark.parametrize(("read_only", "result"), [(True, None), (False, "SUCCESS")])
+def test_a_running_twin_alone_is_waited_for_but_not_in_check_mode(
+    read_only: bool, result: str | None
+) -> None:
     farm = Farm()
     farm.builds["a"] = [{**build(1, None, values={"VERSION": "1"}), "version": "1", "left": 4}]
-    values, _played = play(farm, wish("a", 1), trigger="unless_successful", read_only=True)
+    values, played = play(farm, wish("a", 1), trigger="unless_successful", read_only=read_only)
     assert (values["changed"], results(values), column(values, "joined")) == (
         False,
-        ["SUCCESS"],
+        [result],
         [True],
     )
+    assert column(values, "build")[0]["number"] == 1
+    assert (played.clock.pauses == []) is read_only
 
 
 def test_without_waiting_the_queue_items_are_returned() -> None:

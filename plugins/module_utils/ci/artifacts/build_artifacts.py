@@ -17,6 +17,7 @@ from ...core.http.download import AS_STORED, download
 from ...core.http.file_download import Fetched, RemoteContent, download_file, look_at_file
 from ...core.http.messages import REDIRECTS
 from ...core.http.transport import Transport
+from ..builds.records import number_of
 from ..client import objects
 
 if TYPE_CHECKING:
@@ -149,7 +150,8 @@ class ArtifactSource:
             length = download(self._server, what, where, _length_of, judge=lambda answer: None)
         else:
             length = answer.headers.get("Content-Length", "")
-        return int(length) if length.isdecimal() else None
+        size = number_of(length)
+        return size if size is not None and size >= 0 else None
 
     def _address(self, artifact: Artifact) -> str:
         segments = artifact.path.split("/")

@@ -8,6 +8,7 @@ from collections import deque
 from ...core.errors import ToolchainError
 from ...core.http.transport import Transport
 from ...core.secret import hidden
+from .records import number_of
 
 _BLOCK = 1 << 16
 #: Longest line that is kept, in bytes: a log without line breaks must not fill the memory.
@@ -74,7 +75,7 @@ class BuildLog:
         what = "reading the console log"
         with self._server.stream(what, path, query=query, patience=patience) as response:
             size = response.headers.get("X-Text-Size", "")
-            following = int(size) if size.isdigit() else 0
+            following = max(0, number_of(size) or 0)
             if 0 < following == self._offset:
                 return  # nothing new, whatever comes with it
             if self._offset == 0 or following < self._offset:

@@ -20,6 +20,8 @@ from .build_watcher import BuildWatcher
 from .trigger import BuildClaims, Trigger, TriggeredBuild
 
 Parameters = Annotated[dict[str, Any], Option(values="text", private=True)]
+#: File parameters: a path for each name.
+Files = Annotated[dict[str, Any], Option(values="text")]
 ListStyle = Literal["repeat", "comma"]
 TriggerRule = Literal["always", "unless_successful"]
 Result = Literal["SUCCESS", "UNSTABLE", "FAILURE", "NOT_BUILT", "ABORTED"]
@@ -36,6 +38,7 @@ class BuildOptions(WaitOptions):
 
     job: JobName | None = None
     parameters: Parameters | None = None
+    files: Files | None = None
     list_style: ListStyle = "repeat"
     trigger: TriggerRule = "always"
     lookback: int = 50
@@ -77,6 +80,7 @@ class BuildRequest:
         self._search: Callable[[], TriggeredBuild] | None = None
         self.job = job_of(options.job, task.connection.url)
         self.what = f"building the job '{self.job.name}'"
+        self._files = parameters.file_parts(options.files or {}, "files")
         self.wanted = parameters.WantedParameters()
         self.state: records.JobState | None = None
         #: A build that is good enough, and one that runs or waits and will do.
@@ -120,6 +124,7 @@ class BuildRequest:
             state.definitions,
             self._options.list_style,
             self.job.name,
+            self._files,
         )
         for secret in filter(None, self.wanted.secrets):
             self._task.hide(secret)
@@ -292,7 +297,7 @@ class BuildRequest:
         watcher, patience = self.watcher, _LAST_MOMENT if at_once else None
         what = f"stopping a build of the job '{self.job.name}'"
         if watcher.number is None and watcher.item is not None:
-            if stopping.cancel(self._server, what, watcher.item, patience):
+            if stopping.cancel(self._server, what, watcher.item, patience=patience):
                 return f"queue item {watcher.item} was cancelled"
             watcher.step()
         if watcher.number is None:

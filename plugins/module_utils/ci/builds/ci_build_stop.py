@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""C(ci_build_stop): stops a running build and waits for its end [C3.2]."""
+"""C(ci_build_stop): stops a running build and waits for its end, or cancels a queue item [C3.2]."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
@@ -14,10 +14,11 @@ from ...core.plan import Plan, unchanged
 from ...core.polling import Pace, TimeUp
 from .. import stopping
 from ..client import object_of, server_of
-from ..job_address import JobName, build_path, job_of
+from ..job_address import Job, JobName, build_path, job_of
 from ..waiting import PaceFactory, WaitOptions, require_at_least
 from . import records
 from .build_watcher import BuildWatcher
+from .queue_cancel import QueueItem
 
 #: A number, or a name that stands for one, as C(lastBuild).
 _BUILD = re.compile(r"[0-9]+|[A-Za-z][A-Za-z0-9_-]*")
@@ -38,27 +39,53 @@ class CiBuildStopOptions(WaitOptions):
     """The options of C(ci_build_stop)."""
 
     job: JobName
-    build: str
+    build: str | None = None
+    queue_id: int | None = None
     method: Literal["stop", "term", "kill"] = "stop"
     escalate: bool = False
     grace: float = 30
     wait_timeout: float = 300
     poll_interval: float = 2
 
+    constraints: ClassVar[dict[str, Any]] = {
+        "required_one_of": [("build", "queue_id")],
+        "mutually_exclusive": [("build", "queue_id")],
+    }
+
 
 class CiBuildStopOperation:
-    """Stops one build and waits for its end; C(make_pace) makes the pauses between two polls."""
+    """A build, or an item that waits for one; C(make_pace) makes the pauses between two polls."""
 
     def __init__(
         self, task: Task, options: CiBuildStopOptions, make_pace: PaceFactory = Pace
     ) -> None:
-        self._task, self._options, self._make_pace = task, options, make_pace
         options.check()
         require_at_least("grace", options.grace, 0)
         if options.escalate and not options.wait:
             raise invalid("escalate needs wait: the next method is for a build that goes on")
-        self._job = job_of(options.job, task.connection.url)
-        self._segment = build_segment(options.build)
+        job = job_of(options.job, task.connection.url)
+        self._stopped: _RunningBuild | QueueItem
+        if options.queue_id is None:
+            self._stopped = _RunningBuild(task, options, job, make_pace)
+        else:
+            self._stopped = QueueItem(server_of(task), job, options.queue_id)
+
+    def plan(self) -> Plan:
+        return self._stopped.plan()
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        return self._stopped.apply()
+
+
+class _RunningBuild:
+    """Stops one build and waits for its end."""
+
+    def __init__(
+        self, task: Task, options: CiBuildStopOptions, job: Job, make_pace: PaceFactory
+    ) -> None:
+        self._task, self._options, self._make_pace = task, options, make_pace
+        self._job = job
+        self._segment = build_segment(options.build or "")
         self._what = f"stopping build {self._segment} of the job '{self._job.name}'"
         self._server = server_of(task)
         self._watcher = self._watching(options.wait_timeout)
@@ -69,11 +96,7 @@ class CiBuildStopOperation:
             self._what, path, query={"tree": records.BUILD_FIELDS}, expect=(200, 404)
         )
         if answer.status == 404:
-            raise answer.error(
-                "not_found",
-                "the server answered 404: there is no such job or build, or the account may not"
-                " see it",
-            )
+            raise records.no_build(self._server, self._what, self._job, self._segment)
         shown = object_of(answer)
         number = records.number_of(shown.get("number", self._segment))
         if number is None:
@@ -89,7 +112,7 @@ class CiBuildStopOperation:
         before, after = {**state, "running": True}, {**state, "running": False}
         return Plan(before, after, "run").returning(**self._values())
 
-    def apply(self, plan: Plan) -> Mapping[str, Any]:
+    def apply(self) -> Mapping[str, Any]:
         started = self._make_pace(self._options.wait_timeout, 1)
         *first, last = self._methods()
         told = False

@@ -28,7 +28,7 @@ class CiJobBuildOptions(BuildOptions):
 
     constraints: ClassVar[dict[str, Any]] = {
         "required_one_of": [("job", "builds")],
-        "mutually_exclusive": [("job", "builds"), ("parameters", "builds")],
+        "mutually_exclusive": [("job", "builds"), ("parameters", "builds"), ("files", "builds")],
     }
 
 
@@ -66,8 +66,8 @@ class OneBuild:
             item = records.not_begun(None, request.wanted.shown)
             plan = Plan({}, {"build": build}, "run")
             return plan.returning(build=item, queue_id=None, console=[], joined=False)
-        if request.finished is None:
-            return unchanged(self._carried_out())
+        if request.finished is None:  # one that runs is joined
+            return Plan({}, {}, result=request.values(), waits=True)
         self._watched()
         request.watcher.finish()
         return unchanged(request.values())

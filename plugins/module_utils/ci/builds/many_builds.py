@@ -20,6 +20,7 @@ from . import records
 from .build_request import (
     BuildOptions,
     BuildRequest,
+    Files,
     ListStyle,
     Parameters,
     Result,
@@ -35,6 +36,7 @@ class BuildEntry:
 
     job: JobName
     parameters: Parameters | None = None
+    files: Files | None = None
     list_style: ListStyle | None = None
     trigger: TriggerRule | None = None
     accept: list[Result] | None = None
@@ -44,7 +46,7 @@ class BuildEntry:
         """The options of its build: its own, and those of the task for what it leaves out."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         own = {name: value for name, value in values.items() if value is not None}
-        return replace(options, **{"parameters": None, **own})
+        return replace(options, **{"parameters": None, "files": None, **own})
 
 
 class _ListedBuild:
@@ -60,6 +62,11 @@ class _ListedBuild:
     def outstanding(self) -> bool:
         return self.error is None and self.same_as is None and self.request.outstanding
 
+    @property
+    def joined(self) -> bool:
+        """Whether a build is followed that runs or waits already."""
+        return self.error is None and self.request.running is not None
+
     def attempt(self, step: Callable[[], Any]) -> None:
         """Take a step; an error ends this entry and no other."""
         try:
@@ -71,7 +78,8 @@ class _ListedBuild:
         """Job and parameters, those that cannot be compared as they are sent."""
         wanted = self.request.wanted
         hidden = [pair for pair in wanted.form if pair[0] not in wanted.expected]
-        return self.request.job.path, tuple(sorted(wanted.expected.items())), tuple(hidden)
+        files = tuple((file.name, file.src) for file in wanted.files)
+        return self.request.job.path, tuple(sorted(wanted.expected.items())), tuple(hidden), files
 
 
 class ManyBuilds:
@@ -100,6 +108,9 @@ class ManyBuilds:
     def plan(self) -> Plan:
         self._compare()
         begun = [entry for entry in self._entries if entry.outstanding]
+        if not begun and any(entry.joined for entry in self._entries):
+            failure = self._failure(changed=False)
+            return Plan({}, {}, result=self._result(), failure=failure, waits=True)
         if not begun:
             return unchanged(self._carried_out([]))
         wanted = [

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...core.errors import ToolchainError
+from ...core.errors import ToolchainError, invalid
+from ...core.http.multipart import FilePart
 from ...core.secret import MASK
 from ..client import objects, part
 
@@ -15,6 +18,8 @@ from ..client import objects, part
 DEFINITION_FIELDS = "property[parameterDefinitions[name,type,choices,defaultParameterValue[value]]]"
 # Server fact [ci-7]: these take one value; a repeated form field is a 500.
 _SINGLE = ("String", "Text", "Choice", "Boolean", "Password")
+# Server fact [ci-26]: the type of the server itself, and those of the plugin file-parameters.
+_FILES = ("File", "StashedFile", "Base64File")
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,7 @@ class WantedParameters:
 
     :param form: fields to send, in the order of the task
     :param expected: value of each parameter as a build would show it, defaults filled in
+    :param files: files to send as file parameters
     :param incomparable: names whose values the server does not show
     :param shown: values for people: C(expected) with secrets masked
     :param secrets: values that must not be shown
@@ -45,6 +51,7 @@ class WantedParameters:
     """
 
     form: list[tuple[str, str]] = field(default_factory=list)
+    files: list[FilePart] = field(default_factory=list)
     expected: dict[str, str] = field(default_factory=dict)
     incomparable: list[str] = field(default_factory=list)
     shown: dict[str, str] = field(default_factory=dict)
@@ -91,17 +98,19 @@ def wanted(
     definitions: Sequence[ParameterDefinition] | None,
     list_style: str,
     job_name: str,
+    files: Sequence[FilePart] = (),
 ) -> WantedParameters:
-    """What is sent and expected for the parameters that a task gives.
+    """What is sent and expected for the parameters, and the files, that a task gives.
 
     Raises C(rejected) for what the server would drop without a word (a parameter that the job does
     not have) or answer with an exception (a choice that is none), before anything is sent.
     """
     values = {name: value for name, value in given.items() if value is not None}
     if definitions is None:
-        return _undefined(values, list_style)
+        return replace(_undefined(values, list_style), files=list(files))
     _refuse_unknown(values, definitions, job_name)
-    result = WantedParameters()
+    _refuse_no_files(files, definitions, job_name)
+    result = WantedParameters(files=list(files))
     for definition in definitions:
         name = definition.name
         if name in values:
@@ -129,7 +138,9 @@ def _undefined(values: Mapping[str, Any], list_style: str) -> WantedParameters:
     form = [pair for pairs in fields.values() for pair in pairs]
     expected = {name: text(value) for name, value in values.items()}
     repeated = [name for name, pairs in fields.items() if len(pairs) > 1]
-    return WantedParameters(form, expected, shown=dict(expected), repeated=repeated, whole=True)
+    return WantedParameters(
+        form, expected=expected, shown=dict(expected), repeated=repeated, whole=True
+    )
 
 
 def _fields(name: str, value: object, list_style: str) -> list[tuple[str, str]]:
@@ -150,16 +161,44 @@ def _refuse_unknown(
     raise _rejected(job_name, f"the job has no parameter {', '.join(unknown)}: {has}")
 
 
+def _refuse_no_files(
+    files: Sequence[FilePart], definitions: Sequence[ParameterDefinition], job_name: str
+) -> None:
+    """A file for anything else would be dropped by the server, or taken for a text."""
+    known = [definition.name for definition in definitions if definition.is_a(*_FILES)]
+    wrong = [file.name for file in files if file.name not in known]
+    if wrong:
+        has = f"it has {', '.join(known)}" if known else "it has none"
+        raise _rejected(job_name, f"the job has no file parameter {', '.join(wrong)}: {has}")
+
+
+def file_parts(given: Mapping[str, Any], place: str) -> list[FilePart]:
+    """The files that are named by their paths; C(invalid) for one that cannot be sent."""
+    return [_file_part(name, str(path), f"{place}.{name}") for name, path in given.items()]
+
+
+def _file_part(name: str, given: str, place: str) -> FilePart:
+    path = os.path.expanduser(given)
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise invalid(f"{place}: '{path}' cannot be read: {reason}") from None
+    if not stat.S_ISREG(found.st_mode) or not os.access(path, os.R_OK):
+        raise invalid(f"{place}: '{path}' is no file that can be read")
+    # server fact [ci-26]: the file gets the name of the parameter; this one is shown alone
+    shown = "".join("_" if char in '"\\' or ord(char) < 32 else char for char in path)
+    return FilePart(name, os.path.basename(shown), path, found.st_size)
+
+
 def _accepted(
     definition: ParameterDefinition, value: object, list_style: str, job_name: str
 ) -> object:
     """The value in the form that the server accepts; C(rejected) if it would misread it."""
     name = definition.name
-    if definition.is_a("File"):
+    if definition.is_a(*_FILES):
         # server fact [ci-26]: it is taken from an upload alone, and a text in its place is dropped
-        raise _rejected(
-            job_name, f"the parameter '{name}' is a file, which is not sent from here: leave it out"
-        )
+        raise _rejected(job_name, f"the parameter '{name}' is a file: give its path in files")
     if isinstance(value, list):
         if list_style == "repeat" and len(value) > 1:
             return value

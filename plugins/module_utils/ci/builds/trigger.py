@@ -19,6 +19,7 @@ from typing import Any
 from ...core.address import is_login_page, path_of, target
 from ...core.errors import ToolchainError
 from ...core.http.messages import Answer
+from ...core.http.multipart import MultipartForm
 from ...core.http.transport import Transport
 from ...core.polling import Pace, TimeUp
 from ...core.secret import clean_url
@@ -28,7 +29,7 @@ from . import parameters
 from .build_watcher import patience
 from .records import JobState, queued_items, read_job, whole_builds
 
-_ITEM = re.compile(r"(?:^|/)queue/item/(\d+)/?$")
+_ITEM = re.compile(r"(?:^|/)queue/item/([0-9]{1,18})/?$")
 #: How many builds are looked at for our own.
 _LOOKBACK = 50
 #: How often, and how long at most (seconds), a build is looked for whose answer was lost: longer
@@ -86,6 +87,18 @@ class BuildClaims:
                 return False
             self._owners.update(dict.fromkeys(known, owner))
             return True
+
+
+def _body(wanted: parameters.WantedParameters) -> dict[str, Any]:
+    """The form, with files read from disk while they are sent."""
+    if not wanted.files:
+        return {"form": wanted.form}
+    form = MultipartForm(wanted.form, wanted.files)
+    return {
+        "headers": {"Content-Type": form.content_type},
+        "open_body": form.open,
+        "size": form.size,
+    }
 
 
 class Trigger:
@@ -159,16 +172,17 @@ class Trigger:
         without; the latter fills in defaults.
         """
         definitions = self._state.definitions
-        plain = not definitions and not self._wanted.form
+        wanted = self._wanted
+        plain = not definitions and not wanted.form and not wanted.files
         return self._server.write(
             self._what,
             "POST",
             f"{self._job.path}/{'build' if plain else 'buildWithParameters'}",
             query={} if delay is None else {"delay": f"{delay}sec"},
-            form=self._wanted.form,
             expect=(200, 201, 202, 204, 302, 303),
             judge=self._judge,
             look=self._is_there,
+            **_body(wanted),
         )
 
     def _judge(self, answer: Answer) -> None:

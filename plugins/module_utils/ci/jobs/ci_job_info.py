@@ -4,19 +4,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import Answer, unreadable
+from ...core.http.transport import Transport
 from ...core.module.task import Task
 from ...core.plan import Plan, ReadOnly, unchanged
 from .. import xml_reader
 from ..builds import parameters, records
 from ..builds.ci_build_stop import build_segment
 from ..client import object_of, objects, server_of
-from ..job_address import JobName, job_of
+from ..job_address import Job, JobName, job_of
 from . import configuration
 
 #: What is read of each build of a list [W2.4].
@@ -87,8 +88,7 @@ class CiJobInfoOperation(ReadOnly):
         if self._options.tree is not None:
             listed = shown.get(name, shown.get("allBuilds"))
         if listed is None and "jobs" not in shown:
-            query = {"tree": f"{name}[{','.join(FIELDS)}]"}
-            listed = _builds_of(self._read(self._job.path, query), name)
+            listed = _read_builds(self._server, self._what, self._job, name, FIELDS)
         listed = listed if isinstance(listed, list) else []
         return {"job": shown, "builds": listed, "parameters": _defaults(shown)}
 
@@ -114,11 +114,12 @@ class CiJobInfoOperation(ReadOnly):
 
     def _answer(self, path: str, query: Mapping[str, Any]) -> Answer:
         answer = self._server.read(self._what, path, query=query, expect=(200, 404))
+        if answer.status == 404 and self._build is not None and "/config.xml" not in path:
+            raise records.no_build(self._server, self._what, self._job, self._build)
         if answer.status == 404:
-            seen = "job" if self._build is None else "job or build"
             raise answer.error(
                 "not_found",
-                f"the server answered 404: there is no such {seen}, or the account may not see it",
+                "the server answered 404: there is no such job, or the account may not see it",
             )
         return answer
 
@@ -189,12 +190,34 @@ def _defaults(job: Mapping[str, Any]) -> dict[str, Any]:
     return {definition.name: definition.default for definition in defined}
 
 
-def _builds_of(job: Mapping[str, Any], wanted: str) -> Any:
-    """What a job shows as its builds; a server that does not follow C(tree) may have one of the
-    two lists alone.
+def _read_builds(
+    server: Transport, what: str, job: Job, name: str, fields: Sequence[str], *, cut: str = ""
+) -> list[Any]:
+    """The builds of a job, newest first: those that the server calls C(name).
+
+    A server that does not follow C(tree) may have one of the two lists alone, and one that does not
+    know C(allBuilds) passes over it: C(protocol) where the builds that it shows may not be all.
     """
-    names = (wanted, "allBuilds", "builds")
-    return next((job[name] for name in names if job.get(name) is not None), None)
+    names = (name, "allBuilds", "builds")
+    for asked in dict.fromkeys((name, "builds")):
+        query = {"tree": f"{asked}[{','.join(fields)}]{cut}"}
+        answer = server.read(what, f"{job.path}/api/json", query=query)
+        shown = object_of(answer)
+        found = next(((each, shown[each]) for each in names if shown.get(each) is not None), None)
+        if found is not None:
+            break
+    else:
+        raise answer.error("protocol", "the server does not show the builds of the job")
+    known_as, builds = found
+    if not isinstance(builds, list):
+        raise answer.error("protocol", f"the server shows {known_as}, but not as a list")
+    if name == "allBuilds" and known_as == "builds" and len(builds) >= records.NEWEST:
+        raise answer.error(
+            "protocol",
+            f"the server does not know allBuilds: it shows the newest {len(builds)}"
+            " builds, and there may be more",
+        )
+    return [parameters.masked(build) for build in objects(builds)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,12 +232,15 @@ def build_parameters(task: Task, options: BuildParametersOptions) -> dict[str, A
     """The answer of the lookup C(ci_build_parameters)."""
     job = job_of(options.job, task.connection.url)
     segment = build_segment(options.build)
-    answer = server_of(task).read(
-        f"reading build {segment} of the job '{job.name}'",
-        f"{job.path}/{segment}/api/json",
-        query={"tree": _PARAMETERS},
-    )
-    return parameters.displayed(object_of(answer))
+    server, what = server_of(task), f"reading build {segment} of the job '{job.name}'"
+    path = f"{job.path}/{segment}/api/json"
+    answer = server.read(what, path, query={"tree": _PARAMETERS}, expect=(200, 404))
+    if answer.status == 404:
+        raise records.no_build(server, what, job, segment)
+    shown = object_of(answer)
+    if "actions" not in shown:
+        raise answer.error("protocol", "the server does not show the parameters of builds")
+    return parameters.displayed(shown)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,12 +264,5 @@ def build_list(task: Task, options: BuildListOptions) -> list[dict[str, Any]]:
     more = options.all_builds or (limit is not None and limit > records.NEWEST)
     name = "allBuilds" if more else "builds"
     cut = "" if limit is None else f"{{0,{limit}}}"
-    answer = server_of(task).read(
-        f"reading the builds of the job '{job.name}'",
-        f"{job.path}/api/json",
-        query={"tree": f"{name}[{','.join(options.fields)}]{cut}"},
-    )
-    listed = _builds_of(object_of(answer), name) or []
-    if not isinstance(listed, list):
-        raise answer.error("protocol", f"the server shows {name}, but not as a list")
-    return [parameters.masked(build) for build in objects(listed)[:limit]]
+    what = f"reading the builds of the job '{job.name}'"
+    return _read_builds(server_of(task), what, job, name, options.fields, cut=cut)[:limit]

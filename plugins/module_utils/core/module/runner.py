@@ -166,7 +166,7 @@ def _is_to_be_done(operation: Operation, plan: Plan, predict: bool) -> bool:
     """Whether a plan is to be applied; where it is not, raises what could not be planned and, in
     check mode, what the server would refuse.
     """
-    if plan.changed and not predict:
+    if plan.acts and not predict:
         return True
     if plan.failure is not None:
         raise plan.failure

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Queue items that are cancelled, and files that builds are started with."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.artifacts.ci_artifact import (
+    CiArtifactOperation,
+    CiArtifactOptions,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.ci_build_stop import (
+    CiBuildStopOperation,
+    CiBuildStopOptions,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.ci_job_build import (
+    CiJobBuildOperation,
+    CiJobBuildOptions,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from sandbox.client import Sandbox
+from tests.helpers.options import build as options_of
+from tests.unit.ci.tasks import Run
+
+TOKEN = "builder-api-token-1234567890"
+
+
+class Ci:
+    """Tasks against a sandbox."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self.sandbox = sandbox
+        self.played = Run("")
+
+    def _play(self, operation: Any, options: Any, check: bool, **given: Any) -> dict[str, Any]:
+        self.played = Run(self.sandbox.urls["ci"], check, token=TOKEN)
+        chosen = options_of(options, **given)
+        return self.played.play(lambda task: operation(task, chosen))
+
+    def build(self, *, check: bool = False, **given: Any) -> dict[str, Any]:
+        given = {"poll_interval": 0.05, **given}
+        return self._play(CiJobBuildOperation, CiJobBuildOptions, check, **given)
+
+    def cancel(self, *, check: bool = False, **given: Any) -> dict[str, Any]:
+        return self._play(CiBuildStopOperation, CiBuildStopOptions, check, **given)
+
+    def fetch(self, **given: Any) -> dict[str, Any]:
+        return self._play(CiArtifactOperation, CiArtifactOptions, False, **given)
+
+    def writes(self) -> list[str]:
+        return [each["path"] for each in self.sandbox.requests("ci", writes=True)]
+
+
+@pytest.fixture
+def ci(fresh: Callable[[str], Sandbox]) -> Ci:
+    return Ci(fresh("real"))
+
+
+# --- queue items ----------------------------------------------------------------------------------
+
+
+def test_a_waiting_item_is_cancelled_once(ci: Ci) -> None:
+    item = ci.build(job="offline", wait=False)["queue_id"]
+    planned = ci.cancel(check=True, job="offline", queue_id=item)
+    assert (planned["changed"], planned["build"]) == (True, None)
+    made = ci.cancel(job="offline", queue_id=item)
+    assert (made["changed"], made["build"]) == (True, None)
+    assert made["diff"] == planned["diff"]
+    again = ci.cancel(job="offline", queue_id=item)
+    assert (again["changed"], again["build"]) == (False, None)
+    assert ci.writes()[1:] == ["/queue/cancelItem"]
+
+
+@pytest.mark.parametrize("seconds", [300, 0])
+def test_an_item_that_has_begun_is_not_stopped(ci: Ci, seconds: int) -> None:
+    """Whether the server still knows the item, or its builds alone."""
+    ci.sandbox.settings("ci", queue_item_seconds=seconds)
+    built = ci.build(job="no-parameters")
+    found = ci.cancel(job="no-parameters", queue_id=built["queue_id"])
+    assert found["changed"] is False
+    assert (found["build"]["number"], found["build"]["result"]) == (1, "SUCCESS")
+    assert len(ci.writes()) == 1
+
+
+def test_an_item_that_begins_meanwhile_is_named(ci: Ci) -> None:
+    item = ci.build(job="offline", wait=False)["queue_id"]
+    run = Run(ci.sandbox.urls["ci"], token=TOKEN)
+    options = options_of(CiBuildStopOptions, job="offline", queue_id=item)
+    operation = CiBuildStopOperation(run.task, options)
+    plan = operation.plan()
+    ci.cancel(job="offline", queue_id=item)
+    assert operation.apply(plan) == {"changed": True, "build": None}
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        ({"job": "no-parameters"}, "invalid"),
+        ({"job": "offline", "queue_id": 999}, "not_found"),
+        ({"job": "offline", "queue_id": 0}, "invalid"),
+    ],
+)
+def test_items_of_others_and_unknown_ones(ci: Ci, given: dict[str, Any], kind: str) -> None:
+    item = ci.build(job="offline", wait=False)["queue_id"]
+    for check in (True, False):
+        with pytest.raises(ToolchainError) as caught:
+            ci.cancel(check=check, **{"queue_id": item, **given})
+        assert caught.value.kind == kind
+    assert len(ci.writes()) == 1
+
+
+def test_a_cancellation_whose_answer_is_lost_is_looked_up(ci: Ci) -> None:
+    item = ci.build(job="offline", wait=False)["queue_id"]
+    ci.sandbox.fault(service="ci", path="/queue/cancelItem", after=True, cut=True)
+    assert ci.cancel(job="offline", queue_id=item)["changed"] is True
+    item = ci.build(job="offline", wait=False)["queue_id"]
+    ci.sandbox.fault(service="ci", path="/queue/cancelItem", cut=True)
+    with pytest.raises(ToolchainError, match="nothing was changed"):
+        ci.cancel(job="offline", queue_id=item)
+
+
+def test_a_server_before_2_211_answers_the_same_to_everything(ci: Ci) -> None:
+    ci.sandbox.settings("ci", version="2.200")
+    item = ci.build(job="offline", wait=False)["queue_id"]
+    assert ci.cancel(job="offline", queue_id=item)["changed"] is True
+    assert ci.cancel(job="offline", queue_id=item)["changed"] is False
+
+
+# --- file parameters ------------------------------------------------------------------------------
+
+
+def test_a_file_reaches_the_build(ci: Ci, tmp_path: Path) -> None:
+    settings = tmp_path / 'zoë\'s "own".ini'
+    settings.write_bytes(b"[main]\n" * 1000)
+    given: dict[str, Any] = {"job": "delivery/package", "files": {"SETTINGS": str(settings)}}
+    assert ci.build(check=True, **given)["changed"]
+    assert ci.writes() == []
+    built = ci.build(**given, parameters={"VERSION": "3.0"})
+    assert built["build"]["parameters"] == {"VERSION": "3.0", "SETTINGS": None}
+    dest = tmp_path / "dest"
+    fetched = ci.fetch(job="delivery/package", dest=str(dest))
+    assert (dest / "settings.ini").read_bytes() == settings.read_bytes()
+    assert (dest / "dist/app-3.0.txt").read_text() == "app 3.0\n"
+    assert len(fetched["files"]) == 3
+
+
+def test_files_are_not_compared(ci: Ci, tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"1")
+    given: dict[str, Any] = {"job": "delivery/package", "files": {"SETTINGS": str(tmp_path / "x")}}
+    ci.build(**given)
+    again = ci.build(**given, trigger="unless_successful")
+    assert again["changed"] is False
+    assert "SETTINGS" in ci.played.warnings[0]
+
+
+def test_many_builds_take_files(ci: Ci, tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"a")
+    (tmp_path / "b").write_bytes(b"b")
+    builds = [
+        {"job": "delivery/package", "files": {"SETTINGS": str(tmp_path / name)}} for name in "ab"
+    ]
+    made = ci.build(builds=builds, parallel=1)
+    found = set()
+    for each in made["builds"]:
+        dest = tmp_path / str(each["build"]["number"])
+        ci.fetch(job="delivery/package", build=str(each["build"]["number"]), dest=str(dest))
+        found.add((dest / "settings.ini").read_bytes())
+    assert found == {b"a", b"b"}
+
+
+@pytest.mark.parametrize(
+    ("given", "words", "kind"),
+    [
+        ({"files": {"OTHER": "x"}}, "no file parameter OTHER: it has SETTINGS", "rejected"),
+        ({"files": {"VERSION": "x"}}, "no file parameter VERSION", "rejected"),
+        ({"job": "no-parameters", "files": {"A": "x"}}, "it has none", "rejected"),
+        ({"parameters": {"SETTINGS": "x"}}, "give its path in files", "rejected"),
+        ({"files": {"SETTINGS": "nowhere"}}, "files.SETTINGS", "invalid"),
+        ({"files": {"SETTINGS": "."}}, "is no file", "invalid"),
+        ({"files": {"SETTINGS": "fifo"}}, "is no file", "invalid"),
+    ],
+)
+def test_files_that_cannot_be_sent(  # noqa: PLR0917
+    ci: Ci, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: Any, words: str, kind: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("x").write_bytes(b"x")
+    os.mkfifo("fifo")
+    for check in (True, False):
+        with pytest.raises(ToolchainError, match=words) as caught:
+            ci.build(check=check, **{"job": "delivery/package", **given})
+        assert caught.value.kind == kind
+    assert ci.writes() == []
+
+
+def test_a_trigger_with_a_file_whose_answer_is_lost_is_not_sent_again(
+    ci: Ci, tmp_path: Path
+) -> None:
+    (tmp_path / "x").write_bytes(b"1")
+    ci.sandbox.fault(service="ci", path="/buildWithParameters", after=True, cut=True)
+    built = ci.build(job="delivery/package", files={"SETTINGS": str(tmp_path / "x")})
+    assert (built["changed"], built["build"]["number"]) == (True, 1)
+    assert len(ci.writes()) == 1
+
+
+# --- check mode does not wait ---------------------------------------------------------------------
+
+
+def test_check_mode_does_not_wait_for_a_build_that_runs(ci: Ci) -> None:
+    ci.build(job="slow", wait=False)
+    joined = ci.build(check=True, job="slow", trigger="unless_successful", wait_timeout=3600)
+    assert (joined["changed"], joined["joined"], joined["build"]["result"]) == (False, True, None)
+    many = ci.build(
+        check=True, builds=[{"job": "slow"}], trigger="unless_successful", wait_timeout=3600
+    )
+    assert (many["changed"], many["builds"][0]["joined"]) == (False, True)
+    for found in (joined, many["builds"][0]):
+        assert found["queue_id"] or found["build"]["number"]
