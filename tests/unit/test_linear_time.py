@@ -3,12 +3,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci import client as ci
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci import xml_reader
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.artifacts import build_artifacts
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs import configuration
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins import (
+    plugin_list,
+    versions,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts import unmarked_output
 from ansible_collections.delivery.toolchain.plugins.module_utils.core import errors
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http import bodies, messages
@@ -33,6 +41,21 @@ def _answer(text: str, header: str = "") -> messages.Answer:
 
 def _unmarked(text: str) -> object:
     return unmarked_output.read(f"x{text}x", "marker")
+
+
+def _configuration(text: str) -> object:
+    """XML that is none, and XML with this text in it."""
+    with contextlib.suppress(xml_reader.UnreadableXml):
+        xml_reader.parse(f"<a>{text}</a>")
+    inside = f"<a><b>{text.translate(ESCAPED)}</b>{'<c/>' * (SIZE // 20)}</a>"
+    return configuration.drift(inside, "<a><b>x</b><c/></a>")
+
+
+def _artifacts(text: str) -> object:
+    names = [{"relativePath": text}, {"relativePath": "a"}]
+    shown = {"artifacts": names, "fingerprint": [{"fileName": text, "hash": text}]}
+    found = build_artifacts.artifacts_of(shown)
+    return build_artifacts.ArtifactPatterns(["**/*a*b*c*"]).chosen(found)
 
 
 def _link(text: str) -> object:
@@ -66,6 +89,10 @@ READERS: list[Callable[[str], object]] = [
     lambda text: error_text.describe(_answer(text)),
     lambda text: wiki.describe(_answer(text)),
     lambda text: ci.describe(_answer(text)),
+    lambda text: plugin_list.listed(f"a {text}"),
+    lambda text: versions.is_older(text, f"1{text}"),
+    _configuration,
+    _artifacts,
     lambda text: errors.words(f"<html>{text}"),
     lambda text: errors.words(f"<html><h1>{text}"),
     errors.visible,
@@ -103,6 +130,10 @@ UNITS = [
         "\n at a(",
         "Result: ",
         "Logging ID=",
+        "-SNAPSHOT (",
+        " (private-",
+        "&#1",
+        "{AAAAAAAAAA",
         "\x1b]",
         "java.",
         "Exception",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 _DECLARATION = re.compile(r"\A\ufeff?\s*<\?xml\s[^>]*\?>")
-_REFERENCE = re.compile(r"&#(?:x([0-9A-Fa-f]+)|([0-9]+));")
+_REFERENCE = re.compile(r"&#(?:x([0-9A-Fa-f]{1,6})|([0-9]{1,7}));")
 #: Where control characters are kept meanwhile: XML 1.0 has no place for them.
 _KEPT_AT = 0xE000
 _DEEPEST = 200

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,17 +12,18 @@ from ...core.module.task import Task
 from ..client import object_of, objects, server_of
 from ..ssh_commands import SshCommands, SshOptions
 
-_TREE = "plugins[shortName,longName,version,enabled,active,deleted,hasUpdate]"
-# Server fact [ci-17]: name and title are padded, the title has blanks; so has a private version.
-_LINE = re.compile(
-    r"(?P<name>\S+)\s+(?P<title>.*?)\s*(?<=\s)"
-    r"(?P<version>\S+(?: \(private-[^)]*\))?)(?P<update> \(\S+\))?"
+_TREE = (
+    "plugins[shortName,longName,version,enabled,active,deleted,hasUpdate,"
+    "dependencies[shortName,optional]]"
 )
+_PRIVATE = " (private-"
 
 
 @dataclass(frozen=True)
 class Plugin:
-    """An installed plugin; C(None) for what the server does not tell."""
+    """An installed plugin; C(None) for what the server does not tell. C(needs): without these it
+    does not work.
+    """
 
     short_name: str
     long_name: str
@@ -32,6 +32,7 @@ class Plugin:
     active: bool | None
     deleted: bool | None
     has_update: bool | None
+    needs: tuple[str, ...] = ()
 
     @property
     def works(self) -> bool:
@@ -77,12 +78,27 @@ def listed(output: str) -> list[Plugin]:
     """The plugins that C(list-plugins) prints; it does not tell which of them are disabled."""
     found = []
     for line in output.splitlines():
-        parts = _LINE.fullmatch(line.strip())
-        if parts is not None:
-            name, title, version = parts["name"], parts["title"], parts["version"]
-            update = parts["update"] is not None
+        name, *rest = line.split(None, 1)[:2] or [""]
+        if rest:
+            title, version, update = _title_and_version(rest[0].rstrip())
             found.append(Plugin(name, title, version, None, None, None, update))
     return _sorted(found)
+
+
+def _title_and_version(text: str) -> tuple[str, str, bool]:
+    """Title, version, and whether there is a newer one.
+
+    Server fact [ci-17]: name and title are padded, the title has blanks; so has a private version.
+    """
+    begin = text.rfind(_PRIVATE)
+    end = text.find(")", begin) + 1 if begin >= 0 else 0
+    head, private, behind = (text[:begin], text[begin:end], text[end:]) if end else (text, "", "")
+    if not private and head.endswith(")"):
+        shorter, _blank, last = head.rpartition(" ")
+        if shorter and last.startswith("("):
+            head, behind = shorter, last
+    title, _blank, version = head.rstrip().rpartition(" ")
+    return title.rstrip(), f"{version}{private}", behind != ""
 
 
 def _plugin(entry: Mapping[str, Any]) -> Plugin:
@@ -92,7 +108,12 @@ def _plugin(entry: Mapping[str, Any]) -> Plugin:
     )
     name, version = str(entry["shortName"]), str(entry.get("version") or "")
     title = str(entry.get("longName") or name)
-    return Plugin(name, title, version, enabled, active, deleted, has_update)
+    needs = tuple(
+        str(each.get("shortName"))
+        for each in objects(entry.get("dependencies"))
+        if each.get("optional") is not True
+    )
+    return Plugin(name, title, version, enabled, active, deleted, has_update, needs)
 
 
 def _sorted(plugins: Iterable[Plugin]) -> list[Plugin]:

@@ -24,6 +24,8 @@ _QUALIFIERS = ("snapshot", "alpha", "beta", "milestone", "rc", "", "sp")
 _ALIASES = {"ga": "", "final": "", "cr": "rc", "ea": "rc"}
 _BEFORE_NUMBER = {"a": "alpha", "b": "beta", "m": "milestone"}
 _RELEASE = _QUALIFIERS.index("")
+#: Characters of a version that are compared: more have none that is meant.
+_LONGEST = 200
 #: The item of C(1.*), later than everything.
 _ANY = math.inf
 _RANKS: dict[type, int] = {str: 0, list: 1, int: 2, float: 3}
@@ -41,7 +43,8 @@ def is_newer(version: str, other: str) -> bool:
 
 def _parsed(version: str) -> list[Any]:
     """The items of a version; a C(-) between two numbers opens a list inside."""
-    tokens = _TOKEN.findall(_SNAPSHOT.sub("-SNAPSHOT", version.strip()).lower())
+    text = version.strip()[:_LONGEST]
+    tokens = _TOKEN.findall(_SNAPSHOT.sub("-SNAPSHOT", text).lower())
     items: list[Any] = []
     lists = [items]
     for before, token, behind in zip([".", *tokens], tokens, [*tokens[1:], ""], strict=False):
