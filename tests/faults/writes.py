@@ -34,6 +34,7 @@ WRITES: dict[str, dict[str, Any]] = {
     "ci_build_stop": {"method": "POST", "path": "/stop$"},
     "ci_job": {"method": "POST", "path": "/createItem"},
     "ci_job_build": {"method": "POST", "path": "/build(WithParameters)?$"},
+    "ci_plugin": {"method": "POST", "path": "/installPlugins$"},
     "ci_restart": {"method": "POST", "path": "^/safeRestart"},
     "ci_script": {"method": "POST", "path": "^/scriptText"},
     "docker_promote": {"method": "POST", "path": "/promote$"},
@@ -48,6 +49,7 @@ WITHOUT = {"ci_script": ("unless",)}
 IMPATIENT: dict[str, dict[str, Any]] = {
     "ci_build_stop": {"poll_interval": 0.1},
     "ci_job_build": {"poll_interval": 0.1},
+    "ci_plugin": {"poll_interval": 0.1},
     "ci_restart": {"poll_interval": 0.1},
 }
 WRITERS = sorted(set(MODULES) & set(WRITES))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import requests
 
 from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
@@ -63,3 +64,35 @@ def test_drift_is_named_as_a_whole(fresh: Fresh, tmp_path: Path, check: bool) ->
     assert named.result["changed"] is check
     writes = [each["path"] for event in run.events for each in event.writes]
     assert writes == ([] if check else ["/scriptText"])
+
+
+def test_plugins_are_installed_and_the_restart_waits_for_builds(
+    fresh: Fresh, tmp_path: Path
+) -> None:
+    sandbox = fresh("real")
+    sandbox.settings("ci", install_seconds=0.05)
+    running = [{"job": "slow", "running": True, "age_seconds": 57, "seconds": 60}]
+    sandbox.seed({"ci": {"builds": running}})
+    role = {
+        "name": "Baseline",
+        "ansible.builtin.import_role": {"name": "delivery.toolchain.ci_baseline"},
+        "vars": {
+            "ci_baseline_install_plugins": True,
+            "ci_baseline_check_java": False,
+            "ci_baseline_plugins": [{"name": "git", "version": "5.6.0"}, {"name": "timestamper"}],
+        },
+    }
+    defaults = connections.module_defaults(sandbox.urls)
+    play = playbook.play([role], module_defaults=defaults)
+    controls = {"localhost": sandbox.control}
+    paths = []
+    for number, arguments in enumerate((["--check"], [], [])):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        run = playbook.run(folder, [play], controls=controls, arguments=arguments)
+        assert run.code == 0, run.output
+        paths.append([each["path"] for event in run.events for each in event.writes])
+    assert paths == [[], ["/pluginManager/installPlugins", "/safeRestart"], []]
+    login = ("builder", "builder-api-token-1234567890")
+    build = requests.get(f"{sandbox.urls['ci']}/job/slow/1/api/json", auth=login, timeout=10)
+    assert build.json()["result"] == "SUCCESS"

@@ -158,11 +158,14 @@ def test_a_lock_file_is_written_once(tmp_path: Path) -> None:
     predicted = values["diff"]
     assert values["changed"] is True
     assert not file.exists()
-    run(options)
+    played = run(options)
     assert (values["changed"], values["diff"]) == (True, predicted)
+    assert "ant, broken" in played.warnings[0]
     text = file.read_text(encoding="utf-8")
     assert text.startswith("#")
-    assert text.endswith(f"\n{LOCK}")
+    assert text.endswith("delivery.toolchain.ci_plugin_info\ngit:5.2.2\n")
+    run({"lock_file": str(file), "lock": "check"})
+    assert values["compliant"] is True
     assert predicted == ("", text)
     before = os.stat(file).st_mtime_ns
     run(options)

@@ -35,7 +35,7 @@ def of_option(required: Any) -> dict[str, str | None]:
         raise invalid(f"required: the version of {', '.join(map(str, wrong))} is not a text")
     found: dict[str, str | None] = {}
     for name, version in pairs:
-        if found.setdefault(str(name), _wanted(version)) != _wanted(version):
+        if found.setdefault(str(name), wanted_version(version)) != wanted_version(version):
             raise invalid(f"required: {name} is there twice, with different versions")
     return found
 
@@ -51,13 +51,16 @@ def of_lock(text: str, file: str) -> dict[str, str | None]:
         if not name or len(entry.split()) != 1:
             raise invalid(f"{file}, line {number}: this is not name:version")
         # name:version:url, where version may be incrementals;group;version
-        found[name] = _wanted(rest.partition(":")[0].rpartition(";")[2])
+        found[name] = wanted_version(rest.partition(":")[0].rpartition(";")[2])
     return found
 
 
 def lock_of(plugins: Iterable[Plugin]) -> str:
-    """The text of a lock file for these plugins."""
-    return _HEAD + "".join(f"{plugin.short_name}:{plugin.version}\n" for plugin in plugins)
+    """The text of a lock file for these plugins; what does not work is left out, since a check
+    finds it inactive.
+    """
+    kept = (plugin for plugin in plugins if plugin.works)
+    return _HEAD + "".join(f"{plugin.short_name}:{plugin.version}\n" for plugin in kept)
 
 
 def judged(plugins: Iterable[Plugin], baseline: Baseline) -> dict[str, Any]:
@@ -97,6 +100,6 @@ def _pair(entry: Any) -> tuple[Any, Any]:
     return entry["name"], entry.get("version")
 
 
-def _wanted(version: str | None) -> str | None:
+def wanted_version(version: str | None) -> str | None:
     text = "" if version is None else version.strip()
     return None if text in _ANY_VERSION else text

@@ -55,6 +55,12 @@ class CiPluginInfoOperation:
         values = self._values(plugins)
         if self._file is None or not self._writes:
             return unchanged(values)
+        idle = [each.short_name for each in plugins if not each.works]
+        if idle:
+            self._task.warn(
+                "plugins that are disabled or not loaded are not in the lock file:"
+                f" {', '.join(idle)}"
+            )
         exists = os.path.lexists(self._file)
         before = text_of(self._file, _LOCK_FILE) if exists else ""
         after = baseline.lock_of(plugins)

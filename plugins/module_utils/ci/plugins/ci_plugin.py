@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""C(ci_plugin): installs, updates, enables, disables and removes plugins; never restarts [C8.5]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from ...core import address
+from ...core.errors import ToolchainError, invalid
+from ...core.files import text_of
+from ...core.http.messages import Answer
+from ...core.module.task import Task
+from ...core.module.typed_options import Option, PathText
+from ...core.plan import Plan
+from ...core.polling import Pace, TimeUp
+from ..client import refuse_page, server_of
+from ..waiting import PaceFactory, WaitOptions
+from . import plugin_list, update_centre
+from .baseline import of_lock, wanted_version
+from .plugin_changes import (
+    PluginChange,
+    State,
+    WantedPlugin,
+    compared,
+    dependants,
+    require_offers,
+    wanted_once,
+)
+from .plugin_list import Plugin
+from .update_centre import CentreState
+
+_LOCK_FILE = "the lock file"
+
+
+@dataclass(frozen=True)
+class PluginEntry:
+    """The suboptions of C(plugins)."""
+
+    name: str
+    version: str | None = None
+    state: State = "present"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CiPluginOptions(WaitOptions):
+    """The options of C(ci_plugin)."""
+
+    plugins: Annotated[list[PluginEntry] | None, Option(empty=False)] = None
+    lock_file: PathText | None = None
+    wait_timeout: float = 900
+    poll_interval: float = 2
+
+    constraints: ClassVar[dict[str, Any]] = {
+        "required_one_of": [("plugins", "lock_file")],
+        "mutually_exclusive": [("plugins", "lock_file")],
+    }
+
+
+class CiPluginOperation:
+    """Brings plugins into line; C(make_pace) makes the pauses between two looks."""
+
+    def __init__(self, task: Task, options: CiPluginOptions, make_pace: PaceFactory = Pace) -> None:
+        options.check()
+        self._task, self._options, self._make_pace = task, options, make_pace
+        self._wanted = wanted_once(_wanted(options))
+        self._server = server_of(task)
+        self._changes: list[PluginChange] = []
+        self._offers: dict[str, str] = {}
+        self._centre = CentreState((), False)
+        self._done: set[str] = set()
+
+    def plan(self) -> Plan:
+        plugins = plugin_list.read(self._server)
+        self._centre = update_centre.read_state(self._server)
+        self._changes = compared(self._wanted, plugins, self._centre)
+        for name, needed_by in dependants(self._changes, plugins).items():
+            self._task.warn(
+                f"{name} is needed by {', '.join(needed_by)}, which will not load without it"
+            )
+        if self._installing:
+            self._offers = update_centre.read_offers(self._server)
+            if self._offers:  # without any the site was never asked; that is a request that writes
+                require_offers(self._changes, self._offers)
+        acting = [each for each in self._changes if each.action != "unchanged"]
+        values = self._values(plugins, self._centre, planned=True)
+        if not acting:
+            return Plan({}, {}, result=values, waits=bool(self._joined) and self._options.wait)
+        before = {each.name: _side(each.there) for each in acting if each.there is not None}
+        after = {each.name: self._after(each) for each in acting if each.action != "removed"}
+        return Plan(before, after, "update", result=values)
+
+    @property
+    def _installing(self) -> list[str]:
+        return [each.name for each in self._changes if each.install]
+
+    @property
+    def _joined(self) -> list[str]:
+        """What somebody else installs just now."""
+        return [each.name for each in self._changes if each.joined]
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        try:
+            for change in self._changes:
+                if change.switch is not None:
+                    self._switch(change)
+            if self._installing:
+                self._install(self._installing)
+            if self._options.wait:
+                self._follow()
+        except ToolchainError as error:
+            changed = bool(self._done)
+            error.result.update(self._known(), changed=changed)
+            raise
+        return self._values(plugin_list.read(self._server), self._centre)
+
+    def _install(self, names: Sequence[str]) -> None:
+        if not self._offers:
+            update_centre.refresh(self._server)
+            self._offers = update_centre.read_offers(self._server)
+            require_offers(self._changes, self._offers)
+        last = self._centre.last
+        update_centre.install(self._server, names, last)
+        self._done.update(names)
+
+    def _follow(self) -> None:
+        """Wait for what was asked for, and for what somebody else installs just now."""
+        names = [*self._installing, *self._joined]
+        if not names:
+            return
+        running = [each.number for each in self._centre.installations if each.runs]
+        last = min([self._centre.last, *(number - 1 for number in running)])
+        pace = self._make_pace(self._options.wait_timeout, self._options.poll_interval)
+        try:
+            self._centre = update_centre.follow(
+                self._server, names, last, pace, self._task.progress
+            )
+        except TimeUp as error:
+            raise error.with_words("the installation goes on at the server") from None
+        self._judge(names, last)
+
+    def _judge(self, names: Sequence[str], last: int) -> None:
+        """Raise C(failed) with each installation that has failed, and each that never began."""
+        wrong = update_centre.failures(self._centre, last)
+        begun = {each.name for each in self._centre.installations if each.number > last}
+        wrong += [
+            f"{name}: the server has not begun with it" for name in names if name not in begun
+        ]
+        if wrong:
+            raise ToolchainError(
+                "failed", f"{len(wrong)} installations of plugins went wrong: {'; '.join(wrong)}"
+            )
+
+    def _switch(self, change: PluginChange) -> None:
+        """Server fact [ci-22]: effective with the next start; the list tells at once."""
+        words = {"doUninstall": "removing", "makeEnabled": "enabling", "makeDisabled": "disabling"}
+        step = change.switch or ""
+
+        def look() -> bool:
+            found = {each.short_name: each for each in plugin_list.read(self._server)}
+            now = found.get(change.name)
+            if step == "doUninstall":
+                return now is None or now.deleted is True
+            return now is not None and now.enabled is (step == "makeEnabled")
+
+        self._server.write(
+            f"{words[step]} the plugin {change.name}",
+            "POST",
+            f"pluginManager/plugin/{address.path(change.name)}/{step}",
+            form={},
+            expect=(200, 204, 302),
+            judge=_judge_switch,
+            look=look,
+            repeatable=True,
+        )
+        self._done.add(change.name)
+
+    def _after(self, change: PluginChange) -> dict[str, Any]:
+        version = self._offers.get(change.name, change.wanted.version)
+        kept = _side(change.there) if change.there is not None else {"enabled": True}
+        enabled = kept["enabled"] if change.switch is None else change.switch == "makeEnabled"
+        return {"version": version if change.install else change.before, "enabled": enabled}
+
+    def _known(self) -> dict[str, Any]:
+        """What is to be told after a failure, as far as it can be read."""
+        try:
+            self._centre = update_centre.read_state(self._server)
+            return self._values(plugin_list.read(self._server), self._centre)
+        except ToolchainError:
+            return {}
+
+    def _values(
+        self, plugins: Sequence[Plugin], centre: CentreState, *, planned: bool = False
+    ) -> dict[str, Any]:
+        versions = {each.short_name: each.version for each in plugins}
+        rows = []
+        for change in self._changes:
+            newest = centre.newest(change.name)
+            loading = newest.version if newest is not None and newest.waits else None
+            will_be = loading or versions.get(change.name)
+            if change.install and (planned or not self._options.wait):
+                will_be = self._offers.get(change.name, change.wanted.version)
+            rows.append(change.row(will_be))
+        waits = any(each.waits for each in plugins) or any(
+            each.waits for each in centre.installations
+        )
+        return {"plugins": rows, "restart_required": centre.restart_required or waits}
+
+
+def _wanted(options: CiPluginOptions) -> list[WantedPlugin]:
+    if options.lock_file is not None:
+        locked = of_lock(text_of(options.lock_file, _LOCK_FILE), options.lock_file)
+        if not locked:
+            raise invalid(f"lock_file: {options.lock_file} names no plugin")
+        return [WantedPlugin(name, version, "present") for name, version in locked.items()]
+    return [
+        WantedPlugin(each.name.strip(), wanted_version(each.version), each.state)
+        for each in options.plugins or ()
+    ]
+
+
+def _judge_switch(answer: Answer) -> None:
+    """Server fact [ci-22]: C(makeEnabled) is answered 200 without a body."""
+    refuse_page(answer)
+
+
+def _side(plugin: Plugin | None) -> dict[str, Any]:
+    if plugin is None:
+        return {}
+    return {"version": plugin.version, "enabled": plugin.enabled}

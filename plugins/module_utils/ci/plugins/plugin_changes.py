@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is to be done about plugins: pure, without a server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ...core.errors import ToolchainError, invalid
+from .plugin_list import Plugin
+from .update_centre import CentreState
+from .versions import is_older
+
+State = Literal["present", "absent", "enabled", "disabled"]
+
+
+@dataclass(frozen=True)
+class WantedPlugin:
+    """C(version): the least one; C(None) for any."""
+
+    name: str
+    version: str | None
+    state: State
+
+
+@dataclass(frozen=True)
+class PluginChange:
+    """What is there of a plugin, and what is to be done; C(waiting): the version that the next
+    start of the server brings, C(joined): an installation of it runs already.
+    """
+
+    wanted: WantedPlugin
+    there: Plugin | None
+    waiting: str | None = None
+    joined: bool = False
+    install: bool = False
+    switch: Literal["doUninstall", "makeEnabled", "makeDisabled"] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.wanted.name
+
+    @property
+    def action(self) -> str:
+        if self.install:
+            return "installed" if self.there is None else "updated"
+        words = {"doUninstall": "removed", "makeEnabled": "enabled", "makeDisabled": "disabled"}
+        return "unchanged" if self.switch is None else words[self.switch]
+
+    @property
+    def before(self) -> str | None:
+        return None if self.there is None else self.there.version
+
+    def row(self, after: str | None) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "before": self.before,
+            "after": None if self.wanted.state == "absent" else after or self.waiting,
+            "action": self.action,
+        }
+
+
+def compared(
+    wanted: Sequence[WantedPlugin], plugins: Sequence[Plugin], centre: CentreState
+) -> list[PluginChange]:
+    """What is to be done; C(not_found) for a plugin to disable that is not there, C(conflict) for
+    one that the next start removes.
+    """
+    there = {plugin.short_name: plugin for plugin in plugins}
+    return [_compared(each, there.get(each.name), centre) for each in wanted]
+
+
+def _compared(wanted: WantedPlugin, there: Plugin | None, centre: CentreState) -> PluginChange:
+    if wanted.state == "absent":
+        gone = there is None or there.deleted is True
+        return PluginChange(wanted, there, switch=None if gone else "doUninstall")
+    if there is not None and there.deleted is True:
+        raise ToolchainError(
+            "conflict",
+            f"the plugin {wanted.name} is removed with the next start of the server: restart first",
+        )
+    newest = centre.newest(wanted.name)
+    waiting = newest.version if newest is not None and (newest.waits or newest.runs) else None
+    known = waiting or (None if there is None else there.version)
+    if wanted.state == "disabled" and known is None:
+        raise ToolchainError("not_found", f"there is no plugin {wanted.name} to disable")
+    missing = known is None
+    old = not missing and wanted.version is not None and is_older(known or "", wanted.version)
+    joined = waiting is not None and newest is not None and newest.runs and not old
+    return PluginChange(wanted, there, waiting, joined, missing or old, _switch(wanted, there))
+
+
+def _switch(
+    wanted: WantedPlugin, there: Plugin | None
+) -> Literal["makeEnabled", "makeDisabled"] | None:
+    enabled = None if there is None else there.enabled
+    if wanted.state == "enabled" and enabled is False:
+        return "makeEnabled"
+    return "makeDisabled" if wanted.state == "disabled" and enabled is not False and there else None
+
+
+def require_offers(changes: Sequence[PluginChange], offers: Mapping[str, str]) -> None:
+    """Raise for plugins that the update site does not have, or only older; all are named."""
+    unknown, words = False, []
+    for change in changes:
+        version, offered = change.wanted.version, offers.get(change.name)
+        if not change.install:
+            continue
+        if offered is None and change.there is None:
+            unknown = True
+            words.append(f"{change.name} is not known")
+        elif offered is None:
+            words.append(
+                f"{change.name} {version} is wanted, and nothing newer than {change.before}"
+            )
+        elif version is not None and is_older(offered, version):
+            words.append(f"{change.name} {version} is wanted, and the newest is {offered}")
+    if words:
+        raise ToolchainError(
+            "not_found" if unknown else "rejected",
+            f"the update site of the server does not have all plugins: {'; '.join(words)}",
+        )
+
+
+def dependants(changes: Sequence[PluginChange], plugins: Sequence[Plugin]) -> dict[str, list[str]]:
+    """Who needs a plugin that is removed or disabled, and stays: it fails to load afterwards."""
+    going = {each.name: each for each in changes if each.switch in ("doUninstall", "makeDisabled")}
+    found = {
+        name: [
+            plugin.short_name
+            for plugin in plugins
+            if name in plugin.needs and plugin.works and plugin.short_name not in going
+        ]
+        for name in going
+    }
+    return {name: needed_by for name, needed_by in found.items() if needed_by}
+
+
+def wanted_once(wanted: Sequence[WantedPlugin]) -> list[WantedPlugin]:
+    """C(invalid) for a plugin that is there twice, and for a name that is none."""
+    names = [each.name for each in wanted]
+    for number, each in enumerate(wanted):
+        if any(char in "@:/ " for char in each.name):
+            raise invalid(
+                f"plugins[{number}].name is '{each.name}': give the short name of the plugin, and"
+                " its version as version"
+            )
+        if each.name in names[:number]:
+            raise invalid(f"plugins[{number}]: {each.name} is there twice")
+        if each.version is not None and each.state == "absent":
+            raise invalid(f"plugins[{number}].version does not go with state=absent")
+    return list(wanted)

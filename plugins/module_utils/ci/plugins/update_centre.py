@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The update centre: what it offers, and its installations, which run in the background
+[ci-22, ci-23].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.errors import shorten
+from ...core.http.messages import Answer
+from ...core.http.transport import Transport
+from ...core.polling import Pace
+from ..client import object_of, objects, part, refuse_page
+
+_PATH = "updateCenter/api/json"
+_JOBS = "jobs[id,type,errorMessage,status[type,success],plugin[name,version]]"
+_OFFERS = "sites[availables[name,version],updates[name,version]]"
+_INSTALLATION = "InstallationJob"
+_RUNNING = ("", "Pending", "Installing")
+_NEEDS_RESTART = "SuccessButRequiresRestart"
+#: So many looks may pass without a sign of an installation that was asked for.
+_LOOKS = 5
+
+
+@dataclass(frozen=True)
+class Installation:
+    """A job of the update centre that installs one plugin; C(state) as the server names it."""
+
+    number: int
+    name: str
+    version: str
+    state: str
+    reason: str
+
+    @property
+    def runs(self) -> bool:
+        return self.state in _RUNNING
+
+    @property
+    def waits(self) -> bool:
+        """Installed, and loaded with the next start of the server."""
+        return self.state == _NEEDS_RESTART
+
+    @property
+    def failed(self) -> bool:
+        return self.state == "Failure"
+
+
+@dataclass(frozen=True)
+class CentreState:
+    """C(installations): all since the server has started, oldest first."""
+
+    installations: Sequence[Installation]
+    restart_required: bool
+
+    @property
+    def last(self) -> int:
+        return max((each.number for each in self.installations), default=0)
+
+    def newest(self, name: str) -> Installation | None:
+        """The newest installation of a plugin."""
+        return next((each for each in reversed(self.installations) if each.name == name), None)
+
+
+def read_state(server: Transport) -> CentreState:
+    """What the update centre does; nothing on a server that has none."""
+    answer = server.read(
+        "reading the installations of plugins",
+        _PATH,
+        query={"tree": f"restartRequiredForCompletion,{_JOBS}"},
+        expect=(200, 404),
+    )
+    shown = {} if answer.status == 404 else object_of(answer)
+    found = [
+        _installation(job)
+        for job in objects(shown.get("jobs"))
+        if str(job.get("type") or _INSTALLATION) == _INSTALLATION and part(job.get("plugin"))
+    ]
+    found.sort(key=lambda each: each.number)
+    return CentreState(found, shown.get("restartRequiredForCompletion") is True)
+
+
+def _installation(job: Mapping[str, Any]) -> Installation:
+    plugin, status = part(job.get("plugin")), part(job.get("status"))
+    number = job.get("id")
+    return Installation(
+        number if isinstance(number, int) else 0,
+        str(plugin.get("name")),
+        str(plugin.get("version") or ""),
+        str(status.get("type") or ""),
+        shorten(str(job.get("errorMessage") or "")),
+    )
+
+
+def read_offers(server: Transport) -> dict[str, str]:
+    """The versions that can be installed, by plugin. Server fact [ci-23]: none until the site was
+    asked once.
+    """
+    answer = server.read(
+        "reading what the update site offers", _PATH, query={"tree": _OFFERS}, expect=(200, 404)
+    )
+    if answer.status == 404:
+        raise answer.error(
+            "rejected", "the server has no update centre (404), from which plugins are installed"
+        )
+    return {
+        str(each.get("name")): str(each.get("version") or "")
+        for site in objects(object_of(answer).get("sites"))
+        for kind in ("availables", "updates")
+        for each in objects(site.get(kind))
+    }
+
+
+def refresh(server: Transport) -> None:
+    """Let the server ask its update site what it offers."""
+    server.write(
+        "asking the update site what it offers",
+        "POST",
+        "pluginManager/checkUpdatesServer",
+        form={},
+        expect=(200, 204, 302),
+        repeatable=True,
+    )
+
+
+def install(server: Transport, names: Sequence[str], after: int) -> None:
+    """Queue the installation of the newest versions, with what they need.
+
+    Server fact [ci-22]: where one name is not known, those before it are queued all the same.
+
+    :param after: the number of the last installation before
+    """
+    what = f"installing {', '.join(names)}"
+
+    def judge(answer: Answer) -> None:
+        refuse_page(answer)
+        if answer.status == 200 and object_of(answer).get("status") != "ok":
+            said = shorten(str(object_of(answer).get("message") or "it does not say why"))
+            raise answer.error("rejected", f"the server does not install them: {said}", said)
+
+    def is_begun() -> bool:
+        return any(
+            each.number > after and each.name in names for each in read_state(server).installations
+        )
+
+    server.write(
+        what,
+        "POST",
+        "pluginManager/installPlugins",
+        json={"dynamicLoad": True, "plugins": list(names)},
+        expect=(200, 204, 302),
+        judge=judge,
+        look=is_begun,
+    )
+
+
+def follow(
+    server: Transport, names: Collection[str], after: int, pace: Pace, say: Callable[[str], None]
+) -> CentreState:
+    """Wait until the installations are over, those of what the plugins need, too.
+
+    :param after: the number of the last installation that is none of them
+    """
+    looks = 0
+    while True:
+        state = read_state(server)
+        ours = [each for each in state.installations if each.number > after]
+        over = [each for each in ours if not each.runs]
+        missing = set(names) - {each.name for each in ours}
+        looks += 1
+        if len(over) == len(ours) and (not missing or looks > _LOOKS):
+            return state
+        running = ", ".join(each.name for each in ours if each.runs) or "waiting for the server"
+        line = f"installing plugins: {len(over)} of {len(ours) + len(missing)} done: {running}"
+        say(line)
+        pace.pause(line)
+
+
+def failures(state: CentreState, after: int) -> list[str]:
+    """Each installation that has failed, with the reason of the server."""
+    newest = {each.name: each for each in state.installations if each.number > after}
+    return [
+        f"{each.name}: {each.reason or 'the server does not say why'}"
+        for each in newest.values()
+        if each.failed
+    ]

@@ -1,0 +1,129 @@
+#!/usr/bin/python
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: ci_plugin
+short_description: Install, update, enable, disable and remove plugins of the CI server
+version_added: 1.0.0
+description:
+  - Installs and updates plugins by the server's own plugin manager, with what they need, and follows its update centre until that
+    is done. The newest version that the update site offers is what is installed.
+  - Enables, disables and removes plugins. That takes effect with the next start of the server.
+  - The server is never restarted. RV(restart_required) tells whether it has to be; M(delivery.toolchain.ci_restart) does it. What
+    waits for a restart is not installed again.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.ci
+  - delivery.toolchain.attributes
+  - delivery.toolchain.attributes.ci
+options:
+  plugins:
+    description: The plugins. Exactly one of this and O(lock_file).
+    type: list
+    elements: dict
+    suboptions:
+      name:
+        description: The short name of the plugin.
+        type: str
+        required: true
+      version:
+        description: The version that it must have at least, in quotation marks; left out, any version will do.
+        type: str
+      state:
+        description:
+          - V(present) installs or updates it, and leaves it enabled or disabled as it is; V(enabled) and V(disabled) see to that, too.
+          - V(absent) removes it. Plugins that need a removed or disabled one stay, and do not load any more; a warning names them.
+        type: str
+        choices: [present, absent, enabled, disabled]
+        default: present
+  lock_file:
+    description: A lock file, as M(delivery.toolchain.ci_plugin_info) writes it; its plugins must be there in these versions at least.
+    type: path
+  wait:
+    description: Whether to wait until the installations are done.
+    type: bool
+    default: true
+  wait_timeout:
+    description: Seconds to wait for that. After them the task fails; the installation goes on at the server.
+    type: float
+    default: 900
+  poll_interval:
+    description: Longest time between two looks at the update centre, in seconds.
+    type: float
+    default: 2
+seealso:
+  - module: delivery.toolchain.ci_plugin_info
+  - module: delivery.toolchain.ci_restart
+"""
+
+EXAMPLES = r"""
+- name: Have these plugins
+  delivery.toolchain.ci_plugin:
+    plugins:
+      - name: git
+        version: 5.2.0
+      - name: timestamper
+      - name: ant
+        state: enabled
+  register: plugins
+
+- name: Restart where that is needed
+  delivery.toolchain.ci_restart:
+    when_plugins_pending: true
+  when: plugins.restart_required
+"""
+
+RETURN = r"""
+plugins:
+  description: What was done about each plugin.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: Its short name.
+      type: str
+    before:
+      description: The version that was there; null where none was.
+      type: str
+    after:
+      description: The version that is there, or that the next start brings; null where it is removed.
+      type: str
+    action:
+      description: V(installed), V(updated), V(enabled), V(disabled), V(removed) or V(unchanged).
+      type: str
+  sample:
+    - {"name": "git", "before": "5.2.2", "after": "5.7.0", "action": "updated"}
+    - {"name": "timestamper", "before": null, "after": "1.28", "action": "installed"}
+restart_required:
+  description: Whether something takes effect with the next start of the server only.
+  returned: success
+  type: bool
+  sample: true
+http:
+  description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  returned: always
+  type: dict
+error:
+  description:
+    - What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
+    - C(kind) is V(not_found) for a plugin that the update site does not know, V(rejected) for a version that it does not have, and
+      V(failed) where installations went wrong, each of which is named with the server's reason.
+  returned: on failure
+  type: dict
+"""
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins import ci_plugin
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+
+
+def main() -> None:
+    runner.run("ci", ci_plugin.CiPluginOptions, ci_plugin.CiPluginOperation)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Plugins of the sandbox's CI server: installed, followed, switched, removed, never restarted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins.ci_plugin import (
+    CiPluginOperation,
+    CiPluginOptions,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from sandbox.client import Sandbox
+from tests.helpers.options import build as options_of
+from tests.unit.ci.tasks import Run
+
+TOKEN = "builder-api-token-1234567890"
+
+
+class Ci:
+    """Tasks of C(ci_plugin) against a sandbox."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self.sandbox = sandbox
+        self.played = Run("")
+
+    def run(self, *plugins: Any, check: bool = False, **options: Any) -> dict[str, Any]:
+        self.played = Run(self.sandbox.urls["ci"], check, token=TOKEN)
+        listed = [{"name": each} if isinstance(each, str) else each for each in plugins]
+        given = {"plugins": listed or None, "poll_interval": 0.05, **options}
+        chosen = options_of(CiPluginOptions, **given)
+        return self.played.play(lambda task: CiPluginOperation(task, chosen))
+
+    def fails(self, *plugins: Any, **options: Any) -> ToolchainError:
+        with pytest.raises(ToolchainError) as caught:
+            self.run(*plugins, **options)
+        return caught.value
+
+    def posts(self) -> list[str]:
+        return [each["path"] for each in self.sandbox.requests("ci", writes=True)]
+
+
+@pytest.fixture
+def ci(fresh: Callable[[str], Sandbox]) -> Ci:
+    sandbox = fresh("real")
+    sandbox.settings("ci", install_seconds=0.05)
+    return Ci(sandbox)
+
+
+def actions(values: dict[str, Any]) -> dict[str, tuple[Any, Any, str]]:
+    return {
+        each["name"]: (each["before"], each["after"], each["action"]) for each in values["plugins"]
+    }
+
+
+def test_plugins_are_installed_with_what_they_need(ci: Ci) -> None:
+    predicted = ci.run("slack", check=True)
+    assert predicted["changed"]
+    assert ci.posts() == []
+    made = ci.run("slack")
+    assert actions(made) == actions(predicted)
+    assert actions(made) == {"slack": (None, "741.v00f9591c586d", "installed")}
+    assert made["diff"] == predicted["diff"]
+    assert made["restart_required"] is False
+    assert ci.posts() == ["/pluginManager/installPlugins"]
+    assert any("installing plugins" in line for line in ci.played.lines)
+    assert not ci.run("slack", "plain-credentials")["changed"]
+
+
+def test_an_update_waits_for_a_restart_and_is_not_installed_again(ci: Ci) -> None:
+    wanted = {"name": "git", "version": "5.6"}
+    made = ci.run(wanted)
+    assert actions(made) == {"git": ("5.2.2", "5.7.0", "updated")}
+    assert made["restart_required"] is True
+    again = ci.run(wanted)
+    assert not again["changed"]
+    assert actions(again) == {"git": ("5.2.2", "5.7.0", "unchanged")}
+    late = ci.run("late")
+    assert actions(late) == {"late": (None, "2.0", "installed")}
+    assert not ci.run("late")["changed"]
+    assert len(ci.posts()) == 2
+
+
+def test_each_failed_installation_is_named(ci: Ci) -> None:
+    error = ci.fails("broken", "timestamper")
+    assert error.kind == "failed"
+    assert "broken: java.io.IOException: Failed to download" in error.message
+    assert error.result["changed"] is True
+    assert {each["name"]: each["after"] for each in error.result["plugins"]} == {
+        "broken": None,
+        "timestamper": "1.28",
+    }
+    assert ci.run("broken", check=True)["changed"]
+
+
+def test_what_the_site_does_not_have_is_refused_before_anything(ci: Ci) -> None:
+    both = [{"name": "nonsense"}, {"name": "git", "version": "99"}, {"name": "timestamper"}]
+    for check in (True, False):
+        error = ci.fails(*both, check=check)
+        assert error.kind == "not_found"
+        assert "nonsense is not known; git 99 is wanted, and the newest is 5.7.0" in error.message
+        old = ci.fails({"name": "ant", "version": "2"}, check=check)
+        assert old.kind == "rejected"
+        assert "nothing newer than 1.13" in old.message
+    assert ci.posts() == []
+
+
+def test_a_site_that_nobody_has_asked_is_asked_first(ci: Ci) -> None:
+    ci.sandbox.settings("ci", site_fetched=False)
+    assert ci.run("timestamper", check=True)["changed"]
+    assert actions(ci.run("timestamper"))["timestamper"][1] == "1.28"
+    assert ci.posts()[0] == "/pluginManager/checkUpdatesServer"
+
+
+def test_plugins_are_switched_and_removed(ci: Ci) -> None:
+    made = ci.run({"name": "ant", "state": "enabled"}, {"name": "credentials", "state": "disabled"})
+    assert made["restart_required"] is True
+    assert "credentials is needed by git" in ci.played.warnings[0]
+    assert [each["action"] for each in made["plugins"]] == ["enabled", "disabled"]
+    assert not ci.run({"name": "ant", "state": "enabled"})["changed"]
+    gone = ci.run({"name": "git", "state": "absent"})
+    assert actions(gone) == {"git": ("5.2.2", None, "removed")}
+    assert not ci.run({"name": "git", "state": "absent"})["changed"]
+    assert ci.fails("git").kind == "conflict"
+    assert ci.fails({"name": "nonsense", "state": "disabled"}).kind == "not_found"
+
+
+def test_nothing_is_restarted(ci: Ci) -> None:
+    ci.run({"name": "git", "version": "5.6"}, {"name": "ant", "state": "enabled"})
+    assert not [path for path in ci.posts() if "estart" in path]
+
+
+def test_a_lock_file_tells_what_is_wanted(ci: Ci, tmp_path: Path) -> None:
+    lock = tmp_path / "plugins.txt"
+    lock.write_text("git:5.2.2\ntimestamper:1.28\n", encoding="utf-8")
+    assert actions(ci.run(lock_file=str(lock))) == {
+        "git": ("5.2.2", "5.2.2", "unchanged"),
+        "timestamper": (None, "1.28", "installed"),
+    }
+    lock.write_text("# nothing\n", encoding="utf-8")
+    assert ci.fails(lock_file=str(lock)).kind == "invalid"
+
+
+def test_who_does_not_wait_is_told_what_will_be(ci: Ci) -> None:
+    ci.sandbox.settings("ci", install_seconds=30)
+    made = ci.run("timestamper", wait=False)
+    assert actions(made) == {"timestamper": (None, "1.28", "installed")}
+    joined = ci.run("timestamper", check=True)
+    assert actions(joined) == {"timestamper": (None, "1.28", "unchanged")}
+    late = ci.fails("timestamper", wait_timeout=0.1)
+    assert late.kind == "timeout"
+    assert late.result["changed"] is False
+    assert len(ci.posts()) == 1
+
+
+@pytest.mark.parametrize(
+    "plugins",
+    [
+        [{"name": "git@5.2"}],
+        [{"name": "git:5.2"}],
+        ["git", "git"],
+        [{"name": "git", "version": "1", "state": "absent"}],
+    ],
+)
+def test_slips(ci: Ci, plugins: list[Any]) -> None:
+    assert ci.fails(*plugins).kind == "invalid"
+    assert ci.sandbox.requests("ci") == []
