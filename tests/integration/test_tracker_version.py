@@ -175,6 +175,14 @@ def test_unresolved_issues_move(tracker: Tracker, knows: bool) -> None:
     assert done.warnings == []
 
 
+def test_issues_that_are_not_seen_are_told(tracker: Tracker) -> None:
+    """The server still counts some after the release, and a search finds none of them."""
+    count = {"body": {"issuesUnresolvedCount": 2}, "status": 200, "skip": 1, "times": 2}
+    tracker.sandbox.fault(service="tracker", path="/unresolvedIssueCount$", **count)
+    (warning,) = rel(tracker, "1.1.0", state="released", unresolved="2.0.0").warnings
+    assert "2 unresolved issues of the version '1.1.0' could not be moved" in warning
+
+
 def test_issues_move_only_when_this_task_releases(tracker: Tracker) -> None:
     rel(tracker, "1.1.0", state="released", unresolved="ignore")
     count = unresolved(tracker, "1.1.0")
