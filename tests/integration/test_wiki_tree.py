@@ -260,6 +260,25 @@ def test_the_root_is_known_by_the_files_below_it(tree: Tree, tmp_path: Path) -> 
     assert other.http["writes"] == 0
 
 
+def test_the_same_files_elsewhere_do_not_take_the_pages_of_a_tree(tree: Tree) -> None:
+    tree()
+    tree.write({"index.md": "# Manual\n\n[all](guide)"})
+    error = tree.fails(parent_id="1001")
+    assert (error.kind, tree.http["writes"]) == ("conflict", 0)
+    assert tree(parent_id="1001", title_prefix="Copy of ")[0]
+    assert tree.above("First steps") == "guide"
+
+
+def test_links_to_the_own_page_and_to_headings(tree: Tree) -> None:
+    tree.write({"x.md": "# X\n\n[a](x.md) [b](#x) [c](x.md#no) [d](index.md#guidebook)"})
+    tree()
+    body = tree.body("X")
+    assert body.count('ri:content-title="X"') == 2
+    assert body.count('ac:anchor="x"') == 1
+    assert 'ac:anchor="guidebook"' in body
+    assert tree.warnings == ["x.md:3: no heading is '#no'; the link leads to its page"]
+
+
 def test_a_tree_whose_root_is_in_the_trash_is_made_whole(tree: Tree) -> None:
     tree()
     first = tree.page("First steps")["id"]

@@ -97,6 +97,7 @@ def _task(number: int, status: str, text: str) -> str:
         ),
         ("<https://x.example>", '<p><a href="https://x.example">https://x.example</a></p>'),
         ("[a](javascript:alert)", "<p>[a](javascript:alert)</p>"),
+        ("[a](#)", "<p>a</p>"),
         ("[a](other.md#b)", '<p><a href="other.md#b">a</a></p>'),
         (
             "[a](#b-c)\n\n## B c\n\n## B c",

@@ -247,6 +247,8 @@ class StorageRenderer:
         content = self._all(node.children)
         if target.kind == "address":
             return f'<a href="{attribute(target.name)}">{content}</a>'
+        if (target.kind, target.name, target.anchor) == ("page", "", ""):
+            return content  # to the top of this page
         anchor = f' ac:anchor="{attribute(target.anchor)}"' if target.anchor else ""
         inner = ""
         if target.kind == "file":

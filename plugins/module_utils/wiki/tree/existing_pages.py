@@ -42,9 +42,8 @@ class TreeReader:
     :param client: reads pages with their marks
     """
 
-    def __init__(self, client: WikiClient, space: str, parent: str | None, parallel: int) -> None:
-        self._client, self._space, self._parent = client, space, parent
-        self._parallel = parallel
+    def __init__(self, client: WikiClient, space: str, parallel: int) -> None:
+        self._client, self._space, self._parallel = client, space, parallel
         self._found: dict[str, Page | None] = {}
 
     def find(self, title: str) -> Page | None:
@@ -102,15 +101,11 @@ class TreeReader:
         return None
 
     def root(self, page_id: str) -> Page | None:
-        """The root page of a tree, which has another title now; C(None) where it is gone, or stands
-        elsewhere.
-        """
+        """The root page of a tree, by its id; C(None) where it is gone."""
         root = self._client.get(f"reading the root page {page_id}", page_id, self._space)
         if root is None or root.status != "current":
             return None
-        root = self._with_mark(root)
-        same_place = self._parent is None or root.parent == self._parent
-        return root if same_place and mark_of(root) is not None else None
+        return self._with_mark(root)
 
     def _children(self, page: Page) -> list[Page]:
         what = f"listing the pages below '{page.title}' ({page.id})"

@@ -68,8 +68,9 @@ class PageLinks:
         if place.file is not None:
             return LinkTarget("file", self.attach(place.file))
         key = place.page or ROOT
-        title = "" if key == self.page.key else self.titles.get(key, "")
-        return LinkTarget("page", title, self._anchor(key, place.fragment, line))
+        anchor = self._anchor(key, place.fragment, line)
+        is_here = key == self.page.key and anchor
+        return LinkTarget("page", "" if is_here else self.titles.get(key, ""), anchor)
 
     def image(self, address: str, line: int) -> LinkTarget:
         if is_external(address):

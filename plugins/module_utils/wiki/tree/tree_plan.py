@@ -158,6 +158,8 @@ class TreePlanner:
             return found
         self._former = self._reader.former_tree(wanted)
         root = None if self._former is None else self._reader.root(self._former)
+        if root is not None and not (_is_root(root) and self._parent in (None, root.parent)):
+            self._former = root = None  # it lives elsewhere, and keeps its pages
         if root is None and self._parent is None:
             self._client.require_space(self._space)
         elif root is None:

@@ -68,7 +68,7 @@ class WikiTreeOperation:
         for pattern in folder.unmatched:
             task.warn(f"exclude: nothing in src matches '{pattern}'")
         wanted = WantedPages(folder, options.title_prefix, options.labels, task.warn).all()
-        reader = TreeReader(self._client, options.space, options.parent_id, options.parallel)
+        reader = TreeReader(self._client, options.space, options.parallel)
         planner = TreePlanner(
             self._client,
             reader,
