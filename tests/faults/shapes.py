@@ -132,7 +132,9 @@ BOUNDS = {
         {"status": 500, "body": "x" * 9999, "trickle": 0.05}, ("timeout", "server")
     ),
     "a cut": Shape({"cut": True}, ("network",)),
-    "a truncated body": Shape({"status": 200, "body": "x" * 99, "truncate": 9}, ("network",)),
+    "a truncated body": Shape(
+        {"status": 200, "body": "x" * 99, "truncate": 9}, ("network", "protocol")
+    ),
 }
 #: Options with which a task waits less for what never ends.
 WAITS: dict[str, dict[str, Any]] = {"analysis_server_import": {"wait_timeout": 1}}

@@ -66,8 +66,8 @@ def require_depth(value: Any, most: int) -> None:
         level = [
             inner
             for outer in level
-            for inner in (outer.values() if type(outer) is dict else outer)
-            if type(inner) in _INNER
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, _INNER)
         ]
         if not level:
             return
