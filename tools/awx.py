@@ -27,8 +27,9 @@ _HEAD = """\
 _ROLES = ("analysis_config", "ci_baseline", "repo_housekeeping")
 #: What an answer may have at most, in characters.
 _LONGEST = 65536
-#: Variables of `release` that a survey does not ask for: a credential and the inventory say so.
-_NOT_ASKED = {"release_connections", "release_hosts"}
+#: Variables of `release` that a survey does not ask for: what it hands on, what a credential or the
+#: inventory says.
+_NOT_ASKED = {"release_build_numbers", "release_connections", "release_hosts"}
 _SERVICES = {
     "repo": "artifact repository manager",
     "tracker": "issue tracker",

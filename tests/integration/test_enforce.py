@@ -28,7 +28,7 @@ ROLE = "delivery.toolchain.analysis_config : "
 def _found(run: playbook.Run) -> list[tuple[str, ...]]:
     keys = ("kind", "name", "action", "text")
     facts = run.event("Add up what differs").result["ansible_facts"]
-    return [tuple(one[key] for key in keys) for one in facts["drift_findings"]]
+    return [tuple(one[key] for key in keys) for one in facts["drift_found"]]
 
 
 def _run(

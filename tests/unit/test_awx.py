@@ -115,7 +115,7 @@ def test_every_variable_of_a_release_is_asked_for() -> None:
         if not re.match(rf"({roles})(_|$)", name)
     }
     asked = {question["variable"].removeprefix("survey_") for question in SURVEYS["release"]}
-    assert mentioned - asked == {"release_connections", "release_hosts"}
+    assert mentioned - asked == {"release_build_numbers", "release_connections", "release_hosts"}
 
 
 def test_answers_are_taken_as_their_variables_want_them() -> None:
