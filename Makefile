@@ -7,7 +7,7 @@ export PYTHON
 
 VENV_PYTHON := .venv/bin/python
 
-.PHONY: help demo sandbox test lint unit faults secrets bench matrix build changelog lock clean
+.PHONY: help demo sandbox test lint unit faults secrets bench matrix docs build changelog lock clean
 
 help:
 	@echo 'make demo      run the release twice against the sandbox'
@@ -19,6 +19,7 @@ help:
 	@echo 'make secrets   secrets in every place, looked for in everything that a run leaves'
 	@echo 'make bench     wall time and number of requests'
 	@echo 'make matrix    the checks on every supported ansible-core and Python'
+	@echo 'make docs      the site of the documentation, in dist/docs'
 	@echo 'make build     the archive of the collection, its digest and its bill of materials, in dist'
 	@echo 'make changelog takes the fragments into CHANGELOG.md, for the version in galaxy.yml'
 	@echo 'make lock      write the lock files anew (needs uv)'
@@ -60,6 +61,10 @@ bench:
 matrix:
 	@tools/setup dev
 	@$(VENV_PYTHON) -m tools.matrix
+
+docs:
+	@tools/setup dev
+	@$(VENV_PYTHON) -m tools.docs
 
 build:
 	@tools/setup demo

@@ -109,6 +109,7 @@ JOBS = (
     ),
     # What it says of the plugins that the tests import is for the job above.
     Job("mypy", ("mypy", "--follow-imports", "silent", "sandbox", "tools", "tests", "conftest.py")),
+    Job("docs", ("python", "-m", "tools.docs", "{report}.d")),
     Job("licences", ("python", "-m", "tools.licences")),
     Job("antsibull-changelog", ("antsibull-changelog", "lint")),
     Job("yamllint", ("yamllint", "--strict", ".")),

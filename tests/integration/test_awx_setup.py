@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
@@ -20,6 +21,7 @@ from tools import controller
 
 Fresh = Callable[[str], Sandbox]
 
+ROOT = Path(__file__).resolve().parents[2]
 RECAP = re.compile(r"^localhost\s*:.*?changed=(\d+).*?failed=(\d+)", re.MULTILINE)
 SERVICES = ("repo", "tracker", "wiki", "ci", "analysis")
 PLAYBOOKS = ("release", "enforce", "drift", "housekeeping")
@@ -198,3 +200,17 @@ def test_a_job_takes_the_answers_of_its_survey(fresh: Fresh, tmp_path: Path) -> 
     assert run.code == 0, run.output
     event = run.event("delivery.toolchain.repo_housekeeping : Discard old builds")
     assert [item["discarded"] for item in event.items] == [["101"]]
+
+
+def test_the_execution_environment_can_be_built(tmp_path: Path) -> None:
+    """As far as that goes without a registry: the definition is read, and its context written."""
+    programs = Path(sys.executable).parent
+    context = tmp_path / "context"
+    subprocess.run(
+        [str(programs / "ansible-builder"), "create", "--context", str(context)],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    asked = (context / "_build" / "requirements.yml").read_text(encoding="utf-8")
+    assert yaml.safe_load(asked)["collections"][0]["name"] == "delivery.toolchain"

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -145,20 +143,6 @@ def test_a_slip_in_an_answer_is_named(name: str, answer: str, text: str) -> None
     with pytest.raises(survey.SurveyError) as caught:
         survey.answers("release", {name: answer})
     assert text in str(caught.value)
-
-
-def test_the_execution_environment_can_be_built(tmp_path: Path) -> None:
-    """As far as that goes without a registry: the definition is read, and its context written."""
-    programs = Path(sys.executable).parent
-    context = tmp_path / "context"
-    subprocess.run(
-        [str(programs / "ansible-builder"), "create", "--context", str(context)],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-    )
-    asked = (context / "_build" / "requirements.yml").read_text(encoding="utf-8")
-    assert yaml.safe_load(asked)["collections"][0]["name"] == "delivery.toolchain"
 
 
 def test_an_execution_environment_has_every_library_that_the_collection_imports() -> None:

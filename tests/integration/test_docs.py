@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The site of the documentation: every guide is in it, and a link that leads nowhere is an error."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCSITE = ROOT / "docs" / "docsite"
+#: Modules, lookups and filters, as the guides write them.
+PLUGINS = {
+    path.stem
+    for kind in ("modules", "lookup", "filter")
+    for path in (ROOT / "plugins" / kind).glob("*.py")
+}
+KINDS = (
+    *("auth", "permission", "not_found", "conflict", "rejected", "rate_limited", "server"),
+    *("network", "timeout", "protocol", "failed", "invalid"),
+)
+
+
+def _build(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
+    """Build a site of two pages as the real one is built."""
+    source = folder / "source"
+    source.mkdir()
+    (source / "conf.py").write_bytes((DOCSITE / "conf.py").read_bytes())
+    (source / "index.md").write_text(text, encoding="utf-8")
+    (source / "other.md").write_text(
+        "---\norphan: true\n---\n# Other\n\n## Part\n", encoding="utf-8"
+    )
+    program = str(Path(sys.executable).parent / "sphinx-build")
+    command = [program, "-q", "-W", "-b", "dummy", str(source), str(folder / "site")]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_link_that_leads_somewhere_is_none_to_warn_of(tmp_path: Path) -> None:
+    done = _build(tmp_path, "# Title\n\n[one](other.md) [part](other.md#part)\n")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("link", ["missing.md", "other.md#missing"])
+def test_a_link_that_leads_nowhere_is_an_error(tmp_path: Path, link: str) -> None:
+    done = _build(tmp_path, f"# Title\n\n[one]({link})\n")
+    assert done.returncode != 0
+    assert "missing" in done.stderr
+
+
+def test_every_guide_is_in_the_site() -> None:
+    index = (DOCSITE / "index.rst").read_text(encoding="utf-8")
+    guides = {f"docs/{path.stem}" for path in (ROOT / "docs").glob("*.md")}
+    assert guides - set(re.findall(r"^   (docs/\S+)$", index, re.MULTILINE)) == set()
+
+
+def test_what_migration_names_is_there() -> None:
+    """The cell of a row that says what a call becomes names modules, lookups and filters."""
+    found = set()
+    for line in (ROOT / "docs/migration.md").read_text(encoding="utf-8").splitlines():
+        cells = line.strip("|").split("|")
+        if line.startswith("|") and len(cells) > 1:
+            found |= set(re.findall(r"`((?:[a-z]+_)+[a-z]+)`", cells[1]))
+    options = {"allow_empty", "parent_id"}
+    assert found - options - PLUGINS == set()
+    assert len(found) > 20
+
+
+def test_troubleshooting_explains_every_kind() -> None:
+    text = (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8")
+    assert tuple(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == KINDS

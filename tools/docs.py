@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Build the site of the documentation: the guides of `docs`, and a page for every plugin and role.
+
+    python -m tools.docs [FOLDER]    the folder that gets the site; dist/docs where none is named
+
+A warning is an error, also one about a link between pages that leads nowhere. Links to other sites
+are not followed: what is there is not for this to say.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tools import tree
+
+ROOT = Path(__file__).resolve().parent.parent
+_DOCSITE = ROOT / "docs" / "docsite"
+#: Pages beside the guides, so that links to them lead somewhere.
+_PAGES = (
+    *("CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "LICENSE", "README.md"),
+    *("SECURITY.md", "docs/**/*.md", "docs/pictures/*", "examples/**/*.md", "roles/*/README.md"),
+)
+_NAME = "delivery.toolchain"
+
+
+class BrokenError(Exception):
+    """The site cannot be built; the text is what the program said."""
+
+
+def build(folder: Path) -> Path:
+    """Write the site to a folder that is made anew; its first page."""
+    with tempfile.TemporaryDirectory(prefix="toolchain-docs-") as name:
+        work = Path(name)
+        collections = work / "collections"
+        tree.link_tree(collections)
+        site = work / "site"
+        site.mkdir(mode=0o755)
+        programs = str(Path(sys.executable).parent)
+        path = os.pathsep.join([programs, os.environ.get("PATH", os.defpath)])
+        environment = {**os.environ, **tree.environment(collections), "PATH": path}
+        source = site / "rst"
+        source.mkdir(mode=0o755)
+        _pages_of_plugins(source, environment)
+        _copy_guides(source)
+        for file in ("conf.py", "index.rst"):
+            shutil.copy(_DOCSITE / file, source / file)
+        shutil.rmtree(folder, ignore_errors=True)
+        command = ["sphinx-build", "-q", "-W", "--keep-going", "-j", "auto", "-b", "html"]
+        _run([*command, str(source), str(folder)], environment)
+    return folder / "index.html"
+
+
+def _pages_of_plugins(source: Path, environment: dict[str, str]) -> None:
+    options = ["--use-current", "--squash-hierarchy", "--fail-on-error", "--no-indexes"]
+    command = ["antsibull-docs", "collection", *options, "--dest-dir", str(source / "plugins")]
+    (source / "plugins").mkdir(mode=0o755)
+    _run([*command, _NAME], environment)
+
+
+def _copy_guides(source: Path) -> None:
+    """The pages where they are in the repository, so that their links hold."""
+    for pattern in _PAGES:
+        for page in sorted(ROOT.glob(pattern)):
+            target = source / page.relative_to(ROOT)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(page, target)
+
+
+def _run(command: list[str], environment: dict[str, str]) -> None:
+    program = Path(sys.executable).parent / command[0]
+    done = subprocess.run(
+        [str(program), *command[1:]],
+        check=False,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    said = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
+    if done.returncode != 0 or "WARNING" in said:
+        raise BrokenError(f"{command[0]}: {said}")
+
+
+def main(arguments: list[str]) -> int:
+    """Build the site, and say where it begins."""
+    try:
+        first = build(Path(arguments[0] if arguments else ROOT / "dist" / "docs").resolve())
+    except BrokenError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"The documentation begins with {first}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
