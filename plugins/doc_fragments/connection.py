@@ -151,6 +151,23 @@ _PARTS = {
 }
 
 
+#: Ansible itself reads these of a lookup from the environment. Credentials count as a whole, which it cannot know: they are read
+#: with the connection.
+_SETTINGS_BY_ENVIRONMENT = (
+    "url",
+    "validate_certs",
+    "ca_path",
+    "client_cert",
+    "client_key",
+    "timeout",
+    "retries",
+    "retry_max_wait",
+    "dialect",
+    "vendor",
+    "accept_language",
+)
+
+
 def _fragment(service: str, *, plugin: bool = False) -> str:
     """The options of one service; for plugins with the variables, and the environment that Ansible itself reads."""
     options: dict[str, dict[str, object]] = {}
@@ -171,7 +188,7 @@ def _fragment(service: str, *, plugin: bool = False) -> str:
     if plugin:
         for name, option in options.items():
             option["vars"] = [{"name": f"toolchain_{service}_{name}"}]
-            if "credential" not in str(option["description"]) or name == "url":
+            if name in _SETTINGS_BY_ENVIRONMENT:
                 option["env"] = [{"name": f"TOOLCHAIN_{prefix}_{name.upper()}"}]
     return str(
         yaml.safe_dump(

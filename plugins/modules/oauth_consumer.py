@@ -99,12 +99,10 @@ http:
     - Nothing, as no server is asked.
   returned: always
   type: dict
-  sample: {"requests": 0, "writes": 0, "retries": 0, "bytes_sent": 0, "bytes_received": 0, "seconds": 0.0}
 error:
   description: What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
   returned: on failure
   type: dict
-  sample: {"kind": "invalid", "status": null, "method": null, "url": null, "detail": null}
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner

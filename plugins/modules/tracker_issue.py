@@ -171,12 +171,10 @@ http:
   description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always
   type: dict
-  sample: {"requests": 4, "writes": 1, "retries": 0, "bytes_sent": 31, "bytes_received": 4096, "seconds": 0.062}
 error:
   description: What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
   returned: on failure
   type: dict
-  sample: {"kind": "rejected", "status": 400, "method": "PUT", "url": "https://tracker.example/rest/api/2/issue/REL-24", "detail": null}
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner

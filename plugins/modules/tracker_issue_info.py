@@ -70,12 +70,10 @@ http:
   description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always
   type: dict
-  sample: {"requests": 1, "writes": 0, "retries": 0, "bytes_sent": 0, "bytes_received": 512, "seconds": 0.012}
 error:
   description: What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
   returned: on failure
   type: dict
-  sample: {"kind": "not_found", "status": 404, "method": "GET", "url": "https://tracker.example/rest/api/2/issue/REL-999", "detail": "Issue Does Not Exist"}
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner

@@ -304,17 +304,10 @@ http:
   description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always
   type: dict
-  sample: {"requests": 2, "writes": 1, "retries": 0, "bytes_sent": 310, "bytes_received": 2040, "seconds": 0.031}
 error:
   description: What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
   returned: on failure
   type: dict
-  sample:
-    kind: conflict
-    status: 409
-    method: PUT
-    url: https://wiki.example/rest/api/content/1002
-    detail: "Version must be incremented on update. Current version is: 4"
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner

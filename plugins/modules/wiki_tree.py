@@ -150,17 +150,10 @@ http:
   description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always
   type: dict
-  sample: {"requests": 2, "writes": 0, "retries": 0, "bytes_sent": 0, "bytes_received": 20400, "seconds": 0.031}
 error:
   description: What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
   returned: on failure
   type: dict
-  sample:
-    kind: conflict
-    status: null
-    method: null
-    url: null
-    detail: null
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner

@@ -20,7 +20,7 @@ import yaml
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
 from tests.helpers import request_table
-from tools import actions, lock
+from tools import actions, lock, reference
 
 ROOT = Path(__file__).resolve().parents[2]
 COLLECTION = "ansible_collections.delivery.toolchain"
@@ -132,6 +132,10 @@ def test_what_every_module_returns_is_documented_in_the_same_words() -> None:
             first = text if isinstance(text, str) else text[0]
             assert (first, returned[key]["returned"]) == (words, when), f"{name}: {key}"
             assert returned[key]["type"] == "dict", f"{name}: {key}"
+
+
+def test_what_follows_from_the_modules_is_written_by_the_tool() -> None:
+    assert reference.main(["--check"]) == 0, "run python -m tools.reference"
 
 
 def test_a_module_takes_options_and_attributes_from_the_fragments_of_its_group() -> None:
