@@ -134,7 +134,7 @@ def _with_table(path: Path) -> str:
 def _table() -> Iterator[str]:
     modules, lookups = _services_of("modules"), _services_of("lookup", "_plugin")
     filters: dict[str, list[str]] = {service: [] for service in _SERVICES}
-    shared = []
+    shared: list[str] = []
     for path in _plugins("filter"):
         place = filters.get(_FILTERS.get(path.stem, ""))
         (shared if place is None else place).append(path.stem)
