@@ -102,24 +102,12 @@ options:
     description: Address of the build on the CI server. User info in it is left out.
     type: str
   vcs:
-    description: Sources of the build.
+    description:
+      - Sources of the build, each with C(url), and where it is known with C(revision), C(branch) and C(message), the words of the
+        newest change.
+      - User info in C(url) is left out.
     type: list
     elements: dict
-    suboptions:
-      url:
-        description: Address of the sources. User info in it is left out.
-        type: str
-        required: true
-      revision:
-        description: Revision that was built.
-        type: str
-      branch:
-        description: Branch that was built.
-        type: str
-      commit_message:
-        description: Words of the newest change.
-        type: str
-        aliases: [message]
   issues:
     description: Issues that the build is about.
     type: list

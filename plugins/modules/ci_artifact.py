@@ -33,7 +33,7 @@ options:
   patterns:
     description:
       - Patterns of artifacts, on their path in the build. All of them without.
-      - V(*) goes beyond slashes, V(**/\) is any number of folders, none too, and a slash at the end means all that is below.
+      - V(*) goes beyond slashes, C(**/) is any number of folders, none too, and a slash at the end means all that is below.
       - One that fits nothing brings a warning.
     type: list
     elements: str

@@ -161,7 +161,9 @@ def _slips_of_lists(option: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
     yield [["a"]], REFUSED
     if option.get("empty") is False:
         yield [], REFUSED
-    if option["elements"] == "dict":
+    if option["elements"] == "dict" and "values" in option:
+        yield from ((["a"], REFUSED), ({"a": "b"}, REFUSED), ([{"a": 1.1}], REFUSED))
+    elif option["elements"] == "dict":
         entry = needed(option["options"])
         yield from ((["a"], REFUSED), (["a=b"], REFUSED), (entry, REFUSED))
         yield [entry, {**entry, "wrong": 1}], REFUSED
@@ -250,6 +252,7 @@ def test_a_slip_in_a_connection_is_refused_or_understood(
 @pytest.mark.parametrize("name", MODULES)
 def test_every_option_says_what_it_holds(name: str) -> None:
     for spot in spots(options_of(name)):
-        open_ = spot.option.get("type") in ("dict", "raw") and not spot.option.get("options")
+        kind = spot.option.get("elements") or spot.option.get("type")
+        open_ = kind in ("dict", "raw") and not spot.option.get("options")
         assert ("values" in spot.option) is open_, spot.place
         assert spot.option.get("values", "text") in ("text", "json"), spot.place

@@ -53,4 +53,4 @@ def test_a_form_has_several_files_and_names_twice(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ['a"b', "a\\b", "a\r\nContent-Type: x"])
 def test_a_name_that_servers_read_in_different_ways_is_refused(name: str) -> None:
     with pytest.raises(ToolchainError, match="cannot be sent in a form"):
-        _ = MultipartForm([(name, "1")], []).size
+        len(str(MultipartForm([(name, "1")], []).size))

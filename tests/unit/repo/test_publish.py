@@ -45,8 +45,9 @@ def marked(marks: Mapping[str, Any]) -> Reply:
     )
 
 
-def serve(server: Server, marks: Mapping[str, Any] = MARKS) -> None:
+def serve(server: Server, marks: Mapping[str, Any] | None = None) -> None:
     """One item, and a server that keeps the record that it is sent."""
+    marks = MARKS if marks is None else marks
 
     def publish(seen: Seen) -> Reply:
         info = {name: value for name, value in json.loads(seen.body).items() if value}
@@ -147,6 +148,20 @@ def test_user_info_that_cannot_be_read_is_not_published(
     error = server.fails(Operation, given(**wrong))
     assert (error.kind, "p/w" in str(error)) == ("invalid", False)
     assert not [name for name in server.asked if name.startswith("PUT")]
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"url": "https://git/x", "mesage": "m"}, "vcs[1].mesage is not known"),
+        ({"revision": "abc"}, "vcs[1].url is missing"),
+        ({"url": "https://git/x", "branch": ["a"]}, "vcs[1].branch is no text"),
+    ],
+)
+def test_a_slip_in_the_sources_is_named(server: Server, entry: dict[str, Any], said: str) -> None:
+    serve(server)
+    error = server.fails(Operation, given(vcs=[{"url": "https://git/x"}, entry]))
+    assert (error.kind, said in error.message) == ("invalid", True)
 
 
 def test_everything_else_of_a_record(server: Server) -> None:

@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from ...core.secret import MASK
 from ..xml_reader import XmlElement, parse, shown, without_declaration, written
@@ -40,7 +40,7 @@ _SHORT_ROOTS = {
 _TRUE_BY_DEFAULT = frozenset({"canRoam", "sandbox", "defaultExcludes", "caseSensitive"})
 _NO_SCM = "hudson.scm.NullSCM"
 
-Pairs = Iterable[tuple[XmlElement | None, XmlElement | None]]
+Pairs: TypeAlias = "Iterable[tuple[XmlElement | None, XmlElement | None]]"
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,8 @@ def _list(option: Mapping[str, Any], value: Any, place: Place) -> list[Any]:
     entries = _entries(value, elements, place)
     if not entries and option.get("empty") is False:
         raise place.empty("an entry")
-    one = {"type": elements, "choices": option.get("choices"), "options": option.get("options")}
+    words = ("choices", "options", "values")
+    one = {"type": elements, **{word: option[word] for word in words if word in option}}
     return [_checked(one, entry, place.entry(number)) for number, entry in enumerate(entries)]
 
 

@@ -53,14 +53,8 @@ class PublishedModuleOptions:
     dependencies: list[UsedFileOptions] | None = None
 
 
-@dataclass(frozen=True)
-class SourceOptions:
-    """The suboptions of C(vcs). Ansible keeps the name C(message) to itself: it is an alias."""
-
-    url: str
-    revision: str | None = None
-    branch: str | None = None
-    message: Annotated[str | None, Option(name="commit_message", aliases=("message",))] = None
+#: What an entry of C(vcs) may have.
+_OF_SOURCE = ("url", "revision", "branch", "message")
 
 
 @dataclass(frozen=True)
@@ -87,7 +81,7 @@ class BuildPublishOptions:
     artifacts: Annotated[list[PublishedFileOptions] | None, Option(empty=False)] = None
     started: str | None = None
     ci_url: str | None = None
-    vcs: list[SourceOptions] | None = None
+    vcs: Annotated[list[dict[str, Any]] | None, Option(values="text")] = None
     issues: list[AffectedIssueOptions] | None = None
     environment: Annotated[dict[str, Any] | None, Option(values="text", private=True)] = None
     environment_exclude: list[str] | None = None
@@ -327,11 +321,22 @@ def _publication(options: BuildPublishOptions) -> Publication:
     )
 
 
-def _sources(given: Sequence[SourceOptions]) -> list[dict[str, Any]]:
-    return [
-        without_none({**vars(one), "url": _public(f"vcs[{number}].url", one.url)})
-        for number, one in enumerate(given)
-    ]
+def _sources(given: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The entries of C(vcs), checked here: Ansible takes no suboption that is called C(message)."""
+    return [_source(f"vcs[{number}]", one) for number, one in enumerate(given)]
+
+
+def _source(place: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    unknown = sorted(str(name) for name in given if name not in _OF_SOURCE)
+    if unknown:
+        raise invalid(f"{place}.{unknown[0]} is not known: an entry has {', '.join(_OF_SOURCE)}")
+    wrong = next((name for name, value in given.items() if isinstance(value, (dict, list))), None)
+    if wrong is not None:
+        raise invalid(f"{place}.{wrong} is no text: give a text")
+    if not given.get("url"):
+        raise invalid(f"{place}.url is missing: give the address of the sources")
+    texts = {name: str(value) for name, value in given.items() if value is not None}
+    return {**texts, "url": _public(f"{place}.url", texts["url"])}
 
 
 def _public(place: str, url: str) -> str:
