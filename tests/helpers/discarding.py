@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A repository manager that keeps no byte of what is deployed, only digests, and counts.
+"""A repository manager that keeps no byte of what is deployed, only digests, and counts. It also
+has files of its own to fetch, where it was told to.
 
 What is measured against it is the client: it answers as a real server does [repo-19, repo-20],
 takes the digests that a client sends for those of the content, and does as little else as it can.
@@ -12,6 +13,7 @@ every other answer (network, login, database): `delay` stands for both.
 
 from __future__ import annotations
 
+import hashlib
 import heapq
 import itertools
 import json
@@ -163,9 +165,19 @@ class Discarding:
         if target == "/-/forget":
             self._files.clear()
             self._known.clear()
+        if target.startswith("/-/fill/"):
+            self._fill(*map(int, target.split("/")[3:]))
         if target.startswith("/-/delay/"):
             self._delay = float(target.rpartition("/")[2])
         return found
+
+    def _fill(self, files: int, size: int) -> None:
+        """Have files of this size below the folder C(bench), each with another content."""
+        for number in range(files):
+            content = number.to_bytes(16, "big") * (size // 16)
+            sums = {name: hashlib.new(name, content).hexdigest() for name in ("sha1", "sha256")}
+            path = f"{_ROOT}/bench/{number % 10}/{number}.bin"
+            self._files[path] = {"size": size, "content": content, **sums}
 
     def _count(self, connection: _Connection) -> None:
         self._counts.requests += 1
@@ -180,6 +192,8 @@ class Discarding:
             return self._put(connection, path)
         if connection.method == "HEAD":
             return self._head(path)
+        if connection.method == "GET" and "content" in self._files.get(path, {}):
+            return 200, self._head(path)[1], self._files[path]["content"]
         if path == "/api/system/version":
             return 200, {}, b'{"version": "7.77.5"}'
         if path.startswith("/api/repositories/"):
@@ -267,6 +281,10 @@ class Server:
         given at the same time.
         """
         self._control(f"delay/{seconds}")
+
+    def fill(self, files: int, size: int) -> None:
+        """Have files to fetch below the folder `bench`."""
+        self._control(f"fill/{files}/{size}")
 
     def forget(self) -> None:
         """Drop every file, and what arrived."""
