@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import requests
+from requests.adapters import HTTPAdapter
 
 from ansible_collections.delivery.toolchain.plugins.modules import build_promote
 from tests.unit.arguments import given_to_a_module
@@ -18,9 +19,9 @@ RECORD = {"buildInfo": {"name": "agent", "number": "1", "started": "2026-01-02T0
 
 def test_a_promotion_is_ten_frames_in_six_files_away(monkeypatch: pytest.MonkeyPatch) -> None:
     paths: list[list[traceback.FrameSummary]] = []
-    send = requests.Session.send
+    send = HTTPAdapter.send
 
-    def watched(self: requests.Session, request: Any, **rest: Any) -> requests.Response:
+    def watched(self: HTTPAdapter, request: Any, **rest: Any) -> requests.Response:
         frames = traceback.extract_stack()[:-1]
         if request.method == "POST":
             names = [frame.name for frame in frames]
@@ -30,7 +31,7 @@ def test_a_promotion_is_ten_frames_in_six_files_away(monkeypatch: pytest.MonkeyP
     def answer(seen: Seen) -> Reply:
         return Reply(200, RECORD) if seen.method == "GET" else Reply(200, {"messages": []})
 
-    monkeypatch.setattr(requests.Session, "send", watched)
+    monkeypatch.setattr(HTTPAdapter, "send", watched)
     with Stub(answer=answer) as stub:
         given = {"url": stub.url, "build_name": "agent", "build_number": "1", "status": "released"}
         with given_to_a_module(given), pytest.raises(SystemExit):

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import requests
 import urllib3
+from requests.adapters import HTTPAdapter
 from urllib3.util.ssl_match_hostname import CertificateError
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
@@ -61,10 +62,10 @@ def test_a_stream_that_breaks_off_is_an_error() -> None:
 
 
 def test_a_certificate_of_another_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    def send(self: requests.Session, *args: Any, **kwargs: Any) -> requests.Response:
+    def send(self: HTTPAdapter, *args: Any, **kwargs: Any) -> requests.Response:
         raise requests.exceptions.SSLError(CertificateError("hostname 'a' doesn't match 'b'"))
 
-    monkeypatch.setattr(requests.Session, "send", send)
+    monkeypatch.setattr(HTTPAdapter, "send", send)
     with pytest.raises(ToolchainError) as caught:
         transport_to("https://a.invalid").write("creating 'x'", "POST", "x")
     assert (caught.value.kind, caught.value.unanswered) == ("network", False)

@@ -28,6 +28,7 @@ REQUEST_ERRORS: tuple[type[Exception], ...] = ()
 try:
     import requests
     import urllib3
+    from requests.cookies import extract_cookies_to_jar
     from requests.utils import get_environ_proxies
 
     REQUEST_ERRORS = (requests.RequestException, urllib3.exceptions.HTTPError, BodyError)
@@ -86,6 +87,7 @@ class Kept:
     session: requests.Session
     verify: bool | str
     cert: tuple[str, str] | str | None
+    keeps_cookies: bool = False
     memory: dict[str, Any] = field(default_factory=dict)
 
     def send(
@@ -101,27 +103,30 @@ class Kept:
     ) -> requests.Response:
         """One exchange without following redirects; of the environment only proxies count.
 
-        The request is prepared here and given to the session whole: its own merging of settings,
-        none of which it has, takes as long as a small exchange.
+        The request is prepared here and given to the adapter: what the session does besides
+        (merging settings, of which it has none, hooks, cookies that nobody keeps) takes as long as
+        a small exchange.
         """
         prepared = requests.PreparedRequest()
-        prepared.prepare(
-            method,
-            url,
-            headers={**self.session.headers, **headers},
-            data=body,
-            auth=login,
-            cookies=self.session.cookies,
-        )
-        response = self.session.send(
+        prepared.prepare_method(method)
+        prepared.prepare_url(url, None)
+        prepared.prepare_headers({**self.session.headers, **headers})
+        if self.keeps_cookies:
+            prepared.prepare_cookies(self.session.cookies)
+        prepared.prepare_body(body, None)
+        prepared.prepare_auth(login, url)
+        response = self.session.get_adapter(prepared.url or url).send(
             prepared,
             timeout=timeout,
-            allow_redirects=False,
             stream=True,
             verify=self.verify,
             cert=self.cert,
             proxies=dict(proxies),
         )
+        if self.keeps_cookies:
+            extract_cookies_to_jar(  # type: ignore[no-untyped-call]
+                self.session.cookies, prepared, response.raw
+            )
         # urllib3 before 2 takes a body that breaks off for a whole one unless it is told
         response.raw.enforce_content_length = True
         return response
@@ -179,19 +184,13 @@ def _forget(key: tuple[Any, ...]) -> None:
 def _new_session(
     connection: Connection, bundle: str | None, connections: int, cookies: bool
 ) -> Kept:
-    from http.cookiejar import DefaultCookiePolicy
-
     settings = connection.settings
     session = requests.Session()
-    # Who follows redirects decides about them; this library would read their bodies and addresses.
-    session.get_redirect_target = lambda resp: None  # type: ignore[method-assign]
     session.trust_env = False  # a ~/.netrc that nobody named must not replace the credential
     session.headers["Accept-Encoding"] = ACCEPTED
     adapter = paced_adapter()(pool_maxsize=connections, max_retries=0, pool_block=True)
     session.mount("https://", adapter)
     session.mount("http://", adapter)
-    if not cookies:
-        session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
     verify: bool | str = bool(settings.get("validate_certs", True))
     if verify:
         verify = settings.get("ca_path") or bundle or True
@@ -201,4 +200,5 @@ def _new_session(
     else:
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
     certificate, key = settings.get("client_cert"), settings.get("client_key")
-    return Kept(session, verify, (certificate, key) if certificate and key else certificate)
+    both = (certificate, key) if certificate and key else certificate
+    return Kept(session, verify, both, cookies)

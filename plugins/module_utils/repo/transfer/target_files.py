@@ -101,6 +101,8 @@ class TargetFolders:
     def make(self, file: TargetFile) -> None:
         """Make the folder of a file, and look again where it leads."""
         folder = os.path.dirname(file.path) or "."
+        if folder in self._there:
+            return
         with self._lock:
             if folder not in self._there:
                 self._made += make_folders(folder)
