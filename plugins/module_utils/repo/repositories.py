@@ -141,6 +141,18 @@ def require_shown(client: RepoClient, key: str) -> None:
         raise unknown(key, answer)
 
 
+def lacking(client: RepoClient, what: str) -> ToolchainError:
+    """The error for what the written interface does not have; raises C(not_found) where no
+    repository manager answers at all.
+    """
+    listed(client)
+    return ToolchainError(
+        "rejected",
+        f"{what}: this server knows the written interface alone, which has no way to do that (check"
+        " the option dialect)",
+    )
+
+
 def unknown(key: str, refused: Answer) -> ToolchainError:
     """The error for a key that no repository has, as far as the user may see."""
     return refused.error(

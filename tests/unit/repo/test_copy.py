@@ -274,6 +274,7 @@ def test_repositories_that_are_not_there(server: Server) -> None:
 
 def test_a_server_that_cannot_copy(server: Server) -> None:
     server.dialect = "generic"
+    server.on["GET /api/repositories"] = Reply(body="[]")
     error = server.fails(Operation, given())
     assert error.kind == "rejected"
     assert "dialect" in error.message

@@ -380,10 +380,13 @@ def test_replacing_without_the_permission_to_delete(server: Server) -> None:
 
 def test_a_server_without_publishing(server: Server) -> None:
     server.dialect = "generic"
+    server.on["GET /api/repositories"] = Reply(body="[]")
     error = server.fails(Operation, given())
     assert error.kind == "rejected"
     assert "dialect" in error.message
-    assert server.asked == []
+    assert server.asked == ["GET /api/repositories"]
+    server.on.clear()
+    assert server.fails(Operation, given()).kind == "not_found"
 
 
 def test_an_address_of_something_else(server: Server) -> None:

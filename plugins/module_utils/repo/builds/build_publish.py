@@ -130,11 +130,7 @@ class BuildPublishOperation:
 
     def plan(self) -> Plan:
         if not self._client.dialect.publishes_builds:
-            raise ToolchainError(
-                "rejected",
-                f"publishing {self._label}: this server knows the written interface alone, which"
-                " has no way to publish a build record (check the option dialect)",
-            )
+            raise repositories.lacking(self._client, f"publishing {self._label}")
         there = self._read()
         files = [
             file for module in self._modules for file in (*module.artifacts, *module.dependencies)

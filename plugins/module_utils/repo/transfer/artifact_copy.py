@@ -87,11 +87,8 @@ class ArtifactCopyOperation:
 
     def plan(self) -> Plan:
         if not self._client.dialect.relocates_items:
-            raise ToolchainError(
-                "rejected",
-                f"'{self._repo}/{self._path}' cannot be {self._done}: this server knows the written"
-                " interface alone, which has no way to do that (check the option dialect)",
-            )
+            what = f"'{self._repo}/{self._path}' cannot be {self._done}"
+            raise repositories.lacking(self._client, what)
         if self._options.move:
             # what a virtual repository shows may be the target itself
             self._repo = repositories.deployment_target(self._client, self._repo, certain=True)
