@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deployments against those of `curl` and `jf`: wall time, bytes, connections, memory.
+"""Deployments and downloads against those of `curl` and `jf`: wall time, bytes, connections, memory.
 
 Three servers: one that keeps nothing and answers at once, which shows what the clients cost
 themselves; the same one taking its time, more for a file than for another answer, as servers do
@@ -11,6 +11,7 @@ included; curl and jf are timed with their start, the playbook without.
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import statistics
@@ -38,10 +39,12 @@ PARALLEL = 4
 #: Seconds that the second server takes to store a file; other answers take a tenth.
 DELAY = 0.01
 PROMISED_RATIO = 1.3
+PROMISED_FETCH = 1.2
 PROMISED_UNCHANGED = 20.0
 PROMISED_MEMORY = 120.0
 SERIAL, SIDE_BY_SIDE, JF = "curl -T", f"curl -T --parallel ({PARALLEL})", "jf rt upload"
 FIRST, AGAIN = "artifact_deploy", "artifact_deploy, unchanged"
+FETCH, FETCH_AGAIN = "artifact_download", "artifact_download, unchanged"
 
 
 @dataclass(frozen=True)
@@ -131,12 +134,56 @@ class Bench:
         }
         return _timed(command, folder, **home)
 
+    def measure_fetching(self, server: Server, target: Target) -> dict[str, Measured]:
+        """Fetch the files that the server has, in every round into an empty folder."""
+        dest = self.folder / "fetched"
+        arguments = {"repo": target.repo, "path": "bench/", "dest": f"{dest}/"}
+        fetch = functools.partial(self._run, "artifact_download", target, arguments)
+        ways: dict[str, Callable[[], float]] = {
+            SIDE_BY_SIDE: lambda: self._curl_fetch(target, dest),
+            FETCH: lambda: fetch(changed=True),
+            FETCH_AGAIN: lambda: fetch(changed=False),
+        }
+        measured = {name: Measured() for name in ways}
+        for number in range(ROUNDS):
+            server.fill(FILES, FILE_BYTES)
+            print(f"{target.name}: fetching, round {number + 1} ...", file=sys.stderr, flush=True)
+            for name, way in ways.items():
+                if name != FETCH_AGAIN:
+                    shutil.rmtree(dest, ignore_errors=True)
+                target.counts()
+                measured[name].seconds.append(way())
+                measured[name].counts = target.counts()
+        return measured
+
+    def _curl_fetch(self, target: Target, dest: Path) -> float:
+        lines = []
+        for number in range(FILES):
+            path = f"{number % 10}/{number}.bin"
+            lines += [
+                f'url = "{target.url}/{target.repo}/bench/{path}"',
+                f'output = "{dest}/{path}"',
+            ]
+        config = self.folder / "curl.conf"
+        config.write_text("\n".join(lines), encoding="utf-8")
+        curl = shutil.which("curl")
+        assert curl is not None
+        flags = ["--create-dirs", "--parallel", "--parallel-max", str(PARALLEL)]
+        return _timed([curl, "--silent", "--fail", *flags, "--config", str(config)], self.folder)
+
     def _task(self, target: Target, source: Path, *, changed: bool) -> float:
-        """Seconds of the task in its playbook."""
+        """Seconds of a deployment in its playbook."""
         src = f"{source}/" if source.is_dir() else str(source)
-        arguments = {"repo": target.repo, "path": "bench/", "src": src, "parallel": PARALLEL}
-        name = "deploy"
-        task = playbook.task("artifact_deploy", {**target.options, **arguments}, name)
+        arguments = {"repo": target.repo, "path": "bench/", "src": src}
+        return self._run("artifact_deploy", target, arguments, changed=changed)
+
+    def _run(
+        self, module: str, target: Target, arguments: Mapping[str, Any], *, changed: bool
+    ) -> float:
+        """Seconds of a task in its playbook."""
+        name = "measured"
+        options = {**target.options, **arguments, "parallel": PARALLEL}
+        task = playbook.task(module, options, name)
         run = playbook.run(self.folder, [playbook.play([task])], collections=self.collections)
         event = run.event(name)
         if event.status != "ok" or event.result["changed"] is not changed:
@@ -166,11 +213,16 @@ def _timed(command: list[str], folder: Path, **variables: str) -> float:
 
 @contextmanager
 def _discarding(delay: float) -> Iterator[Target]:
-    with Server() as server:
-        server.delay(delay)
-        name = f"{1000 * delay:g} ms for each file" if delay else "a server that answers at once"
-        options = {"url": server.url, "dialect": "jfrog"}
-        yield Target(name, server.url, options, "repo", server.forget, server.counts, delay)
+    with Server() as server, _target_of(server, delay) as target:
+        yield target
+
+
+@contextmanager
+def _target_of(server: Server, delay: float) -> Iterator[Target]:
+    server.delay(delay)
+    name = f"{1000 * delay:g} ms for each file" if delay else "a server that answers at once"
+    options = {"url": server.url, "dialect": "jfrog"}
+    yield Target(name, server.url, options, "repo", server.forget, server.counts, delay)
 
 
 @contextmanager
@@ -182,8 +234,8 @@ def _sandbox() -> Iterator[Target]:
         yield Target("the sandbox", url, options, repo, sandbox.reset, lambda: None)
 
 
-def _print_table(title: str, measured: Mapping[str, Measured]) -> None:
-    rounds = len(measured[FIRST].seconds)
+def _print_table(title: str, measured: Mapping[str, Measured], way: str = FIRST) -> None:
+    rounds = len(measured[way].seconds)
     print(f"\n{title}, median of {rounds} rounds\n")
     print(f"{'way':<30}{'seconds':>9}{'ratio':>8}{'bytes':>14}{'requests':>10}{'connections':>13}")
     fastest = measured[SIDE_BY_SIDE].median
@@ -259,6 +311,19 @@ def _deploy_many(bench: Bench, target: Target, source: Path) -> list[bool]:
     return [_as_fast_as_peers(what, measured), _unchanged_is_cheap(what, measured)]
 
 
+def _fetch_many(bench: Bench, delay: float) -> list[bool]:
+    """A server takes a tenth of its time for what it only reads."""
+    with Server() as server, _target_of(server, delay * 10) as target:
+        what = f"fetching {FILES:,} files of {FILE_BYTES // 1024} KiB, {1000 * delay:g} ms for each"
+        measured = bench.measure_fetching(server, target)
+        _print_table(what, measured, FETCH)
+    if delay == 0:
+        return []
+    ratio = measured[FETCH].median / measured[SIDE_BY_SIDE].median
+    promise = f"{what}: at most {PROMISED_FETCH:g} times parallel curl"
+    return [_verdict(promise, ratio <= PROMISED_FETCH, f"{ratio:.2f}")]
+
+
 def _deploy_big(bench: Bench, target: Target, source: Path) -> list[bool]:
     what = f"one file of {BIG_BYTES / 1024**3:g} GiB, {target.name}"
     measured = bench.measure(target, source, BIG_ROUNDS)
@@ -280,6 +345,8 @@ def run() -> bool:
         for server in (_discarding(0), _discarding(DELAY), _sandbox()):
             with server as target:
                 kept += _deploy_many(bench, target, many)
+        for delay in (0, DELAY):
+            kept += _fetch_many(bench, delay)
         for server in (_discarding(0), _sandbox()):
             with server as target:
                 kept += _deploy_big(bench, target, big)
