@@ -61,19 +61,18 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Build a package
-  delivery.toolchain.ci_job_build:
-    job: delivery/package
-    parameters: {VERSION: 2.0.0}
-  register: package
-
-- name: Fetch what that build has made, and its log
+- name: Fetch the log of a build
   delivery.toolchain.ci_artifact:
-    job: delivery/package
-    build: "{{ package.build.number | default('lastSuccessfulBuild', true) }}"
+    job: long-history
+    build: 120
+    console: fetched/long-history-120.log
+
+- name: Fetch what the newest good build has made, if it has
+  delivery.toolchain.ci_artifact:
+    job: long-history
     patterns: ["dist/**/*.txt"]
     dest: fetched/package
-    console: fetched/package.log
+    allow_empty: true
 """
 
 RETURN = r"""

@@ -77,16 +77,10 @@ EXAMPLES = r"""
     escalate: true
     grace: 60
 
-- name: Ask for a build, and think better of it
-  delivery.toolchain.ci_job_build:
-    job: offline
-    wait: false
-  register: asked
-
-- name: Take it out of the queue
+- name: Take a build out of the queue that waits there
   delivery.toolchain.ci_build_stop:
-    job: offline
-    queue_id: "{{ asked.queue_id }}"
+    job: long-history
+    queue_id: 119
 """
 
 RETURN = r"""

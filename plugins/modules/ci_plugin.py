@@ -70,11 +70,6 @@ EXAMPLES = r"""
       - name: ant
         state: enabled
   register: plugins
-
-- name: Restart where that is needed
-  delivery.toolchain.ci_restart:
-    when_plugins_pending: true
-  when: plugins.restart_required
 """
 
 RETURN = r"""
