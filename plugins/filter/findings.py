@@ -21,7 +21,17 @@ options:
   module:
     description: The module that it is the result of. V(ci_java) stands for a mapping with C(java), C(release) and C(supported).
     type: str
-    choices: [analysis_config, artifact_cleanup, artifact_trash, build_retention, ci_java, ci_plugin_info, ci_script]
+    choices:
+      - analysis_config
+      - artifact_cleanup
+      - artifact_trash
+      - build_retention
+      - ci_java
+      - ci_job
+      - ci_plugin_info
+      - ci_script
+      - tracker_version
+      - wiki_page
     required: true
 """
 
@@ -56,19 +66,19 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.findings import
     READERS,
     Finding,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.findings import (
-    findings as read,
-)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import objects
+
+_MODULES = (*READERS, "ci_job", "tracker_version", "wiki_page")
 
 
 def findings(result: Any, module: Any) -> list[Finding]:
     """The findings in the result of a module; see the documentation of the filter."""
     if not isinstance(result, Mapping):
         raise AnsibleFilterError("findings takes the result of a module, which is a mapping")
-    if module not in READERS:
-        known = ", ".join(READERS)
+    if module not in _MODULES:
+        known = ", ".join(_MODULES)
         raise AnsibleFilterError(f"findings: module is one of {known}, not {module!r}")
-    return read(result, str(module))
+    return objects.differing(str(module), result)
 
 
 class FilterModule:

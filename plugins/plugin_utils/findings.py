@@ -214,19 +214,7 @@ READERS: Mapping[str, Callable[[Result], Iterator[Finding]]] = {
     "ci_script": of_ci_script,
 }
 
-_SERVICES = {"analysis": "analysis", "artifact": "repo", "build": "repo", "ci": "ci"}
-
 
 def compared(result: Result, module: str) -> list[Finding]:
-    """All objects that the result of a module tells of, those that are as wanted, too. A task that
-    was skipped compared nothing.
-    """
-    return [] if result.get("skipped") else list(READERS[module](result))
-
-
-def findings(result: Result, module: str) -> list[Finding]:
-    """What differs in the result of a module."""
-    service = _SERVICES[module.partition("_")[0]]
-    return [
-        {"service": service, **one} for one in compared(result, module) if one["status"] != "ok"
-    ]
+    """All objects that the result of a module tells of, those that are as wanted, too."""
+    return list(READERS[module](result))

@@ -121,9 +121,9 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
     "a reading": ("jql_search", {"changed": False, "issues": []}, {}, []),
     "a job that is held against a configuration": (
         "ci_job_info",
-        {"differences": ["disabled"]},
+        {"config_drift": True},
         {"job": "a/b", "expected_config": "<project/>"},
-        ["job a/b: differs in disabled (update, drift)"],
+        ["job a/b: differs (update, drift)"],
     ),
     "a job that is read": ("ci_job_info", {}, {"job": "a"}, []),
     "a script by the item of its loop": (

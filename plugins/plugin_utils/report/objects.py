@@ -79,6 +79,21 @@ def compared(module: str, result: Result, options: Mapping[str, Any], task: str)
     return [_of_task(module, result, options, task)]
 
 
+def differing(module: str, result: Result) -> list[Finding]:
+    """What differs in the result of a module, with its service. A task that was skipped compared
+    nothing.
+    """
+    if result.get("skipped"):
+        return []
+    if module in findings.READERS:
+        found = findings.compared(result, module)
+    else:
+        found = compared(module, result, result, module)
+    service = module.partition("_")[0]
+    service = "repo" if service in ("artifact", "build") else service
+    return [{"service": service, **one} for one in found if one["status"] != "ok"]
+
+
 def failed(module: str, result: Result, options: Mapping[str, Any], task: str) -> list[Finding]:
     """What a task that failed tells: the objects that it had planned, and what failed."""
     text = _words_of(result)
@@ -134,11 +149,9 @@ def _expected_job(result: Result, options: Mapping[str, Any]) -> list[Finding]:
     if not options.get("expected_config"):
         return []
     name = str(options.get("job"))
-    differences = [str(each) for each in result.get("differences") or []]
-    if not differences:
+    if not result.get("config_drift"):
         return [findings.wanted("job", name)]
-    text = findings.differing(differences)
-    return [findings.different("job", name, text, *findings.sides(result))]
+    return [findings.different("job", name, findings.differing(()), *findings.sides(result))]
 
 
 def _of_row(kind: str, name: str, row: Mapping[str, Any]) -> Finding:

@@ -34,7 +34,7 @@ VARIABLE = "toolchain_report"
 _TEXT = 4000
 _NAME_LENGTH = 1000
 #: Facts by which roles leave behind what differs; what no result of a module tells is in them.
-_FACT = re.compile(r"(analysis|artifact|build|ci|docker|repo|tracker|wiki)\w*_drift")
+_FACT = re.compile(r"(analysis|ci|repo)\w*_drift")
 _OWNERS = {"artifact": "repo", "build": "repo", "docker": "repo", "jql": "tracker"}
 
 

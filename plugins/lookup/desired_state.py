@@ -1,0 +1,66 @@
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: desired_state
+short_description: The desired state of all services, from one folder
+version_added: 1.0.0
+description:
+  - Reads a folder with a YAML file, or a folder of YAML files, for each service, and returns the variables of the roles that hold
+    the services so.
+  - Each file is held against the JSON schema of its service. Whatever is wrong is told at once, with file and line.
+  - The values are literal; texts that are encrypted by Ansible Vault are decrypted.
+author: delivery.toolchain contributors (@delivery-toolchain)
+options:
+  _terms:
+    description: Folders. What is relative begins in the folder of the playbook, for one of this collection in the working directory.
+    type: list
+    elements: path
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Show which variables a folder sets
+  ansible.builtin.debug:
+    msg: "{{ lookup('delivery.toolchain.desired_state', 'desired') | list }}"
+"""
+
+RETURN = r"""
+_list:
+  description: For each folder the variables with their values.
+  type: list
+  elements: dict
+"""
+
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleError
+from ansible.plugins.lookup import LookupBase
+
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import desired_state
+
+_OURS = Path(__file__).resolve().parents[2] / "playbooks"
+
+
+class LookupModule(LookupBase):
+    def run(
+        self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
+    ) -> list[dict[str, Any]]:
+        self.set_options(var_options=variables, direct=kwargs)
+        playbooks = Path(str((variables or {}).get("playbook_dir", "."))).resolve()
+        start = Path.cwd() if playbooks == _OURS else playbooks
+        failed = None
+        try:
+            return [
+                desired_state.variables(
+                    start / Path(term).expanduser(), self._loader.load_from_file
+                )
+                for term in terms
+            ]
+        except desired_state.DesiredStateError as error:
+            failed = AnsibleError(f"The desired state cannot be used: {error}")
+        raise failed

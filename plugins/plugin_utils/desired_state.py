@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The desired state of all services, read from one folder and held against the JSON schemas of the
+role C(desired_state); what is wrong is named with file and line.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+_SCHEMAS = Path(__file__).resolve().parents[2] / "roles" / "desired_state" / "files"
+_ENDINGS = (".yml", ".yaml")
+#: What JSON calls the values of YAML.
+_TYPES = {
+    "tag:yaml.org,2002:str": "string",
+    "tag:yaml.org,2002:int": "integer",
+    "tag:yaml.org,2002:bool": "boolean",
+    "tag:yaml.org,2002:float": "number",
+    "tag:yaml.org,2002:null": "null",
+    "tag:yaml.org,2002:seq": "array",
+    "tag:yaml.org,2002:map": "object",
+    "!vault": "string",
+    "!unsafe": "string",
+}
+#: Which variable a key of a file is where it is not one of the service's role.
+_OWN = {"jobs": "desired_state_jobs", "versions": "desired_state_versions"}
+_OWN["pages"] = "desired_state_pages"
+_ROLES = {"analysis": "analysis_config", "ci": "ci_baseline", "repo": "repo_housekeeping"}
+
+
+class DesiredStateError(Exception):
+    """The folder cannot be read, or does not follow the schemas: one sentence for each slip."""
+
+
+def variables(folder: Path, load: Callable[[str], Any]) -> dict[str, Any]:
+    """The variables of the roles that a folder describes.
+
+    :param load: reads the values of a file, secrets of a vault included
+    """
+    if not folder.is_dir():
+        raise DesiredStateError(f"{folder} is no folder")
+    found: dict[str, Any] = {}
+    errors: list[str] = []
+    for file, service in _files(folder, errors):
+        slips = list(_slips(file, service))
+        errors += [f"{file.relative_to(folder)}{slip}" for slip in slips]
+        if not slips:
+            errors += _merge(found, service, file, load(str(file)) or {})
+    if errors:
+        raise DesiredStateError("; ".join(errors))
+    if not found:
+        raise DesiredStateError(f"{folder} describes nothing: {', '.join(_services())}.yml")
+    return found
+
+
+def _files(folder: Path, errors: list[str]) -> Iterator[tuple[Path, str]]:
+    """The files of the folder with their services, in their order."""
+    for file in sorted(folder.rglob("*")):
+        parts = file.relative_to(folder).parts
+        if any(part.startswith(".") for part in parts) or file.suffix not in _ENDINGS:
+            continue
+        service = parts[0] if len(parts) > 1 else file.stem
+        if service in _services():
+            yield file, service
+        else:
+            known = ", ".join(_services())
+            errors.append(f"{file.relative_to(folder)} belongs to no service: it is one of {known}")
+
+
+@cache
+def _services() -> tuple[str, ...]:
+    return tuple(sorted(file.name.split(".")[0] for file in _SCHEMAS.glob("*.schema.json")))
+
+
+@cache
+def _schema(service: str) -> dict[str, Any]:
+    schema: dict[str, Any] = json.loads((_SCHEMAS / f"{service}.schema.json").read_text("utf-8"))
+    return schema
+
+
+def _slips(file: Path, service: str) -> Iterator[str]:
+    """What in a file does not follow the schema of its service, as C(:line: sentence)."""
+    try:
+        with file.open("rb") as stream:
+            root = yaml.compose(stream, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        yield f":{line}: this is no YAML: {error.problem}"
+        return
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        yield f":1: this is no YAML: {error}"
+        return
+    if root is not None:
+        yield from _judged(root, _schema(service), "")
+
+
+def _judged(node: yaml.Node, schema: Mapping[str, Any], place: str) -> Iterator[str]:
+    """What of a node does not follow a schema."""
+    start = f":{node.start_mark.line + 1}: {place or 'the file'}"
+    kind = _TYPES.get(node.tag, node.tag)
+    wanted = schema.get("type")
+    allowed = [wanted] if isinstance(wanted, str) else list(wanted or [])
+    if allowed and kind not in allowed:
+        hint = ": put it into quotes" if "string" in allowed and _is_scalar(node) else ""
+        yield f"{start} is {_told(kind)}, it takes {' or '.join(map(_told, allowed))}{hint}"
+    elif isinstance(node, yaml.MappingNode):
+        yield from _judged_mapping(node, schema, place)
+    elif isinstance(node, yaml.SequenceNode):
+        for number, entry in enumerate(node.value):
+            yield from _judged(entry, schema.get("items", {}), f"{place}[{number}]")
+    elif "enum" in schema and node.value not in schema["enum"]:
+        yield f"{start} is one of {', '.join(schema['enum'])}, not {node.value}"
+
+
+def _is_scalar(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and bool(node.value)
+
+
+def _told(kind: str) -> str:
+    names = {"array": "a list", "object": "a mapping", "string": "a text", "null": "nothing"}
+    names |= {"integer": "a whole number", "number": "a number", "boolean": "true or false"}
+    return names.get(kind, f"a value of another kind ({kind.rpartition(':')[2]})")
+
+
+def _judged_mapping(node: yaml.MappingNode, schema: Mapping[str, Any], place: str) -> Iterator[str]:
+    properties = schema.get("properties", {})
+    seen: set[str] = set()
+    for key, value in node.value:
+        name = str(key.value)
+        inner, line = f"{place}.{name}" if place else name, key.start_mark.line + 1
+        if name in seen:
+            yield f":{line}: {inner} is there twice"
+        seen.add(name)
+        if name in properties:
+            yield from _judged(value, properties[name], inner)
+        elif schema.get("additionalProperties") is False:
+            near = difflib.get_close_matches(name, list(properties), 1)
+            meant = f" (is {near[0]} meant?)" if near else f": known are {', '.join(properties)}"
+            yield f":{line}: {inner} is not known{meant}"
+    for name in schema.get("required", ()):
+        if name not in seen:
+            yield f":{node.start_mark.line + 1}: {place or 'the file'} has no {name}"
+
+
+def _merge(found: dict[str, Any], service: str, file: Path, values: Mapping[str, Any]) -> list[str]:
+    """Add what a file says; lists of several files become one."""
+    errors = []
+    for key, value in values.items():
+        name = _OWN.get(key, f"{_ROLES.get(service)}_{key}")
+        entries = _placed(value, file.parent) if name in _OWN.values() else value
+        if name not in found:
+            found[name] = entries
+        elif isinstance(value, list) and isinstance(found[name], list):
+            found[name] = [*found[name], *entries]
+        else:
+            errors.append(f"{file.name}: {key} stands in another file of {service}, too")
+    return errors
+
+
+def _placed(entries: Any, folder: Path) -> list[Any]:
+    """Entries whose file is named as it lies beside theirs."""
+    return [
+        {**entry, "src": str(folder / entry["src"])} if entry.get("src") else entry
+        for entry in entries or []
+    ]

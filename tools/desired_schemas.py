@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Write the JSON schemas of the role C(desired_state) from the argument specs of the roles.
+
+python -m tools.desired_schemas
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "roles" / "desired_state" / "files"
+#: Service to its role and to what of it no folder says.
+_ROLES = {
+    "analysis": ("analysis_config", {"parallel", "force"}),
+    "ci": ("ci_baseline", {"fail_on_drift", "in_check_mode"}),
+    "repo": ("repo_housekeeping", {"parallel", "force"}),
+}
+_OWN = {"ci": "jobs", "tracker": "versions", "wiki": "pages"}
+_TYPES = {
+    "str": "string",
+    "path": "string",
+    "int": "integer",
+    "float": ["integer", "number"],
+    "bool": "boolean",
+    "list": "array",
+    "dict": "object",
+}
+
+
+def schemas() -> dict[Path, str]:
+    """File to text of each schema."""
+    own = _options("desired_state")
+    found = {}
+    for service in sorted({*_ROLES, *_OWN}):
+        role, left_out = _ROLES.get(service, ("", set()))
+        options = {
+            name.removeprefix(f"{role}_"): option
+            for name, option in (_options(role) if role else {}).items()
+        }
+        properties = {name: _schema(each) for name, each in options.items() if name not in left_out}
+        if service in _OWN:
+            properties[_OWN[service]] = _schema(own[f"desired_state_{_OWN[service]}"])
+        schema = {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": f"Desired state of the service {service}",
+            "type": "object",
+            "properties": properties,
+            "additionalProperties": False,
+        }
+        text = json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+        found[FOLDER / f"{service}.schema.json"] = text
+    return found
+
+
+def _options(role: str) -> dict[str, Any]:
+    text = (ROOT / "roles" / role / "meta" / "argument_specs.yml").read_text("utf-8")
+    options: dict[str, Any] = yaml.safe_load(text)["argument_specs"]["main"]["options"]
+    return options
+
+
+def _schema(option: Mapping[str, Any]) -> dict[str, Any]:
+    texts = option["description"]
+    schema: dict[str, Any] = {
+        "description": texts if isinstance(texts, str) else " ".join(texts),
+        "type": _TYPES[option["type"]],
+    }
+    if "choices" in option:
+        schema["enum"] = option["choices"]
+    if option["type"] == "list":
+        inner = {"type": option["elements"], "description": "An entry."}
+        schema["items"] = _schema({**inner, "options": option.get("options", {})})
+    elif option.get("options"):
+        schema["properties"] = {name: _schema(each) for name, each in option["options"].items()}
+        schema["required"] = [
+            name for name, each in option["options"].items() if each.get("required")
+        ]
+        schema["additionalProperties"] = False
+    return schema
+
+
+def main() -> int:
+    """Write all schemas."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for file, text in schemas().items():
+        file.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
