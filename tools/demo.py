@@ -57,9 +57,11 @@ def show(folder: Path) -> None:
             "urls": sandbox.urls,
             "archive": str(archive),
             "documentation": str(documentation),
+            "documents": str(ROOT / "tools" / "demo_documents"),
+            "fetched": str(folder / "fetched"),
         }
         variables.write_text(json.dumps({"demo": demo}), encoding="utf-8")
-        print("3. Release: build, publish, promote, enforce, announce", flush=True)
+        print("3. Release: build, fetch, publish, judge, promote, document, announce", flush=True)
         first = release(folder, variables, "first")
         print(f"   {summary(first)}")
         print("4. Release again: nothing is left to do", flush=True)

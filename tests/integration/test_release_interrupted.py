@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A release that broke off in the middle is finished by the next run, from every point.
+
+The release is run again and again, and each run breaks off at the next write. In the end everything
+has been written as by a run that nothing disturbed, and nothing twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sandbox.client import Sandbox
+from tests.integration.test_release import DEMO, demo_of, release
+
+Write = dict[str, Any]
+
+
+def variables(sandbox: Sandbox, folder: Path) -> dict[str, Any]:
+    """Those of the demo; a request that failed is not tried again, so that a run ends at once."""
+    services = yaml.safe_load(DEMO.read_text(encoding="utf-8"))["release_connections"]
+    logins = {
+        service: {**options, "url": sandbox.urls[service], "retries": 0}
+        for service, options in services.items()
+    }
+    return {"demo": demo_of(sandbox, folder), "release_connections": logins}
+
+
+def key(write: Write) -> tuple[str, str, str, str]:
+    """A write without what differs from run to run: times, and boundaries of forms."""
+    action = (
+        re.search(r"\baction=\w+", write["body"] or "") if write["service"] == "analysis" else None
+    )
+    path = re.sub(r"\d{10,}", "N", write["path"])
+    return write["service"], write["method"], path, action.group() if action else ""
+
+
+def carried_out(sandbox: Sandbox, since: int = 0) -> list[Write]:
+    """The writes that the servers have acted on, in their order."""
+    found = sandbox.requests(writes=True, since=since)
+    return [write for write in found if write["served"] is not None and write["served"] < 400]
+
+
+def left(wanted: list[Write], sandbox: Sandbox, since: int) -> list[Write]:
+    """What of the wanted writes has not been carried out yet, in their order."""
+    done = Counter(map(key, carried_out(sandbox, since)))
+    found = []
+    for write in wanted:
+        if done[key(write)] > 0:
+            done[key(write)] -= 1
+        else:
+            found.append(write)
+    return found
+
+
+def break_at(sandbox: Sandbox, write: Write, before: list[Write]) -> None:
+    """Refuse a write, after those of the same kind that come before it."""
+    service, method, _path, action = key(write)
+    sandbox.fault(
+        service=service,
+        method=method,
+        path=f"^{re.escape(write['path'])}$",
+        match=action or None,
+        skip=sum(key(each) == key(write) for each in before),
+        status=500,
+        times=1000,
+    )
+
+
+def test_every_write_may_be_the_last_one(fresh: Callable[[str], Sandbox], tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    wanted: list[Write] = []
+    for folder in (tmp_path / "undisturbed", tmp_path / "interrupted"):
+        folder.mkdir()
+        sandbox.reset()
+        mark, broken = sandbox.mark(), 0
+        todo = left(wanted, sandbox, mark)
+        while len(todo) > 1:
+            break_at(sandbox, todo[1], todo[:1])
+            broken += release(folder, variables(sandbox, folder)).code != 0
+            sandbox.clear_faults()
+            before, todo = todo, left(wanted, sandbox, mark)
+            assert len(todo) < len(before), key(before[0])
+        finished = release(folder, variables(sandbox, folder))
+        assert finished.code == 0, finished.output
+        wanted = wanted or carried_out(sandbox, mark)
+    assert broken > len(wanted) / 2
+    assert Counter(map(key, carried_out(sandbox, mark))) == Counter(map(key, wanted))
