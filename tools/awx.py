@@ -27,6 +27,8 @@ _HEAD = """\
 _ROLES = ("analysis_config", "ci_baseline", "repo_housekeeping")
 #: What an answer may have at most, in characters.
 _LONGEST = 65536
+#: Roles that `release` runs with their own variables.
+_ROLES_OF_RELEASE = ("release_version", "wiki_docs")
 #: Variables of `release` that a survey does not ask for: what it hands on, what a credential or the
 #: inventory says.
 _NOT_ASKED = {"release_build_numbers", "release_connections", "release_hosts"}
@@ -165,20 +167,28 @@ def _is_secret(option: Mapping[str, Any]) -> bool:
 
 
 def _release_variables() -> dict[str, Mapping[str, Any]]:
-    """The variables of the playbook `release`, each with the role option that it becomes."""
+    """The variables of the playbook `release`, each with the role option that it becomes.
+
+    What the first of two uses of a role sets by itself is left to the second one.
+    """
     text = (ROOT / "playbooks/release.yml").read_text(encoding="utf-8")
     found: dict[str, Mapping[str, Any]] = {}
     for task in _tasks(yaml.safe_load(text)[0]["tasks"]):
         role = str(task.get("ansible.builtin.include_role", {}).get("name", "")).rpartition(".")[2]
         known = _options(role) if role else {}
+        if role in _ROLES_OF_RELEASE:
+            found.update({n: one for n, one in known.items() if n not in task.get("vars", {})})
         for name, value in task.get("vars", {}).items():
-            if name in known:
+            if name in known and not name.endswith("_pending"):
                 for variable in re.findall(r"\brelease_\w+", str(value))[:1]:
                     found.setdefault(variable, known[name])
         for module in [key for key in task if key.startswith("delivery.toolchain.")]:
             for variable in re.findall(r"\brelease_\w+", str(task.get("loop", "")))[:1]:
                 entry = {"type": "list", "description": f"Entries are options of {module}."}
                 found.setdefault(variable, entry)
+            for variable in re.findall(r"\b(release_\w+)\.", str(task[module]))[:1]:
+                options = {"type": "dict", "description": f"Options of {module}."}
+                found.setdefault(variable, options)
     return {name: option for name, option in found.items() if name not in _NOT_ASKED}
 
 

@@ -114,6 +114,9 @@ def test_every_variable_of_a_release_is_asked_for() -> None:
     }
     asked = {question["variable"].removeprefix("survey_") for question in SURVEYS["release"]}
     assert mentioned - asked == {"release_build_numbers", "release_connections", "release_hosts"}
+    for role in ("release_version", "wiki_docs"):
+        specs = load(f"roles/{role}/meta/argument_specs.yml")["argument_specs"]["main"]["options"]
+        assert set(specs) <= asked
 
 
 def test_answers_are_taken_as_their_variables_want_them() -> None:
