@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The table of tested versions: what was run now, what was run before, and what could not be run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tools import matrix
+
+OLDEST, NEWEST = matrix.PAIRS[0], matrix.PAIRS[-1]
+DONE = {"core": "2.16.0", "sanity": "passed", "unit": "1 failed", "contract": "passed"}
+
+
+def test_a_pair_keeps_its_row_until_it_is_run_again() -> None:
+    first = matrix.table({OLDEST: DONE, NEWEST: {"core": "not run: no Python 3.13 here"}}, "")
+    lines = first.splitlines()
+    assert lines[0].startswith("| release | Python | ansible-core | sanity | unit |")
+    assert lines[2].startswith("| 2.16.0 | 3.10 | 2.16.0 | passed | 1 failed | passed |")
+    assert "not run: no Python 3.13 here" in lines[3]
+    second = matrix.table({OLDEST: {**DONE, "unit": "passed"}}, first).splitlines()
+    assert second[2] == lines[2].replace("1 failed", "passed")
+    assert second[3] == lines[3]
+
+
+def test_the_table_is_written_between_its_marks(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    page = tmp_path / "platforms.md"
+    old = matrix.PLATFORMS.read_text(encoding="utf-8")
+    page.write_text(old, encoding="utf-8")
+    monkeypatch.setattr(matrix, "PLATFORMS", page)
+    matrix._write({OLDEST: DONE})
+    text = page.read_text(encoding="utf-8")
+    assert "| 2.16.0 | 3.10 | 2.16.0 | passed |" in text
+    assert text.partition("<!-- written")[0] == old.partition("<!-- written")[0]
+    assert text.endswith(old.partition("<!-- end -->")[2])
+
+
+def test_every_pair_has_a_name_of_its_own() -> None:
+    names = [pair.name for pair in matrix.PAIRS]
+    assert len(set(names)) == len(names)
