@@ -312,9 +312,10 @@ def test_a_server_that_does_not_know_all_builds_gives_no_short_answer(
         assert ci_job_info.build_list(Played(stub).task(), listing) == answer["builds"]
 
 
-def test_parameters_that_a_server_does_not_show_are_no_empty_answer() -> None:
+@pytest.mark.parametrize("body", [{"_class": "x"}, {"actions": [{"parameters": [{}, {}]}]}])
+def test_parameters_that_a_server_does_not_show_are_no_empty_answer(body: dict[str, Any]) -> None:
     options = ci_job_info.BuildParametersOptions(job="j", build="7")
-    unshown = Stub(answer=lambda seen: Reply(body={"_class": "x"}))
+    unshown = Stub(answer=lambda seen: Reply(body=body))
     with unshown as stub, pytest.raises(ToolchainError, match="does not show the parameters"):
         ci_job_info.build_parameters(Played(stub).task(), options)
     newest = Reply(body={"lastBuild": {"number": 9}})

@@ -238,7 +238,10 @@ def build_parameters(task: Task, options: BuildParametersOptions) -> dict[str, A
     if answer.status == 404:
         raise records.no_build(server, what, job, segment)
     shown = object_of(answer)
-    if "actions" not in shown:
+    shows = [
+        one for each in objects(shown.get("actions")) for one in objects(each.get("parameters"))
+    ]
+    if "actions" not in shown or not all("name" in one for one in shows):
         raise answer.error("protocol", "the server does not show the parameters of builds")
     return parameters.displayed(shown)
 
