@@ -40,7 +40,8 @@ _SHORT_ROOTS = {
 _TRUE_BY_DEFAULT = frozenset({"canRoam", "sandbox", "defaultExcludes", "caseSensitive"})
 _NO_SCM = "hudson.scm.NullSCM"
 
-Pairs: TypeAlias = "Iterable[tuple[XmlElement | None, XmlElement | None]]"
+#: An element on the server, and the one that is expected in its place.
+Pair: TypeAlias = "tuple[XmlElement | None, XmlElement | None]"
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,7 @@ class _Comparison:
 class _Places:
     """Names for the children of an element: with a number where the name is there twice."""
 
-    def __init__(self, pairs: Pairs) -> None:
+    def __init__(self, pairs: Iterable[Pair]) -> None:
         names = [(theirs or ours or XmlElement("")).name for theirs, ours in pairs]
         self._repeated = {name for name, count in Counter(names).items() if count > 1}
         self._seen: Counter[str] = Counter()
@@ -232,13 +233,13 @@ def _is_list(children: Sequence[XmlElement]) -> bool:
     return len(set(names)) < len(names) or any("." in name for name in names)
 
 
-def _by_name(live: Sequence[XmlElement], wanted: Sequence[XmlElement]) -> Pairs:
+def _by_name(live: Sequence[XmlElement], wanted: Sequence[XmlElement]) -> Iterable[Pair]:
     theirs = {child.name: child for child in live}
     ours = {child.name: child for child in wanted}
     return [(theirs.get(name), ours.get(name)) for name in (theirs | ours)]
 
 
-def _by_place(live: Sequence[XmlElement], wanted: Sequence[XmlElement]) -> Pairs:
+def _by_place(live: Sequence[XmlElement], wanted: Sequence[XmlElement]) -> Iterable[Pair]:
     """What both begin with and what both end with belongs together; what is between does not."""
     most = min(len(live), len(wanted))
     head = next((n for n in range(most) if live[n].name != wanted[n].name), most)
