@@ -30,7 +30,7 @@ EXAMPLES = r"""
   delivery.toolchain.wiki_page:
     space: REL
     title: Drift
-    body: "{{ drift_findings | delivery.toolchain.findings_page }}"
+    body: "{{ drift_findings | default([]) | delivery.toolchain.findings_page }}"
 """
 
 RETURN = r"""

@@ -35,7 +35,12 @@ EXAMPLES = r"""
   delivery.toolchain.wiki_page:
     space: REL
     title: Changes
-    body: "{{ lookup('ansible.builtin.file', 'CHANGELOG.md') | delivery.toolchain.storage_format }}"
+    body: "{{ changes | delivery.toolchain.storage_format }}"
+  vars:
+    changes: |
+      # Version 1.0.0
+
+      - The first one
 """
 
 RETURN = r"""

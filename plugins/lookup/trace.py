@@ -50,7 +50,7 @@ EXAMPLES = r"""
 
 - name: Which commits are in this file?
   ansible.builtin.debug:
-    msg: "{{ lookup('delivery.toolchain.trace', 'artifact:generic-release-local/agent/agent.bin').commits }}"
+    msg: "{{ lookup('delivery.toolchain.trace', 'artifact:generic-snapshot-local/agent/1.0.0/agent.txt').commits }}"
 """
 
 RETURN = r"""

@@ -159,18 +159,13 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Deploy the files of a build
-  delivery.toolchain.artifact_deploy:
-    repo: generic-staging-local
-    path: toolchain/1.0.0/VERSION
-    content: "1.0.0\n"
-  register: deployed
-
-- name: Publish its record
+- name: Publish the record of a build
   delivery.toolchain.build_publish:
     build_name: toolchain
     build_number: "1"
-    artifacts: "{{ deployed.artifacts }}"
+    artifacts:
+      - repo: generic-snapshot-local
+        path: agent/1.0.0/agent.txt
     ci_url: https://ci.example.com/job/toolchain/1/
     vcs:
       - url: https://git.example.com/toolchain.git

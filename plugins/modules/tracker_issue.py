@@ -128,8 +128,10 @@ seealso:
 EXAMPLES = r"""
 - name: Close what is in the release
   delivery.toolchain.tracker_issue:
-    jql: "{{ {'project': 'REL', 'fixVersion': '1.1.0', 'status': 'Resolved'} | delivery.toolchain.jql }}"
-    status: Closed
+    jql: "{{ {'project': 'REL', 'fixVersion': '1.1.0', 'status': 'In Progress'} | delivery.toolchain.jql }}"
+    status: Done
+    transition_fields:
+      resolution: Done
     comment: Released with 1.1.0.
     add:
       labels: [released]
@@ -142,10 +144,9 @@ EXAMPLES = r"""
     summary: Install 1.1.0 on production
     labels: [change-1.1.0]
     fields:
-      Change window: "2026-06-01"
+      Due date: "2026-06-01"
     links:
-      - {type: is caused by, issue: REL-24}
-    attachments: [release-notes.txt]
+      - {type: is blocked by, issue: REL-24}
 
 - name: Move one issue, by the way that is named
   delivery.toolchain.tracker_issue:

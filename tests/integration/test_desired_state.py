@@ -63,7 +63,7 @@ def test_one_variable_holds_all_services(fresh: Fresh, tmp_path: Path) -> None:
         ("tracker", "version", "REL/9.9"),
         ("wiki", "page", "REL/Desired"),
     ]
-    stats = run.event("Add up what differs").result["ansible_facts"]["drift_findings"]
+    stats = run.event("Add up what differs").result["ansible_facts"]["drift_found"]
     assert len(stats) == len(report["findings"])
     _run(tmp_path, "enforce", variables)
     _run(tmp_path, "drift", variables)

@@ -19,12 +19,16 @@ MODULES_OF_REPO = [name for name in MODULES if CASES[name]["service"] == "repo"]
 def _tasks(flavour: str, module: str) -> list[dict[str, Any]]:
     fresh = {"sandbox_reset": settings(module), "sandbox_seed": seed(module)}
     given = {**first_arguments(module), **CASES[module].get("login", {})}
-    return [
+    told, auto = (
         playbook.task(
             module, {**given, "dialect": dialect}, f"{module} {dialect}", vars=fresh, diff=True
         )
         for dialect in (FLAVOURS[flavour], "auto")
-    ]
+    )
+    if "dest" not in given:
+        return [told, auto]
+    path = {"path": f"{{{{ playbook_dir }}}}/{given['dest']}", "state": "absent"}
+    return [told, {"name": f"take away {module}", "ansible.builtin.file": path}, auto]
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)

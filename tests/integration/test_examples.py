@@ -25,6 +25,8 @@ EXAMPLES = [
     if not path.stem.startswith("_")
 ]
 OPTIONS = {"repo": {"dialect": "jfrog"}}
+#: Files that the examples of a lookup read.
+FILES = {"desired_state": {"desired/tracker.yml": "versions: [{project: REL, name: 1.0.0}]\n"}}
 TEXTS = {
     ".xml": "<p>Written for an example.</p>",
     ".html": "<p>Written for an example.</p>",
@@ -54,6 +56,7 @@ def _make(folder: Path, source: str) -> None:
         (path / "inner").mkdir(parents=True)
         (path / "inner" / "one.txt").write_text("one\n", encoding="utf-8")
         (path / "two.txt").write_text("two\n", encoding="utf-8")
+        (path / "index.md").write_text("# Example\n", encoding="utf-8")
     elif source.endswith(".zip"):
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("inner/one.txt", "one\n")
@@ -90,6 +93,9 @@ def test_examples_run(
         for source in _sources(task):
             _make(tmp_path, source)
         task["name"] = f"{number} {task['name']}"
+    for file, text in FILES.get(name, {}).items():
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text(text, encoding="utf-8")
     sandbox = fresh("real")
     # an example logs in as the module's case of the contract does
     case = CASES.get(name, {}) if kind == "modules" else {}
