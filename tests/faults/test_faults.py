@@ -8,6 +8,7 @@ seeds those that hit its write.
 from __future__ import annotations
 
 import socket
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -81,7 +82,7 @@ HICCUPS: dict[str, dict[str, Any]] = {
     "a short break": {"status": 503, "headers": {"Retry-After": "0"}},
 }
 #: Options that name a folder, in which a task would find what the one before has left.
-FOLDERS = {"tracker_attachment": "dest"}
+FOLDERS = {"artifact_download": "dest", "ci_artifact": "dest", "tracker_attachment": "dest"}
 #: What hits the write alone.
 WRITE_TROUBLES = {
     "a redirected write": Trouble("protocol", {"redirect": "/repo/api/system/ping"}),
@@ -94,7 +95,12 @@ WRITE_TROUBLES = {
     "a forbidden write": Trouble("permission", {"status": 403, "body": "not yours"}),
 }
 #: Server fact [ci-6]: a CI server that queues nothing answers a trigger with 302.
-KINDS = {("ci_job_build", "a redirected write"): "rejected"}
+# Others are answered with 302 where it was done, too [ci-21, ci-22]: a look tells that it was not.
+KINDS = {
+    ("ci_job", "a redirected write"): "failed",
+    ("ci_job_build", "a redirected write"): "rejected",
+    ("ci_plugin", "a redirected write"): "failed",
+}
 #: The server may have acted although no answer came.
 LOST_ANSWERS = {
     "a lost answer": Trouble("network", {"cut": True, "after": True}),
@@ -243,7 +249,8 @@ def test_every_writing_module_is_known() -> None:
         for name in MODULES
         if "create" in CASES[name] or any(CASES[name].get("writes", {}).values())
     }
-    assert writing == set(WRITES)
+    # what is fetched is written here, not on the server
+    assert writing - set(FOLDERS) == set(WRITES)
 
 
 @pytest.mark.parametrize("name", WRITE_TROUBLES)
@@ -264,7 +271,8 @@ def test_a_write_without_an_answer_is_not_sent_twice(
 ) -> None:
     event = troubled(module).event(name)
     writes = [each for each in event.requests if _matches(each, module)]
-    assert len(writes) == 1, [f"{each['method']} {each['path']}" for each in writes]
+    sent = Counter((each["path"], each["query"], each["body"]) for each in writes)
+    assert set(sent.values()) == {1}, sent
     if event.status == "failed":
         _assert_failed(event, LOST_ANSWERS[name])
         sentences = ("nothing was changed", "whether it was done is not known")

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..core import errors
-from ..core.http.messages import Answer, unreadable
+from ..core.address import is_login_page, target
+from ..core.http.messages import REDIRECTS, Answer, unreadable
 from ..core.http.transport import Transport
 from ..core.module.task import Task
 
@@ -27,6 +28,15 @@ def refuse_page(answer: Answer) -> None:
     """Raise C(protocol), or C(auth) for a login form, if a web page answers a write."""
     if answer.status < 300 and errors.looks_like_html(answer.text):
         raise unreadable(answer, "another answer")
+
+
+def refuse_login(server: Transport, answer: Answer) -> None:
+    """Raise C(auth) where a write was answered with the way to a login page, which is no yes."""
+    location = answer.headers.get("Location")
+    if answer.status not in REDIRECTS or location is None:
+        return
+    if is_login_page(target(answer.url, location)):
+        raise server.failure(answer)
 
 
 def object_of(answer: Answer) -> Mapping[str, Any]:

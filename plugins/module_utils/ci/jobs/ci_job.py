@@ -180,7 +180,11 @@ class CiJobOperation:
         """
         found = self._live_drift(wanted)
         if found is None:
-            raise ToolchainError("failed", f"{self._store.what}: it is gone again")
+            raise ToolchainError(
+                "failed",
+                f"{self._store.what}: the server accepted it, but shows no such job",
+                result={"changed": False},
+            )
         dropped = [each.path for each in found.differences if each.kind == "missing"]
         if dropped:
             raise ToolchainError(

@@ -9,12 +9,11 @@ from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
-from ...core.address import is_login_page, target
 from ...core.errors import ToolchainError
-from ...core.http.messages import REDIRECTS, Answer
+from ...core.http.messages import Answer
 from ...core.http.transport import Transport
 from ...core.http.writes import Look
-from ..client import object_of, objects, refuse_page
+from ..client import object_of, objects, refuse_login, refuse_page
 from ..job_address import Job
 from .configuration import with_enabled
 
@@ -53,7 +52,10 @@ class JobStore:
         """The configuration; C(None) where there is no such job, or it is not to be seen."""
         path = (job or self.job).path
         answer = self._read(f"{path}/config.xml")
-        return None if answer is None else answer.text
+        if answer is None:
+            return None
+        refuse_page(answer)
+        return answer.text
 
     def state(self) -> Mapping[str, Any] | None:
         """What the server shows of the job; C(None) where there is none."""
@@ -172,11 +174,8 @@ class JobStore:
 
     def _judge(self, answer: Answer) -> None:
         """A page is no answer to a write, and a redirect to a login page is no yes."""
-        location = answer.headers.get("Location")
-        if answer.status in REDIRECTS and location is not None:
-            if is_login_page(target(answer.url, location)):
-                raise self._server.failure(answer)
-        elif answer.status == 200:
+        refuse_login(self._server, answer)
+        if answer.status == 200:
             refuse_page(answer)
 
 

@@ -70,6 +70,8 @@ class CiPluginOperation:
         self._offers: dict[str, str] = {}
         self._centre = CentreState((), False)
         self._done: set[str] = set()
+        self._asked: set[str] = set()
+        self._last = 0
 
     def plan(self) -> Plan:
         plugins = plugin_list.read(self._server)
@@ -110,8 +112,8 @@ class CiPluginOperation:
             if self._options.wait:
                 self._follow()
         except ToolchainError as error:
-            changed = bool(self._done)
-            error.result.update(self._known(), changed=changed)
+            known = self._known()
+            error.result.update(known, changed=bool(self._done or self._begun(bool(known))))
             raise
         return self._values(plugin_list.read(self._server), self._centre)
 
@@ -120,9 +122,14 @@ class CiPluginOperation:
             update_centre.refresh(self._server)
             self._offers = update_centre.read_offers(self._server)
             require_offers(self._changes, self._offers)
-        last = self._centre.last
-        update_centre.install(self._server, names, last)
-        self._done.update(names)
+        self._last = self._centre.last
+        update_centre.install(self._server, names, self._last)
+        self._asked.update(names)
+
+    def _begun(self, told: bool) -> set[str]:
+        """What the server has begun to install; if it does not tell, all that it was asked for."""
+        running = {each.name for each in self._centre.installations if each.number > self._last}
+        return self._asked & running if told else self._asked
 
     def _follow(self) -> None:
         """Wait for what was asked for, and for what somebody else installs just now."""

@@ -13,7 +13,7 @@ from ...core.errors import shorten
 from ...core.http.messages import Answer
 from ...core.http.transport import Transport
 from ...core.polling import Pace
-from ..client import object_of, objects, part, refuse_page
+from ..client import object_of, objects, part, refuse_login, refuse_page
 
 _PATH = "updateCenter/api/json"
 _JOBS = "jobs[id,type,errorMessage,status[type,success],plugin[name,version]]"
@@ -136,6 +136,7 @@ def install(server: Transport, names: Sequence[str], after: int) -> None:
     what = f"installing {', '.join(names)}"
 
     def judge(answer: Answer) -> None:
+        refuse_login(server, answer)
         refuse_page(answer)
         if answer.status == 200 and object_of(answer).get("status") != "ok":
             said = shorten(str(object_of(answer).get("message") or "it does not say why"))
