@@ -129,6 +129,18 @@ def test_plugins_are_switched_and_removed(ci: Ci) -> None:
     assert ci.fails({"name": "nonsense", "state": "disabled"}).kind == "not_found"
 
 
+@pytest.mark.parametrize("step", ["makeEnabled", "makeDisabled", "doUninstall"])
+def test_the_way_to_a_login_page_is_no_yes(ci: Ci, step: str) -> None:
+    login = {"Location": "/login?from=%2FpluginManager"}
+    ci.sandbox.fault(service="ci", path=step, method="POST", status=302, headers=login)
+    name, state = {
+        "makeEnabled": ("ant", "enabled"),
+        "makeDisabled": ("credentials", "disabled"),
+        "doUninstall": ("git", "absent"),
+    }[step]
+    assert ci.fails({"name": name, "state": state}).kind == "auth"
+
+
 def test_nothing_is_restarted(ci: Ci) -> None:
     ci.run({"name": "git", "version": "5.6"}, {"name": "ant", "state": "enabled"})
     assert not [path for path in ci.posts() if "estart" in path]

@@ -30,12 +30,14 @@ def refuse_page(answer: Answer) -> None:
         raise unreadable(answer, "another answer")
 
 
-def refuse_login(server: Transport, answer: Answer) -> None:
-    """Raise C(auth) where a write was answered with the way to a login page, which is no yes."""
+def refuse_evasion(server: Transport, answer: Answer) -> None:
+    """Raise where a write was answered with a web page, or with the way to a login page (C(auth)):
+    neither is a yes.
+    """
     location = answer.headers.get("Location")
     if answer.status not in REDIRECTS or location is None:
-        return
-    if is_login_page(target(answer.url, location)):
+        refuse_page(answer)
+    elif is_login_page(target(answer.url, location)):
         raise server.failure(answer)
 
 

@@ -13,7 +13,7 @@ from ...core.errors import ToolchainError
 from ...core.http.messages import Answer
 from ...core.http.transport import Transport
 from ...core.http.writes import Look
-from ..client import object_of, objects, refuse_login, refuse_page
+from ..client import object_of, objects, refuse_evasion, refuse_page
 from ..job_address import Job
 from .configuration import with_enabled
 
@@ -169,14 +169,14 @@ class JobStore:
 
     def _write(self, path: str, look: Look, **parts: Any) -> None:
         self._server.write(
-            self.what, "POST", path, expect=_DONE, judge=self._judge, look=look, **parts
+            self.what,
+            "POST",
+            path,
+            expect=_DONE,
+            judge=partial(refuse_evasion, self._server),
+            look=look,
+            **parts,
         )
-
-    def _judge(self, answer: Answer) -> None:
-        """A page is no answer to a write, and a redirect to a login page is no yes."""
-        refuse_login(self._server, answer)
-        if answer.status == 200:
-            refuse_page(answer)
 
 
 def _document(text: str) -> bytes:

@@ -5,17 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from ...core import address
 from ...core.errors import ToolchainError, invalid
 from ...core.files import text_of
-from ...core.http.messages import Answer
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan
 from ...core.polling import Pace, TimeUp
-from ..client import refuse_page, server_of
+from ..client import refuse_evasion, server_of
 from ..waiting import PaceFactory, WaitOptions
 from . import plugin_list, update_centre
 from .baseline import of_lock, wanted_version
@@ -177,7 +177,7 @@ class CiPluginOperation:
             f"pluginManager/plugin/{address.path(change.name)}/{step}",
             form={},
             expect=(200, 204, 302),
-            judge=_judge_switch,
+            judge=partial(refuse_evasion, self._server),
             look=look,
             repeatable=True,
         )
@@ -225,11 +225,6 @@ def _wanted(options: CiPluginOptions) -> list[WantedPlugin]:
         WantedPlugin(each.name.strip(), wanted_version(each.version), each.state)
         for each in options.plugins or ()
     ]
-
-
-def _judge_switch(answer: Answer) -> None:
-    """Server fact [ci-22]: C(makeEnabled) is answered 200 without a body."""
-    refuse_page(answer)
 
 
 def _side(plugin: Plugin | None) -> dict[str, Any]:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ...core.errors import shorten
 from ...core.http.messages import Answer
 from ...core.http.transport import Transport
 from ...core.polling import Pace
-from ..client import object_of, objects, part, refuse_login, refuse_page
+from ..client import object_of, objects, part, refuse_evasion
 
 _PATH = "updateCenter/api/json"
 _JOBS = "jobs[id,type,errorMessage,status[type,success],plugin[name,version]]"
@@ -122,6 +123,7 @@ def refresh(server: Transport) -> None:
         "pluginManager/checkUpdatesServer",
         form={},
         expect=(200, 204, 302),
+        judge=partial(refuse_evasion, server),
         repeatable=True,
     )
 
@@ -136,8 +138,7 @@ def install(server: Transport, names: Sequence[str], after: int) -> None:
     what = f"installing {', '.join(names)}"
 
     def judge(answer: Answer) -> None:
-        refuse_login(server, answer)
-        refuse_page(answer)
+        refuse_evasion(server, answer)
         if answer.status == 200 and object_of(answer).get("status") != "ok":
             said = shorten(str(object_of(answer).get("message") or "it does not say why"))
             raise answer.error("rejected", f"the server does not install them: {said}", said)
