@@ -89,6 +89,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds impor
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import trace
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import objects
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.client import TrackerClient
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues import (
     tracker_issue_info,
@@ -160,7 +161,7 @@ def _commits(record: Record, run: changes.TracedBuild | None) -> list[dict[str, 
     """Those of the run, then the revisions of the record that are not among them."""
     found = list(run.commits) if run else []
     known = {commit["id"] for commit in found}
-    for source in _objects(record.get("vcs")):
+    for source in objects(record.get("vcs")):
         revision = source.get("revision")
         if revision and revision not in known:
             message = str(source.get("message") or "")
@@ -175,7 +176,7 @@ def _issues(
     listed = (record or {}).get("issues")
     recorded = {
         str(issue["key"]): issue
-        for issue in _objects((listed if isinstance(listed, Mapping) else {}).get("affectedIssues"))
+        for issue in objects((listed if isinstance(listed, Mapping) else {}).get("affectedIssues"))
         if issue.get("key")
     }
     named = [key for commit in commits or [] for key in _KEY.findall(commit["message"])]
@@ -214,7 +215,3 @@ def _issue(key: str, recorded: Record, shown: Record | None) -> dict[str, Any]:
         "status": status.get("name") if isinstance(status, Mapping) else None,
         "url": recorded.get("url"),
     }
-
-
-def _objects(value: object) -> list[Record]:
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []

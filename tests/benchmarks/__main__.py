@@ -21,7 +21,7 @@ from pathlib import Path
 from tests.helpers import sizes
 from tools import tree
 
-HELPERS = {"__init__", "__main__", "once", "peers"}
+HELPERS = {"__init__", "__main__", "once", "peers", "servers"}
 NAMES = sorted({path.stem for path in Path(__file__).parent.glob("*.py")} - HELPERS)
 
 

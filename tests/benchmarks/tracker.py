@@ -18,10 +18,9 @@ import multiprocessing
 import resource
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 from typing import Any
@@ -38,6 +37,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.search.
     JqlSearchOperation,
     JqlSearchOptions,
 )
+from tests.benchmarks import servers
 from tests.helpers import playbook
 from tests.helpers.sizes import size
 from tools import tree
@@ -120,22 +120,7 @@ def _serve(pipe: Pipe) -> None:
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is inherited
             """Nothing on the terminal."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    pipe.send(server.server_address[1])
-    server.serve_forever()
-
-
-@contextmanager
-def _server() -> Iterator[str]:
-    ours, theirs = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(theirs,))
-    process.start()
-    try:
-        yield f"http://127.0.0.1:{ours.recv()}"
-    finally:
-        process.terminate()
-        process.join()
+    servers.answer(pipe, Handler)
 
 
 def _answered(url: str) -> int:
@@ -214,7 +199,7 @@ def run() -> bool:
     few = True
     print(f"\n{ISSUES:,} issues, {PAGE} a page, {1000 * DELAY:.0f} ms a page\n")
     print(f"{'way':<40}{'seconds':>9}{'faster':>9}{'requests':>10}{'memory MB':>11}")
-    with _server() as url:
+    with servers.started(_serve) as url:
         for name, way in ways.items():
             times[name], count, memory = way(url)
             requests, ratio = _answered(url), times[PEER] / times[name]

@@ -8,13 +8,10 @@ once are not at least three times faster.
 from __future__ import annotations
 
 import json
-import multiprocessing
 import re
 import statistics
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from multiprocessing.connection import Connection as Pipe
 from typing import Any
 from urllib.parse import urlsplit
@@ -28,6 +25,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.editing
     TrackerIssueOperation,
     TrackerIssueOptions,
 )
+from tests.benchmarks import servers
 from tests.helpers.sizes import size
 
 ISSUES = size(200, 8)
@@ -88,27 +86,12 @@ class _Handler(BaseHTTPRequestHandler):
 def _serve(pipe: Pipe) -> None:
     """The server: tells its port, then answers until it is ended."""
     _Handler.done = set()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    server.daemon_threads = True
-    pipe.send(server.server_address[1])
-    server.serve_forever()
-
-
-@contextmanager
-def _server() -> Iterator[str]:
-    ours, theirs = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(theirs,))
-    process.start()
-    try:
-        yield f"http://127.0.0.1:{ours.recv()}"
-    finally:
-        process.terminate()
-        process.join()
+    servers.answer(pipe, _Handler)
 
 
 def _seconds(parallel: int) -> float:
     """How long it takes to close all issues of a new server."""
-    with _server() as url:
+    with servers.started(_serve) as url:
         given = {"url": url, "token": "x", "dialect": "server", "timeout": 30, "retries": 0}
         given |= {"retry_max_wait": 60, "validate_certs": True}
         task = Task(resolve("tracker", given.get, {}), print, False)

@@ -10,26 +10,22 @@ about it in the result. Exits with 1 where one cell fails.
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
-import tempfile
-import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from sandbox.client import Sandbox
+from tests.faults import cell_runs
 from tests.faults.writes import IMPATIENT, WITHOUT, WRITERS, WRITES
-from tests.helpers import connections, playbook
-from tests.helpers.cases import CASES, connection_options, first_arguments, seed, settings
-from tools import tree
+from tests.helpers import playbook
+from tests.helpers.cases import CASES, first_arguments, seed, settings
 
-FLAVOUR = "real"
 NOTHING, NOT_KNOWN = "nothing was changed", "whether it was done is not known"
 _LATE = 2.0  # seconds: longer than the time-out of the tasks
+#: Connection options of all cells.
+PATIENCE = {"retries": 2, "retry_max_wait": 0.2, "timeout": _LATE / 2}
 _PAGE = "<!DOCTYPE html><html><head><title>Welcome</title></head><body><p>Hello</p></body></html>"
 _RANDOM = re.compile(r"[0-9a-f]{32}")
 
@@ -149,51 +145,9 @@ def sample() -> list[Cell]:
     ]
 
 
-def run(
-    folder: Path, sandbox: Sandbox, chosen: Sequence[Cell], collections: Path | None = None
-) -> Iterator[tuple[Cell, str | None]]:
-    """Run cells, in one playbook, and say what is wrong with each.
-
-    `collections` is the collections path, where it is not that of the tests.
-    """
-    options: dict[str, dict[str, Any]] = {service: {} for service in connections.LOGINS}
-    for cell in chosen:
-        options[cell.service] |= connection_options(cell.module, FLAVOUR)
-    patient = {"retries": 2, "retry_max_wait": 0.2, "timeout": _LATE / 2}
-    defaults = connections.module_defaults(
-        sandbox.urls, **{service: {**patient, **given} for service, given in options.items()}
-    )
-    play = playbook.play([cell.task() for cell in chosen], module_defaults=defaults)
-    controls = {"localhost": sandbox.control}
-    ended = playbook.run(folder, [play], controls=controls, collections=collections)
-    for cell in chosen:
-        yield cell, cell.wrong(ended.event(str(cell)))
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the matrix; the exit status is 0 when no cell fails."""
-    parser = argparse.ArgumentParser(prog="python -m tests.faults.matrix")
-    parser.add_argument("modules", nargs="*", choices=[*WRITERS, []], metavar="MODULE")
-    modules: list[str] = parser.parse_args(arguments).modules or WRITERS
-    started, failures = time.monotonic(), []
-    with (
-        Sandbox.start(flavour=FLAVOUR) as sandbox,
-        tempfile.TemporaryDirectory(prefix="matrix-") as folder,
-    ):
-        collections = Path(folder) / "collections"
-        tree.link_tree(collections)
-        for module in modules:
-            own = Path(folder) / module
-            own.mkdir()
-            found = list(run(own, sandbox, cells([module]), collections))
-            wrong = [f"{cell}: {reason}" for cell, reason in found if reason is not None]
-            print(f"{module:26s} {len(found)} cells, {len(wrong)} failures", flush=True)
-            failures += wrong
-    for line in failures:
-        print(f"FAILED {line}")
-    seconds = time.monotonic() - started
-    print(f"{len(cells(modules))} cells, {len(failures)} failures in {seconds:.0f} s")
-    return int(bool(failures))
+    return cell_runs.print_all("tests.faults.matrix", WRITERS, cells, PATIENCE, arguments)
 
 
 if __name__ == "__main__":

@@ -10,25 +10,21 @@ it says steers no terminal. Exits with 1 where one cell fails.
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
-import tempfile
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from sandbox.client import Sandbox
+from tests.faults import cell_runs
 from tests.faults.writes import IMPATIENT
-from tests.helpers import connections, playbook
-from tests.helpers.cases import CASES, MODULES, connection_options, first_arguments, seed, settings
+from tests.helpers import playbook
+from tests.helpers.cases import CASES, MODULES, first_arguments, seed, settings
 from tests.helpers.sentences import assert_one_sentence
-from tools import tree
 
-FLAVOUR = "real"
 _TIMEOUT = 0.7  # seconds
+#: Connection options of all cells.
+PATIENCE = {"retries": 0}
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _PAGE = "<!DOCTYPE html><html><head><title>Welcome</title></head><body><p>Hello</p></body></html>"
 _LOGIN = '<html><form><input type="password" name="p"></form></html>'
@@ -200,48 +196,9 @@ def sample() -> list[Cell]:
     ]
 
 
-def run(
-    folder: Path, sandbox: Sandbox, chosen: Sequence[Cell], collections: Path | None = None
-) -> Iterator[tuple[Cell, str | None]]:
-    """Run cells, in one playbook, and say what is wrong with each."""
-    options: dict[str, dict[str, Any]] = {service: {} for service in connections.LOGINS}
-    for cell in chosen:
-        options[CASES[cell.module]["service"]] |= connection_options(cell.module, FLAVOUR)
-    patient = {"retries": 0}
-    defaults = connections.module_defaults(
-        sandbox.urls, **{service: {**patient, **given} for service, given in options.items()}
-    )
-    play = playbook.play([cell.task() for cell in chosen], module_defaults=defaults)
-    controls = {"localhost": sandbox.control}
-    ended = playbook.run(folder, [play], controls=controls, collections=collections)
-    for cell in chosen:
-        yield cell, cell.wrong(ended.event(str(cell)))
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the matrix; the exit status is 0 when no cell fails."""
-    parser = argparse.ArgumentParser(prog="python -m tests.faults.shapes")
-    parser.add_argument("modules", nargs="*", choices=[*MODULES, []], metavar="MODULE")
-    modules: list[str] = parser.parse_args(arguments).modules or MODULES
-    started, failures = time.monotonic(), 0
-    with (
-        Sandbox.start(flavour=FLAVOUR) as sandbox,
-        tempfile.TemporaryDirectory(prefix="shapes-") as folder,
-    ):
-        collections = Path(folder) / "collections"
-        tree.link_tree(collections)
-        for module in modules:
-            own = Path(folder) / module
-            own.mkdir()
-            found = list(run(own, sandbox, cells([module]), collections))
-            wrong = [f"{cell}: {reason}" for cell, reason in found if reason is not None]
-            print(f"{module:26s} {len(found)} cells, {len(wrong)} failures", flush=True)
-            for line in wrong:
-                print(f"FAILED {line}", flush=True)
-            failures += len(wrong)
-    seconds = time.monotonic() - started
-    print(f"{len(cells(modules))} cells, {failures} failures in {seconds:.0f} s")
-    return int(bool(failures))
+    return cell_runs.print_all("tests.faults.shapes", MODULES, cells, PATIENCE, arguments)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from sandbox.client import Sandbox
-from tests.faults import matrix
+from tests.faults import cell_runs, matrix
 from tests.faults.writes import WRITERS
 
 Sampled = dict[matrix.Cell, str | None]
@@ -18,7 +18,8 @@ Sampled = dict[matrix.Cell, str | None]
 def sampled(fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory) -> Sampled:
     """What is wrong with each cell of the sample, which is run once per session."""
     folder = tmp_path_factory.mktemp("matrix")
-    return dict(matrix.run(folder, fresh(matrix.FLAVOUR), matrix.sample()))
+    sandbox = fresh(cell_runs.FLAVOUR)
+    return dict(cell_runs.run(folder, sandbox, matrix.sample(), matrix.PATIENCE))
 
 
 @pytest.mark.parametrize("cell", matrix.sample(), ids=str)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from sandbox.client import Sandbox
-from tests.faults import shapes
+from tests.faults import cell_runs, shapes
 from tests.helpers.cases import MODULES
 
 Sampled = dict[shapes.Cell, str | None]
@@ -18,7 +18,8 @@ Sampled = dict[shapes.Cell, str | None]
 def sampled(fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory) -> Sampled:
     """What is wrong with each cell of the sample, which is run once per session."""
     folder = tmp_path_factory.mktemp("shapes")
-    return dict(shapes.run(folder, fresh(shapes.FLAVOUR), shapes.sample()))
+    sandbox = fresh(cell_runs.FLAVOUR)
+    return dict(cell_runs.run(folder, sandbox, shapes.sample(), shapes.PATIENCE))
 
 
 @pytest.mark.parametrize("cell", shapes.sample(), ids=str)

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run the cells of a matrix, a module times what a server answers, and print what came of them."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook
+from tests.helpers.cases import CASES, connection_options
+from tools import tree
+
+FLAVOUR = "real"
+
+
+class Cell(Protocol):
+    """One cell; its text names its task."""
+
+    @property
+    def module(self) -> str: ...
+
+    def task(self) -> dict[str, Any]:
+        """The task that meets the answer, from the state of the seeds."""
+
+    def wrong(self, event: playbook.Event) -> str | None:
+        """What is wrong with how the task ended; `None`: nothing."""
+
+
+AnyCell = TypeVar("AnyCell", bound=Cell)
+
+
+def run(
+    folder: Path,
+    sandbox: Sandbox,
+    chosen: Sequence[AnyCell],
+    patience: Mapping[str, Any],
+    collections: Path | None = None,
+) -> Iterator[tuple[AnyCell, str | None]]:
+    """Run cells, in one playbook, and say what is wrong with each.
+
+    `patience` are connection options for all of them; `collections` is the collections path, where
+    it is not that of the tests.
+    """
+    options: dict[str, dict[str, Any]] = {service: {} for service in connections.LOGINS}
+    for cell in chosen:
+        options[CASES[cell.module]["service"]] |= connection_options(cell.module, FLAVOUR)
+    defaults = connections.module_defaults(
+        sandbox.urls, **{service: {**patience, **given} for service, given in options.items()}
+    )
+    play = playbook.play([cell.task() for cell in chosen], module_defaults=defaults)
+    controls = {"localhost": sandbox.control}
+    ended = playbook.run(folder, [play], controls=controls, collections=collections)
+    for cell in chosen:
+        yield cell, cell.wrong(ended.event(str(cell)))
+
+
+def print_all(
+    program: str,
+    known: Sequence[str],
+    cells: Callable[[Sequence[str]], Sequence[AnyCell]],
+    patience: Mapping[str, Any],
+    arguments: Sequence[str] | None,
+) -> int:
+    """Run the cells of the modules that the command line names, else of all known ones, and print
+    what came of them; the exit status is 0 when no cell fails.
+    """
+    parser = argparse.ArgumentParser(prog=f"python -m {program}")
+    parser.add_argument("modules", nargs="*", choices=[*known, []], metavar="MODULE")
+    modules: Sequence[str] = parser.parse_args(arguments).modules or known
+    started, failures = time.monotonic(), 0
+    with (
+        Sandbox.start(flavour=FLAVOUR) as sandbox,
+        tempfile.TemporaryDirectory(prefix="matrix-") as folder,
+    ):
+        collections = Path(folder) / "collections"
+        tree.link_tree(collections)
+        for module in modules:
+            own = Path(folder) / module
+            own.mkdir()
+            found = list(run(own, sandbox, cells([module]), patience, collections))
+            wrong = [f"{cell}: {reason}" for cell, reason in found if reason is not None]
+            print(f"{module:26s} {len(found)} cells, {len(wrong)} failures", flush=True)
+            for line in wrong:
+                print(f"FAILED {line}", flush=True)
+            failures += len(wrong)
+    seconds = time.monotonic() - started
+    print(f"{len(cells(modules))} cells, {failures} failures in {seconds:.0f} s")
+    return int(bool(failures))
