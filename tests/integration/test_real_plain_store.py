@@ -22,6 +22,7 @@ pytestmark = pytest.mark.skipif(
 LOGIN = {"username": nginx.USER, "password": nginx.PASSWORD, "dialect": "generic"}
 FILES = {"deep/one.txt": b"one\n", "two ü+%#.bin": bytes(range(256)) * 300, "empty": b""}
 ONE: dict[str, Any] = {"repo": "store", "path": "folder/one.txt"}
+PROPERTY = {"properties": {"state": "tested"}}
 
 
 class Played:
@@ -58,6 +59,8 @@ class Played:
                 )
                 for name in FILES
             ),
+            ("deploy with a property", "artifact_deploy", {**ONE, "content": "x", **PROPERTY}),
+            ("set a property", "artifact_properties", {**ONE, **PROPERTY}),
             ("missing", "artifact_download", {"repo": "store", "path": "n/no", **got}),
             ("list", "artifact_download", {"repo": "store", "path": "n/", "dest": "all"}),
             ("delete", "artifact_deploy", {**ONE, "state": "absent"}),
@@ -103,6 +106,13 @@ def test_what_the_store_cannot_is_told(played: Played) -> None:
     for task in ("missing", "list", "delete"):
         assert played.failure(task) == ("not_found", False), task
     assert not any(line.startswith("DELETE") for line in played.asked)
+
+
+def test_it_keeps_no_properties_and_gets_no_empty_files_for_them(played: Played) -> None:
+    for task in ("deploy with a property", "set a property"):
+        assert played.failure(task) == ("rejected", False), task
+        assert played.run.event(task).result["http"]["writes"] == 0
+    assert not (played.stored.parent / "storage").exists()
 
 
 def test_a_login_that_is_refused_stores_nothing(played: Played) -> None:

@@ -13,8 +13,10 @@ from ..core.errors import ToolchainError, words
 from ..core.http.messages import Answer, unreadable
 from .client import RepoClient, object_of, objects
 
-#: What a server answers that does not know a read.
-_CANNOT_TELL = frozenset({400, 404, 405})
+#: What a server answers that does not know a read, and what one that lists no repositories at all.
+_CANNOT_TELL, _NO_LIST = frozenset({400, 404, 405}), frozenset({404, 405})
+#: Whether a server is a plain store, as far as it is known.
+_PLAIN = "is a plain store"
 
 
 def deployment_target(client: RepoClient, key: str, *, certain: bool = False) -> str:
@@ -30,10 +32,11 @@ def deployment_target(client: RepoClient, key: str, *, certain: bool = False) ->
         f"api/repositories/{address.path(key)}",
         expect=(200, 400, 403, 404, 405),
     )
+    if answer.status not in (200, 403):
+        return _target_by_list(client, key, answer, certain)
+    client.transport.memory[_PLAIN] = False
     if answer.status == 403:
         return key
-    if answer.status != 200:
-        return _target_by_list(client, key, answer, certain)
     return _target(answer, key, object_of(answer, "a repository"))
 
 
@@ -72,6 +75,7 @@ def _target_by_list(client: RepoClient, key: str, refused: Answer, certain: bool
     except ToolchainError as error:
         if error.status not in _CANNOT_TELL or (certain and error.status == 404):
             raise
+        client.transport.memory[_PLAIN] = error.status in _NO_LIST
         client.warn(f"what the repository '{key}' is cannot be read: {error}")
         return key
     for entry in entries:
@@ -139,6 +143,24 @@ def require_shown(client: RepoClient, key: str) -> None:
         return
     if not any(entry.get("key") == key for entry in entries):
         raise unknown(key, answer)
+
+
+def refuse_properties(client: RepoClient) -> None:
+    """Raise C(rejected) where properties are to be set on a plain store of files: it would take the
+    request for the upload of an empty file [C1.5].
+    """
+    known = client.transport.memory
+    if _PLAIN not in known:
+        answer = client.transport.read(
+            "reading the repositories", "api/repositories", expect=(200, 400, 403, 404, 405)
+        )
+        known[_PLAIN] = answer.status in _NO_LIST
+    if known[_PLAIN]:
+        raise ToolchainError(
+            "rejected",
+            "properties: this server lists no repositories, so it is a plain store of files, which"
+            " keeps no properties: leave the option out, or check url",
+        )
 
 
 def lacking(client: RepoClient, what: str) -> ToolchainError:

@@ -422,6 +422,22 @@ def test_where_properties_cannot_be_read_they_are_set(server: Server) -> None:
     assert actions(values) == [("a", "properties")]
 
 
+@pytest.mark.parametrize("dialect", ["generic", "auto"])
+@pytest.mark.parametrize("status", [404, 405])
+def test_a_plain_store_keeps_no_properties(server: Server, dialect: str, status: int) -> None:
+    """Before anything is sent, for each item of a loop."""
+    server.dialect = dialect
+    server.on["GET /api/repositories"] = Reply(status)
+    server.on["PUT /store/a"] = server.on["PUT /storage/store/a?properties=k=1"] = Reply(201)
+    given = options(repo="store", path="a", content="x")
+    for _item in range(2):
+        error = server.fails(ArtifactDeployOperation, {**given, "properties": {"k": "1"}})
+        assert (error.kind, "a plain store of files" in error.message) == ("rejected", True)
+    assert not [name for name in server.asked if name.startswith("PUT")]
+    plan, _values = server.run(ArtifactDeployOperation, given)
+    assert plan.changed
+
+
 # --- folders
 
 

@@ -18,6 +18,7 @@ READ = "GET /api/storage/r/d/p?properties"
 PUT = "PUT /api/storage/r/d/p?properties=a=1&recursive=0"
 QUERY = "POST /api/search/aql"
 NONE = Reply(404, {"errors": [{"status": 404, "message": "No properties could be found."}]})
+LIST, LISTED = "GET /api/repositories", Reply(body='[{"key": "r", "type": "LOCAL"}]')
 MISSING = Reply(404, {"errors": [{"status": 404, "message": "Unable to find item"}]})
 
 
@@ -73,6 +74,7 @@ def test_a_dropped_property_is_a_failure(server: Server) -> None:
 @pytest.mark.parametrize("dialect", ["generic", "jfrog"])
 def test_failures_are_told_apart(server: Server, dialect: str, status: int, kind: str) -> None:
     server.dialect = dialect
+    server.on[LIST] = LISTED
     server.on[READ] = NONE if dialect == "jfrog" else Reply(404)
     words = {"errors": [{"status": status, "message": "words of the server"}]}
     server.on[PUT] = server.on["PUT /storage/r/d/p?properties=a=1"] = Reply(status, words)
@@ -106,15 +108,27 @@ def test_an_item_that_is_not_there_is_found_before_anything_is_set(server: Serve
 
 def test_a_server_that_does_not_show_properties_gets_them(server: Server) -> None:
     server.dialect = "generic"
+    server.on[LIST] = LISTED
     server.on["PUT /storage/r/d/p?properties=a=1"] = Reply(204)
     plan, values = server.run(ArtifactPropertiesOperation, params())
     assert plan.changed
     assert values["properties"] == {"before": None, "after": {"a": ["1"]}}
-    assert server.asked == [READ, "PUT /storage/r/d/p?properties=a=1"]
+    assert server.asked == [READ, LIST, "PUT /storage/r/d/p?properties=a=1"]
+
+
+@pytest.mark.parametrize("status", [404, 405])
+def test_a_plain_store_gets_no_empty_file_for_a_property(server: Server, status: int) -> None:
+    server.dialect = "generic"
+    server.on[LIST] = Reply(status)
+    server.on["PUT /storage/r/d/p?properties=a=1"] = Reply(201)
+    error = server.fails(ArtifactPropertiesOperation, params())
+    assert (error.kind, "a plain store of files" in error.message) == ("rejected", True)
+    assert server.asked == [READ, LIST]
 
 
 def test_recursive_where_only_setting_is_written(server: Server) -> None:
     server.dialect = "generic"
+    server.on[LIST] = LISTED
     server.on["PUT /storage/r/d/p?properties=a=1&recursive=1"] = Reply(204)
     plan, _values = server.run(ArtifactPropertiesOperation, params(recursive=True))
     assert plan.changed

@@ -13,6 +13,7 @@ from ...core.module.typed_options import Option
 from ...core.plan import Action, Plan
 from .. import properties
 from ..client import RepoClient, join, refuse_glob, repository_key, segments
+from ..repositories import refuse_properties
 from . import listing
 
 #: Items by their paths, with their properties.
@@ -101,9 +102,11 @@ class ArtifactPropertiesOperation:
     def _require_item(self) -> None:
         """Raise C(not_found) where there is no such item for sure.
 
-        A server that cannot show properties tells so itself when they are set.
+        A server that cannot show properties tells so itself when they are set, a plain store of
+        files does not.
         """
         if not self._client.dialect.full_properties:
+            refuse_properties(self._client)
             return
         there = listing.head(self._client, self._repo, self._path)
         if there is None and listing.find(self._client, self._repo, self._path) is None:

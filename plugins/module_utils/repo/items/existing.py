@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ...core.concurrency import bounded, first_alone
 from .. import properties
 from ..client import RepoClient
-from ..repositories import deployment_target
+from ..repositories import deployment_target, refuse_properties
 from . import listing
 from .listing import StoredItem
 from .sources import WantedFile
@@ -58,6 +58,8 @@ def read_states(
     known: dict[str, str] = client.transport.memory.setdefault("deploys to", {})
     repo = known.get(key) or deployment_target(client, key)
     known[key] = repo
+    if any(one.properties for one in wanted):
+        refuse_properties(client)
     if len(wanted) == 1:
         return repo, [_one(client, repo, wanted[0])]
     return repo, _many(client, repo, wanted)
