@@ -146,6 +146,27 @@ def test_a_copied_folder_brings_jobs_that_can_be_built(ci: Ci) -> None:
     assert "/job/other/job/service/job/feature%252Fx/config.xml" in ci.posts()
 
 
+def test_a_job_may_be_named_as_a_login_page(ci: Ci) -> None:
+    """The server answers with the way to the job, or to the folder that the job was in."""
+    assert ci.run(job="login", folder=True)["changed"]
+    assert ci.run(job="login/sign-in", config=CONFIG)["changed"]
+    assert ci.run(job="login/sign-in", enabled=False)["changed"]
+    assert ci.run(job="login/sign-in", enabled=True)["changed"]
+    assert ci.run(job="login/login", copy_from="login/sign-in")["changed"]
+    assert ci.run(job="login/sign-in", state="absent")["changed"]
+
+
+@pytest.mark.parametrize("location", ["/login", "/login?from=%2Fjob%2Flogin%2F", "/ci/login/"])
+def test_the_way_to_a_login_page_is_no_yes(ci: Ci, location: str) -> None:
+    ci.run(job="login", config=CONFIG)
+    ci.sandbox.fault(
+        service="ci", path="disable", method="POST", status=302, headers={"Location": location}
+    )
+    with pytest.raises(ToolchainError) as caught:
+        ci.run(job="login", enabled=False)
+    assert caught.value.kind == "auth"
+
+
 def test_a_copy_may_begin_disabled(ci: Ci) -> None:
     ci.run(job="copied", copy_from="no-parameters", enabled=False)
     assert not ci.run(job="copied", enabled=False)["changed"]

@@ -13,6 +13,8 @@ from ..core.http.messages import REDIRECTS, Answer, unreadable
 from ..core.http.transport import Transport
 from ..core.module.task import Task
 
+#: A job, which may have any name.
+_JOB = re.compile(r"/job/[^/?#]+/?(?:[?#]|$)")
 _LOGGING_ID = re.compile(r"Logging ID=([0-9A-Za-z-]+)")
 
 
@@ -37,8 +39,14 @@ def refuse_evasion(server: Transport, answer: Answer) -> None:
     location = answer.headers.get("Location")
     if answer.status not in REDIRECTS or location is None:
         refuse_page(answer)
-    elif is_login_page(target(answer.url, location)):
+    elif leads_to_login(answer, location):
         raise server.failure(answer)
+
+
+def leads_to_login(answer: Answer, location: str) -> bool:
+    """Whether a redirect leads to a login page; that of a job with such a name is none."""
+    there = target(answer.url, location)
+    return is_login_page(there) and _JOB.search(there) is None
 
 
 def object_of(answer: Answer) -> Mapping[str, Any]:

@@ -51,10 +51,17 @@ def encode(query: Query) -> str:
     return urlencode(pairs, quote_via=quote, safe="")
 
 
-def is_login_page(url: str) -> bool:
-    """Whether an address is that of a login page, as servers and single-sign-on proxies name it."""
-    address = url.partition("?")[0].partition("#")[0].rstrip("/")
-    return _LOGIN_PAGE.fullmatch(address.rsplit("/", 1)[-1]) is not None
+def is_login_page(url: str, asked: str = "") -> bool:
+    """Whether an address is that of a login page, as servers and single-sign-on proxies name it.
+
+    :param asked: the address that led there: what has the name that was asked for is none
+    """
+    name = _last_segment(url)
+    return _LOGIN_PAGE.fullmatch(name) is not None and name != _last_segment(asked)
+
+
+def _last_segment(url: str) -> str:
+    return url.partition("?")[0].partition("#")[0].rstrip("/").rsplit("/", 1)[-1]
 
 
 def is_fit(address: str) -> bool:

@@ -98,6 +98,12 @@ def test_login_pages_are_known_by_their_address(url: str, is_login: bool) -> Non
     assert address.is_login_page(url) is is_login
 
 
+@pytest.mark.parametrize("name", ["login", "login.html", "sign-in"])
+def test_what_has_the_name_that_was_asked_for_is_no_login_page(name: str) -> None:
+    assert not address.is_login_page(f"http://cdn/x/{name}?a=b", f"http://h/repo/{name}#c")
+    assert address.is_login_page(f"http://h/sso/{name}", "http://h/repo/app.txt")
+
+
 @pytest.mark.parametrize(
     ("headers", "expected"),
     [

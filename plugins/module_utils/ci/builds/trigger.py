@@ -16,14 +16,14 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from ...core.address import is_login_page, path_of, target
+from ...core.address import path_of
 from ...core.errors import ToolchainError
 from ...core.http.messages import Answer
 from ...core.http.multipart import MultipartForm
 from ...core.http.transport import Transport
 from ...core.polling import Pace, TimeUp
 from ...core.secret import clean_url
-from ..client import describe, objects, refuse_page
+from ..client import describe, leads_to_login, objects, refuse_page
 from ..job_address import Job
 from . import parameters
 from .build_watcher import patience
@@ -207,7 +207,7 @@ class Trigger:
         return False if answered and self._state.queue_told else None
 
     def _refused(self, answer: Answer, location: str) -> ToolchainError:
-        if is_login_page(target(answer.url, location)):
+        if leads_to_login(answer, location):
             raise self._refusal(self._server.failure(answer))
         return self._refusal(
             answer.error(

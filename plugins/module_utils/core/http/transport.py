@@ -288,7 +288,7 @@ class Transport:
         """Where a redirect of a read leads; raises where it must not be followed."""
         keeps_body = request.body is None or status in _KEEPING_METHOD
         far = leads_elsewhere(url, there, foreign_hosts=request.foreign_hosts)
-        if is_login_page(there) or not keeps_body or far:
+        if is_login_page(there, url) or not keeps_body or far:
             raise self._redirect_error(request, status, there)
         return there
 
@@ -343,7 +343,7 @@ class Transport:
         return retry_after(outcome.headers.get("Retry-After")) or 0.0
 
     def _redirect_error(self, request: Request, status: int, target: str) -> ToolchainError:
-        login, where = is_login_page(target), clean_url(target)
+        login, where = is_login_page(target, request.url), clean_url(target)
         if login:
             reason = f"redirects to its login page {where}: check the credentials"
         else:
