@@ -9,7 +9,10 @@ C(text), C(before), C(after) and C(status), which is C(ok), C(drift) or C(failed
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
+
+from ..module_utils.core import json_text
 
 Result = Mapping[str, Any]
 Finding = dict[str, Any]
@@ -200,7 +203,15 @@ def sides(result: Result) -> tuple[Any, Any]:
     diff = result.get("diff")
     if not isinstance(diff, Mapping):
         return None, None
-    return diff.get("before") or None, diff.get("after") or None
+    return _side(diff.get("before")), _side(diff.get("after"))
+
+
+def _side(shown: Any) -> Any:
+    """One side of a diff; a mapping that is shown as JSON is read back."""
+    if isinstance(shown, str) and shown.startswith("{"):
+        with suppress(ValueError):
+            shown = json_text.loads(shown)
+    return shown or None
 
 
 #: What results can be read, by the module that they are of; C(ci_java) is what C(ci_script) read.

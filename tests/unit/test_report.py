@@ -56,6 +56,21 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
         {"project": "p", "name": "v"},
         ["views p/v: differs in b (update, drift)"],
     ),
+    "what is shown with its own letters": (
+        "tracker_version",
+        {
+            "changed": True,
+            "diff": {"before": '{"name": "Größe", "rank": 1}\n', "after": '{"name": "Größe"}\n'},
+        },
+        {"project": "OPS", "name": "1.0"},
+        ["version OPS/1.0: differs in rank (update, drift)"],
+    ),
+    "text that is no mapping": (
+        "ci_job",
+        {"changed": True, "diff": {"before": "{broken", "after": "<a/>"}},
+        {"job": "x"},
+        ["job x: differs (update, drift)"],
+    ),
     "something missing": (
         "analysis_user",
         {"changed": True, "diff": {"before": {}, "after": {"name": "eve"}}},

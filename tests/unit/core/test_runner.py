@@ -7,6 +7,7 @@ import html
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Annotated, Any
 from urllib.parse import quote_plus
 
@@ -216,6 +217,22 @@ def test_a_diff_shows_what_would_steer_a_terminal() -> None:
         "after": "one\r\ntwo\\rthree\ttab ü\\u200b",
     }
     assert values["name"] == "x\u202ey"
+
+
+@pytest.mark.parametrize("other", [{}, {"name": "Weite", "rank": None}])
+def test_a_diff_shows_every_script_as_it_is_written(other: dict[str, Any]) -> None:
+    """Ansible would escape all that is not ASCII in a mapping."""
+    size = {"rank": 1, "name": "Größe \U0001f680", "half": "a\udc80", "day": date(2026, 1, 2)}
+    values = carried_out(Known(Plan(size, other, "update")), True, True)
+    before, after = values["diff"]["before"], values["diff"]["after"]
+    lines = [
+        '"day": "2026-01-02",',
+        '"half": "a\\\\udc80",',
+        '"name": "Größe \U0001f680",',
+        '"rank": 1',
+    ]
+    assert before.splitlines() == ["{", *(f"    {line}" for line in lines), "}"]
+    assert after == json.dumps(other, indent=4, sort_keys=True) + "\n"
 
 
 @pytest.mark.parametrize("with_diff", [True, False])

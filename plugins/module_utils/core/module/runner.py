@@ -11,11 +11,11 @@ from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ..accounting import Accounting
 from ..connection.options import argument_spec, resolve
-from ..errors import ToolchainError, invalid, printable, visible
+from ..errors import ToolchainError, invalid, printable
 from ..http.sessions import REQUESTS_MISSING
 from ..plan import Operation, Plan, Rehearsing
 from ..secret import hidden, secrets_in_addresses
-from . import typed_options
+from . import diffs, typed_options
 from .input_check import Options, checked, for_ansible
 from .option_secrets import OptionSecrets
 from .task import Task
@@ -183,5 +183,5 @@ def _values(plan: Plan, applied: Mapping[str, Any], with_diff: bool) -> dict[str
         before, after = plan.diff()
         values["diff"] = {"before": before, "after": after if values["changed"] else before}
     if "diff" in values:
-        values["diff"] = visible(values["diff"])
+        values["diff"] = diffs.shown(values["diff"])
     return values
