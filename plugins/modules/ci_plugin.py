@@ -89,7 +89,7 @@ plugins:
       description: The version that is there, or that the next start brings; null where it is removed.
       type: str
     action:
-      description: V(installed), V(updated), V(enabled), V(disabled), V(removed) or V(unchanged).
+      description: V(installed), V(updated), V(enabled), V(disabled), V(removed), V(unchanged), and where the task failed V(failed).
       type: str
   sample:
     - {"name": "git", "before": "5.2.2", "after": "5.7.0", "action": "updated"}

@@ -94,7 +94,23 @@ def test_each_failed_installation_is_named(ci: Ci) -> None:
         "broken": None,
         "timestamper": "1.28",
     }
+    assert actions({"plugins": error.result["plugins"]})["broken"] == (None, None, "failed")
     assert ci.run("broken", check=True)["changed"]
+
+
+def test_where_every_installation_failed_nothing_has_changed(ci: Ci) -> None:
+    error = ci.fails("broken")
+    assert error.result["changed"] is False
+    assert [each["action"] for each in error.result["plugins"]] == ["failed"]
+
+
+@pytest.mark.parametrize("version", ["latest", ">=5.0", "~5", "[5.0,6.0)", "5.x", "5.*", "5 or so"])
+def test_a_version_that_is_none_is_refused(version: str) -> None:
+    wanted = options_of(CiPluginOptions, plugins=[{"name": "git", "version": version}])
+    with pytest.raises(ToolchainError, match=r"^plugins\[0\]\.version is '") as caught:
+        Run("http://127.0.0.1:9").play(lambda task: CiPluginOperation(task, wanted))
+    assert caught.value.kind == "invalid"
+    assert "the least version" in caught.value.message
 
 
 def test_what_the_site_does_not_have_is_refused_before_anything(ci: Ci) -> None:

@@ -121,6 +121,8 @@ def test_what_is_as_required_is_compliant(required: Any) -> None:
         {"git": []},
         {"git": True},
         {"git": 1.1},
+        {"git": ">=5.0"},
+        [{"name": "git", "version": "5.x"}],
         [{"name": "git", "version": "5"}, {"name": "git"}],
     ],
 )
@@ -209,7 +211,7 @@ def test_a_lock_file_is_checked_in_all_directions(tmp_path: Path) -> None:
     assert values["compliant"] is True
 
 
-@pytest.mark.parametrize("content", [b"git 5.2.2\n", b":1.0\n", b"\xff\n", None])
+@pytest.mark.parametrize("content", [b"git 5.2.2\n", b"git:>=5\n", b":1.0\n", b"\xff\n", None])
 def test_a_lock_file_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes | None) -> None:
     file = tmp_path / "plugins.txt"
     if content is not None:

@@ -7,6 +7,7 @@ C(name:version) for each plugin, comments after C(#).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -16,7 +17,10 @@ from .versions import is_newer, is_older
 
 _HEAD = "# Plugins of the CI server, name:version; written by delivery.toolchain.ci_plugin_info\n"
 #: Words in place of a version that ask for no certain one.
-_ANY_VERSION = ("", "latest", "experimental")
+_ANY_VERSION = ("latest", "experimental")
+#: What can be compared with the version of a plugin: no range, and no C(5.x), which would be met
+#: by every version, or by none.
+_VERSION = re.compile(r"(?=\D*\d)(?!.*\.x\Z)\w[\w.+-]*", re.ASCII)
 
 #: Plugin to the version that it must have at least, C(None) for any.
 Baseline: TypeAlias = "Mapping[str, str | None]"
@@ -35,7 +39,8 @@ def of_option(required: Any) -> dict[str, str | None]:
         raise invalid(f"required: the version of {', '.join(map(str, wrong))} is not a text")
     found: dict[str, str | None] = {}
     for name, version in pairs:
-        if found.setdefault(str(name), wanted_version(version)) != wanted_version(version):
+        least = _any_or_least(version, f"required: the version of {name}")
+        if found.setdefault(str(name), least) != least:
             raise invalid(f"required: {name} is there twice, with different versions")
     return found
 
@@ -51,7 +56,8 @@ def of_lock(text: str, file: str) -> dict[str, str | None]:
         if not name or len(entry.split()) != 1:
             raise invalid(f"{file}, line {number}: this is not name:version")
         # name:version:url, where version may be incrementals;group;version
-        found[name] = wanted_version(rest.partition(":")[0].rpartition(";")[2])
+        version = rest.partition(":")[0].rpartition(";")[2]
+        found[name] = _any_or_least(version, f"{file}, line {number}: the version")
     return found
 
 
@@ -100,6 +106,17 @@ def _pair(entry: Any) -> tuple[Any, Any]:
     return entry["name"], entry.get("version")
 
 
-def wanted_version(version: str | None) -> str | None:
+def least_version(version: str | None, place: str) -> str | None:
+    """What the option at C(place) asks for at least; C(invalid) for what is no version."""
     text = "" if version is None else version.strip()
-    return None if text in _ANY_VERSION else text
+    if text and not _VERSION.fullmatch(text):
+        raise invalid(
+            f"{place} is '{text}': write the least version that will do, such as 5.2.2, or none"
+            " where any will do"
+        )
+    return text or None
+
+
+def _any_or_least(version: str | None, place: str) -> str | None:
+    text = "" if version is None else version.strip()
+    return None if text in _ANY_VERSION else least_version(text, place)

@@ -18,7 +18,7 @@ from ...core.polling import Pace, TimeUp
 from ..client import refuse_evasion, server_of
 from ..waiting import PaceFactory, WaitOptions
 from . import plugin_list, update_centre
-from .baseline import of_lock, wanted_version
+from .baseline import least_version, of_lock
 from .plugin_changes import (
     PluginChange,
     State,
@@ -113,7 +113,7 @@ class CiPluginOperation:
                 self._follow()
         except ToolchainError as error:
             known = self._known()
-            error.result.update(known, changed=bool(self._done or self._begun(bool(known))))
+            error.result.update(known, changed=bool(self._done) or self._installs(bool(known)))
             raise
         return self._values(plugin_list.read(self._server), self._centre)
 
@@ -126,10 +126,14 @@ class CiPluginOperation:
         update_centre.install(self._server, names, self._last)
         self._asked.update(names)
 
-    def _begun(self, told: bool) -> set[str]:
-        """What the server has begun to install; if it does not tell, all that it was asked for."""
-        running = {each.name for each in self._centre.installations if each.number > self._last}
-        return self._asked & running if told else self._asked
+    def _installs(self, told: bool) -> bool:
+        """Whether the server installs, or has installed, any of what it was asked for, or of what
+        that needs; if it does not tell, yes.
+        """
+        if not told:
+            return bool(self._asked)
+        ours = [each for each in self._centre.installations if each.number > self._last]
+        return bool(self._asked) and any(not each.failed for each in ours)
 
     def _follow(self) -> None:
         """Wait for what was asked for, and for what somebody else installs just now."""
@@ -208,7 +212,8 @@ class CiPluginOperation:
             will_be = loading or versions.get(change.name)
             if change.install and (planned or not self._options.wait):
                 will_be = self._offers.get(change.name, change.wanted.version)
-            rows.append(change.row(will_be))
+            failed = newest is not None and newest.failed and newest.number > self._last
+            rows.append(change.row(will_be, failed=failed and not planned))
         waits = any(each.waits for each in plugins) or any(
             each.waits for each in centre.installations
         )
@@ -222,8 +227,12 @@ def _wanted(options: CiPluginOptions) -> list[WantedPlugin]:
             raise invalid(f"lock_file: {options.lock_file} names no plugin")
         return [WantedPlugin(name, version, "present") for name, version in locked.items()]
     return [
-        WantedPlugin(each.name.strip(), wanted_version(each.version), each.state)
-        for each in options.plugins or ()
+        WantedPlugin(
+            each.name.strip(),
+            least_version(each.version, f"plugins[{number}].version"),
+            each.state,
+        )
+        for number, each in enumerate(options.plugins or ())
     ]
 
 

@@ -52,12 +52,12 @@ class PluginChange:
     def before(self) -> str | None:
         return None if self.there is None else self.there.version
 
-    def row(self, after: str | None) -> dict[str, Any]:
+    def row(self, after: str | None, *, failed: bool = False) -> dict[str, Any]:
         return {
             "name": self.name,
             "before": self.before,
             "after": None if self.wanted.state == "absent" else after or self.waiting,
-            "action": self.action,
+            "action": "failed" if failed and self.install else self.action,
         }
 
 
