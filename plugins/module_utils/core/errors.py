@@ -111,7 +111,7 @@ class ToolchainError(Exception):
 
     def with_words(self, addition: str) -> ToolchainError:
         """The error itself, saying more: as what the user can do about it."""
-        self.message = f"{self.message}; {addition}"
+        self.message = saying_more(self.message, addition)
         return self
 
     def as_dict(self) -> dict[str, Any]:
@@ -123,6 +123,12 @@ class ToolchainError(Exception):
             "url": self.url,
             "detail": self.detail,
         }
+
+
+def saying_more(said: str, addition: str) -> str:
+    """One sentence of two parts; the first may be one of the server, with a full stop."""
+    part = said if said.endswith("..") else said.removesuffix(".")
+    return f"{part}; {addition}"
 
 
 def invalid(message: str) -> ToolchainError:

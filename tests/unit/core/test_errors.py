@@ -207,3 +207,9 @@ def test_an_error_is_a_value() -> None:
 def test_what_we_refuse_ourselves_is_invalid() -> None:
     error = errors.invalid("no")
     assert (error.kind, error.status, error.url) == ("invalid", None, None)
+
+
+@pytest.mark.parametrize(("said", "start"), [("No.", "No; "), ("No", "No; "), ("No...", "No...; ")])
+def test_a_sentence_of_the_server_goes_on_without_its_full_stop(said: str, start: str) -> None:
+    error = ToolchainError("failed", said).with_words("look there")
+    assert str(error) == f"{start}look there"

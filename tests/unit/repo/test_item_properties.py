@@ -60,6 +60,7 @@ def test_what_is_as_it_should_be_costs_one_request(server: Server, given: dict[s
     assert not plan.changed
     assert server.asked == [READ]
     assert values["properties"]["before"] == values["properties"]["after"]
+    assert len(server.warnings) == (0 if given else 1)
 
 
 def test_a_dropped_property_is_a_failure(server: Server) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ..connection.options import Connection
-from ..errors import ToolchainError
+from ..errors import ToolchainError, saying_more
 
 _CHECK = "check url"
 
@@ -14,9 +14,9 @@ def advised(error: ToolchainError, connection: Connection) -> str:
     answers at an address where the service does not.
     """
     if error.kind == "auth" and error.status is not None:
-        return f"{error}; {_login(connection)}"
+        return saying_more(str(error), _login(connection))
     if error.status == 404 and error.kind == "not_found" and _CHECK not in str(error):
-        return f"{error}; {_place(error, connection)}"
+        return saying_more(str(error), _place(error, connection))
     return str(error)
 
 

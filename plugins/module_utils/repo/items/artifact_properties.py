@@ -48,6 +48,8 @@ class ArtifactPropertiesOperation:
             )
         self._wanted: properties.Properties = {}
         self._names = [str(name) for name in options.properties]
+        if not self._names:
+            task.warn("properties is empty, so that nothing is set or removed")
         for name in self._names:
             properties.check_name(name)
         if not self._absent:
