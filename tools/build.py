@@ -44,7 +44,7 @@ class Member:
 def build(folder: Path, moment: int, root: Path = tree.ROOT) -> Path:
     """Build the collection in `root`; the archive, which has the two other files beside it."""
     with tempfile.TemporaryDirectory(prefix="toolchain-build-") as name:
-        packed = _pack_as_ansible_does(root, Path(name))
+        packed = pack_as_ansible_does(root, Path(name))
         members = _members(packed)
         file_name = packed.name
     info = _fix_manifests(members)
@@ -89,7 +89,8 @@ def _git(root: Path, *arguments: str) -> str:
         return ""
 
 
-def _pack_as_ansible_does(root: Path, folder: Path) -> Path:
+def pack_as_ansible_does(root: Path, folder: Path) -> Path:
+    """The archive of `ansible-galaxy`, in C(folder)."""
     program = str(Path(sys.executable).parent / "ansible-galaxy")
     command = [program, "collection", "build", "--output-path", str(folder), str(root)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run ansible-test sanity on the collection in the current folder, with the running Python.
-Arguments go to it.
+"""Run ansible-test sanity on what the archive of the collection holds, with the running Python.
+Arguments go to it; paths are those in the archive.
 
 ansible-test passes neither pip's environment variables nor those of a proxy on to the pip that
 it calls, and it fetches that pip from a host of its own. Both come from a home of its own here:
@@ -14,8 +14,11 @@ import configparser
 import os
 import subprocess
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
+
+from tools import build, tree
 
 GET_PIP = """\
 import subprocess, sys
@@ -59,6 +62,16 @@ def _make_home(home: Path) -> None:
         config.write(stream)
 
 
+def _unpack_archive(collections: Path) -> Path:
+    """The collection as users get it, below C(collections); its own tests are no part of that."""
+    collection = collections / tree.COLLECTION
+    with tempfile.TemporaryDirectory(prefix="toolchain-sanity-") as folder:
+        packed = build.pack_as_ansible_does(tree.ROOT, Path(folder))
+        with tarfile.open(packed) as archive:
+            archive.extractall(collection, filter="data")
+    return collection
+
+
 def _search_path() -> str:
     """PATH without the shims of pyenv, which stand for interpreters that may not be there."""
     folders = [str(Path(sys.executable).parent), *os.environ["PATH"].split(os.pathsep)]
@@ -73,8 +86,9 @@ def main() -> int:
     command += sys.argv[1:]
     with tempfile.TemporaryDirectory(prefix="toolchain-sanity-") as home:
         _make_home(Path(home))
+        collection = _unpack_archive(Path(home) / "collections")
         environment = {**os.environ, "HOME": home, "PATH": _search_path()}
-        return subprocess.run(command, check=False, env=environment).returncode
+        return subprocess.run(command, check=False, cwd=collection, env=environment).returncode
 
 
 if __name__ == "__main__":

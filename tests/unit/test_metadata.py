@@ -45,6 +45,7 @@ CONTENT = {
     "plugins",
     "requirements.txt",
     "roles",
+    "tests",
 }
 
 
@@ -251,6 +252,11 @@ def test_the_archive_holds_the_collection_and_nothing_else() -> None:
         if not any(fnmatch.fnmatch(path.name, pattern) for pattern in ignored)
     }
     assert left - CONTENT == set()
+    tests = {
+        f"tests/{path.name}" for path in (ROOT / "tests").iterdir() if path.name[0] not in "._"
+    }
+    kept = {name for name in tests if not any(fnmatch.fnmatch(name, each) for each in ignored)}
+    assert kept == {"tests/config.yml"}
 
 
 def test_what_git_leaves_out_is_left_out_of_the_archive() -> None:

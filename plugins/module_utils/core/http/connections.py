@@ -26,9 +26,11 @@ _LONGEST_LINE = 64 * 1024 + 1  # the library refuses lines that are longer than 
 
 
 class _Socket(Protocol):
-    def gettimeout(self) -> float | None: ...
+    def gettimeout(self) -> float | None:
+        """The seconds of one wait."""
 
-    def settimeout(self, value: float | None, /) -> None: ...
+    def settimeout(self, value: float | None, /) -> None:
+        """Set them."""
 
 
 class PacedBytes(io.RawIOBase):
