@@ -6,6 +6,7 @@ And the settings of Hypothesis: no test depends on how fast the machine is.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -21,6 +22,8 @@ Fresh = Callable[[str], Sandbox]
 # longer than it allows for drawing values.
 settings.register_profile("toolchain", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("toolchain")
+# What a shell starts in the background ignores Ctrl-C, and so would what the tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

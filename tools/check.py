@@ -272,6 +272,12 @@ def _run_all(runner: Runner, jobs: Sequence[Job], workers: int) -> list[Outcome]
     return outcomes
 
 
+def end_when_interrupted() -> None:
+    """End as by `sys.exit` on what asks a program to end, also where a shell has it ignore that."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGINT, _interrupt)
+
+
 def _interrupt(number: int, _frame: types.FrameType | None) -> None:
     raise SystemExit(128 + number)
 
@@ -284,8 +290,7 @@ def main() -> int:
     options = parser.parse_args()
     jobs = _chosen(options.names)
     started = time.monotonic()
-    signal.signal(signal.SIGTERM, _interrupt)
-    signal.signal(signal.SIGINT, _interrupt)
+    end_when_interrupted()
     with tempfile.TemporaryDirectory(prefix="toolchain-check-") as folder:
         tree.copy_tree(Path(folder) / "collections")
         outcomes = _run_all(Runner(Path(folder)), jobs, options.workers)

@@ -205,6 +205,7 @@ def main() -> int:
     chosen = [pair for pair in PAIRS if not names or pair.name in names]
     if len(chosen) < len(names):
         raise SystemExit(f"The pairs are {', '.join(pair.name for pair in PAIRS)}.")
+    check.end_when_interrupted()
     cells: dict[Pair, dict[str, str]] = {}
     # ansible-core 2.22 makes a socket below it, whose path has at most 107 characters
     with tempfile.TemporaryDirectory(prefix="matrix-", dir=_SHORT_PATH) as folder:

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What every module keeps, whatever it manages: the steps of its case file, played in both ways.
 
-A case is played once in the worker and once in processes of their own, each time from the state of
-the seeds, with one host per flavour of the sandbox.
+A case is played once in the worker, with one host per flavour of the sandbox, and once in processes
+of their own, with one flavour; each time from the state of the seeds.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ import yaml
 
 from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
-from tests.helpers.cases import CASES, connection_options, seed, settings
+from tests.helpers.cases import CASES, seed, settings
+from tests.helpers.selection import parameters
 
 ROOT = Path(__file__).resolve().parents[2]
 VARIANTS = [(name, flavour) for name, case in CASES.items() for flavour in case["flavours"]]
@@ -95,72 +96,99 @@ class Played:
     def steps(self) -> list[Step]:
         return steps_of(self.case)
 
+    def ways(self, flavour: str) -> list[tuple[str, playbook.Run]]:
+        """The ways in which the case was played on a flavour, with their runs."""
+        return [(way, run) for way, run in self.runs.items() if flavour in flavours(self.case, way)]
+
     def events(self, flavour: str) -> Iterator[tuple[str, Step, playbook.Event]]:
-        """Label for messages, step and event, of both ways."""
-        for way, run in self.runs.items():
+        """Label for messages, step and event, of each way."""
+        for way, run in self.ways(flavour):
             for step in self.steps:
                 yield f"{step.name} ({way})", step, run.event(step.name, flavour)
 
 
-def _play(name: str, sandboxes: Mapping[str, Sandbox], folder: Path) -> Played:
+def flavours(case: Mapping[str, Any], way: str) -> list[str]:
+    """In the worker all flavours of a case. How a module is started has nothing to do with what a
+    server answers: processes of their own, which take ten times as long, meet one flavour.
+    """
+    known: list[str] = case["flavours"]
+    return known if WAYS[way] else known[-1:]
+
+
+def _play_of(name: str, way: str) -> dict[str, Any]:
+    """The play of a case: it begins with the sandbox in the state of the seeds."""
     case = CASES[name]
     service, module = case.get("service"), case["module"]
-    folder.mkdir()
-    inventory = folder / "inventory.json"
-    hosts = {
-        flavour: {
-            "ansible_connection": "local",
-            "ansible_python_interpreter": "{{ ansible_playbook_python }}",
-            "url": sandbox.urls.get(service or ""),
-            **connection_options(name, flavour),
-        }
-        for flavour, sandbox in sandboxes.items()
-    }
-    inventory.write_text(json.dumps({"all": {"hosts": hosts}}), encoding="utf-8")
     defaults = {}
     if service is not None:
-        options = connections.connection(service, "{{ url }}", **case.get("login", {}))
+        options = connections.connection(service, f"{{{{ {service} }}}}", **case.get("login", {}))
         if "dialect" in case:
-            options["dialect"] = "{{ dialect }}"
+            options["dialect"] = f"{{{{ {case['dialect']}[inventory_hostname] }}}}"
         defaults[f"group/delivery.toolchain.{service}"] = options
     tasks = [
         playbook.task(module, step.arguments, step.name, check_mode=step.check, diff=True)
         for step in steps_of(case)
     ]
+    tasks[0]["vars"] = {"sandbox_reset": settings(name), "sandbox_seed": seed(name)}
+    return playbook.play(
+        tasks,
+        hosts=flavours(case, way),
+        module_defaults=defaults,
+        vars={"toolchain_in_process": WAYS[way]},
+    )
+
+
+def _play(
+    names: Sequence[str], sandboxes: Mapping[str, Sandbox], folder: Path
+) -> dict[str, Played]:
+    """Play cases, which pay for the start of Ansible together."""
+    hosts = {
+        flavour: {
+            "ansible_connection": "local",
+            "ansible_python_interpreter": "{{ ansible_playbook_python }}",
+            **sandbox.urls,
+        }
+        for flavour, sandbox in sandboxes.items()
+    }
+    inventory = folder / "inventory.json"
+    inventory.write_text(json.dumps({"all": {"hosts": hosts}}), encoding="utf-8")
+    controls = {flavour: sandbox.control for flavour, sandbox in sandboxes.items()}
     runs = {}
-    for way, in_process in WAYS.items():
-        for sandbox in sandboxes.values():
-            sandbox.reset()
-            for changed, values in settings(name).items():
-                sandbox.settings(changed, **values)
-            sandbox.seed(seed(name))
-        play = playbook.play(
-            tasks,
-            hosts="all",
-            module_defaults=defaults,
-            vars={"toolchain_in_process": in_process},
-        )
-        controls = {flavour: sandbox.control for flavour, sandbox in sandboxes.items()}
-        arguments = ["-vvv", "-i", str(inventory)]
+    for way in WAYS:
         # what a module makes in its folder is not there for the other way
         (folder / way).mkdir()
-        runs[way] = playbook.run(folder / way, [play], controls=controls, arguments=arguments)
-    return Played(case, runs)
+        runs[way] = playbook.run_each(
+            folder / way,
+            {name: _play_of(name, way) for name in names},
+            controls=controls,
+            arguments=["-vvv", "-i", str(inventory)],
+        )
+    return {name: Played(CASES[name], {way: runs[way][name] for way in WAYS}) for name in names}
 
 
 @pytest.fixture(scope="session")
 def play(
-    fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    fresh: Callable[[str], Sandbox],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[[str], Played]:
-    """`play("analysis_role")`: the case file of that name, played once per session."""
+    """`play("analysis_role")`: the case file of that name, played once per session, together with
+    those of its service that are asked for in this session.
+    """
     folder = tmp_path_factory.mktemp("contract")
     played: dict[str, Played] = {}
+    wanted = parameters(request.session, "name")
 
     def once(name: str) -> Played:
         if name not in played:
-            case = CASES[name]
-            sandboxes = {flavour: fresh(flavour) for flavour in case["flavours"]}
-            played[name] = _play(name, sandboxes, folder / name)
+            service = CASES[name].get("service")
+            names = [
+                each for each in CASES if CASES[each].get("service") == service and each in wanted
+            ]
+            used = sorted({flavour for each in names for flavour in CASES[each]["flavours"]})
+            own = folder / str(service)
+            own.mkdir()
+            played.update(_play(names, {flavour: fresh(flavour) for flavour in used}, own))
         return played[name]
 
     return once
@@ -215,7 +243,7 @@ def test_check_mode_writes_nothing(play: Play, name: str, flavour: str) -> None:
 
 @each_variant
 def test_check_mode_shows_the_diff_of_the_run(play: Play, name: str, flavour: str) -> None:
-    for way, run in play(name).runs.items():
+    for way, run in play(name).ways(flavour):
         for state in {"create", "update", "delete", "run"} & set(CASES[name]):
             checked = run.event(f"{state} in check mode", flavour).result["diff"]
             assert checked == run.event(state, flavour).result["diff"], f"{state} ({way})"
@@ -259,7 +287,7 @@ def test_requests_are_accounted_for(play: Play, name: str, flavour: str) -> None
 @each_variant
 def test_return_values(play: Play, name: str, flavour: str) -> None:
     expected = CASES[name].get("after_create", {})
-    for way, run in play(name).runs.items():
+    for way, run in play(name).ways(flavour):
         event = run.event(first_step(CASES[name]), flavour)
         assert _part(event.result, expected) == expected, way
 
@@ -273,9 +301,10 @@ def _part(value: Any, shape: Any) -> Any:
     return value
 
 
-@each_variant
-def test_both_ways_return_the_same(play: Play, name: str, flavour: str) -> None:
+@each_case
+def test_both_ways_return_the_same(play: Play, name: str) -> None:
     runs = play(name).runs
+    (flavour,) = flavours(CASES[name], "separate")
     for step in play(name).steps:
         one, other = (
             _comparable(CASES[name]["module"], runs[way].event(step.name, flavour).result)

@@ -19,6 +19,7 @@ from sandbox.client import Sandbox
 from tests.faults.writes import IMPATIENT, WITHOUT, WRITERS, WRITES
 from tests.helpers import connections, playbook
 from tests.helpers.cases import CASES, MODULES, connection_options, first_arguments, seed, settings
+from tests.helpers.selection import parameters
 from tests.helpers.sentences import assert_one_sentence
 
 FLAVOUR = "real"
@@ -170,25 +171,35 @@ def _tasks(module: str, url: str) -> list[dict[str, Any]]:
 Troubled = Callable[[str], playbook.Run]
 
 
+def _play(module: str, urls: Mapping[str, str]) -> dict[str, Any]:
+    service = CASES[module]["service"]
+    options = {"retries": 0, **connection_options(module, FLAVOUR)}
+    defaults = connections.module_defaults(urls, **{service: options})
+    return playbook.play(_tasks(module, urls[service]), module_defaults=defaults)
+
+
 @pytest.fixture(scope="session")
-def troubled(fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory) -> Troubled:
-    """`troubled("wiki_page")`: all troubles of that module, run once per session."""
+def troubled(
+    request: pytest.FixtureRequest,
+    fresh: Callable[[str], Sandbox],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Troubled:
+    """`troubled("wiki_page")`: all troubles of that module, run once per session, in one command
+    with those of the other modules of its service.
+    """
     folder = tmp_path_factory.mktemp("faults")
+    wanted = parameters(request.session, "module")
     runs: dict[str, playbook.Run] = {}
 
     def once(module: str) -> playbook.Run:
         if module not in runs:
-            sandbox = fresh(FLAVOUR)
-            service = CASES[module]["service"]
-            options = {"retries": 0, **connection_options(module, FLAVOUR)}
-            defaults = connections.module_defaults(sandbox.urls, **{service: options})
-            play = playbook.play(_tasks(module, sandbox.urls[service]), module_defaults=defaults)
-            (folder / module).mkdir()
-            runs[module] = playbook.run(
-                folder / module,
-                [play],
-                controls={"localhost": sandbox.control},
-                arguments=["-vvv"],
+            sandbox, service = fresh(FLAVOUR), CASES[module]["service"]
+            chosen = [each for each in MODULES if CASES[each]["service"] == service]
+            plays = {each: _play(each, sandbox.urls) for each in chosen if each in wanted}
+            (folder / service).mkdir()
+            controls = {"localhost": sandbox.control}
+            runs.update(
+                playbook.run_each(folder / service, plays, controls=controls, arguments=["-vvv"])
             )
         return runs[module]
 

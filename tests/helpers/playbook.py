@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -32,6 +34,7 @@ class Event:
     seconds: float
     result: dict[str, Any]
     requests: list[dict[str, Any]]
+    play: str = ""
 
     @property
     def writes(self) -> list[dict[str, Any]]:
@@ -135,23 +138,61 @@ def run(
     `controls` is host and control address of the sandbox whose log tells the requests of a task,
     `arguments` are further ones for the command, `variables` go into its environment.
     """
-    playbook, record = folder / "playbook.json", folder / "record.jsonl"
+    playbook = folder / "playbook.json"
     playbook.write_text(json.dumps(list(plays)), encoding="utf-8")
+    recording = {
+        "RECORDER_CONTROLS": json.dumps(dict(controls or {})),
+        **environment(folder, collections),
+        **(variables or {}),
+    }
+    return _run(folder, [str(playbook), *arguments], recording)
+
+
+def run_each(
+    folder: Path,
+    plays: Mapping[str, Mapping[str, Any]],
+    *,
+    controls: Mapping[str, str],
+    arguments: Sequence[str] = (),
+) -> dict[str, Run]:
+    """Run plays by their names, each as a playbook in a folder of its own, in one command.
+
+    C(arguments) have at least C(-v), with which Ansible says where a playbook begins. What is
+    printed before the first belongs to each of them.
+    """
+    playbooks = []
+    for name, one in plays.items():
+        playbook = folder / name / "playbook.json"
+        playbook.parent.mkdir()
+        playbook.write_text(json.dumps([{"name": name, **one}]), encoding="utf-8")
+        playbooks.append(str(playbook))
+    recording = {**environment(folder), "RECORDER_CONTROLS": json.dumps(dict(controls))}
+    whole = _run(folder, [*playbooks, *arguments], recording, _SECONDS * len(playbooks))
+    before, *sections = re.split(r"^(?=PLAYBOOK: )", whole.output, flags=re.MULTILINE)
+    assert len(sections) == len(plays), whole.output[-5000:]
+    runs = {}
+    for name, section in zip(plays, sections, strict=True):
+        assert f"\nPLAY [{name}] " in section
+        events = [event for event in whole.events if event.play == name]
+        recorded = json.dumps([dataclasses.asdict(event) for event in events])
+        runs[name] = Run(whole.code, before + section, events, recorded)
+    return runs
+
+
+def _run(
+    folder: Path, arguments: Sequence[str], variables: Mapping[str, str], seconds: int = _SECONDS
+) -> Run:
+    record = folder / "record.jsonl"
     record.unlink(missing_ok=True)
     finished = subprocess.run(
-        [str(Path(sys.executable).parent / "ansible-playbook"), str(playbook), *arguments],
+        [str(Path(sys.executable).parent / "ansible-playbook"), *arguments],
         cwd=folder,
-        env={
-            **environment(folder, collections),
-            "RECORDER_FILE": str(record),
-            "RECORDER_CONTROLS": json.dumps(dict(controls or {})),
-            **(variables or {}),
-        },
+        env={"RECORDER_FILE": str(record), **variables},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=_SECONDS,
+        timeout=seconds,
         check=False,
     )
     recorded = record.read_text(encoding="utf-8") if record.exists() else ""

@@ -37,6 +37,10 @@ class CallbackModule(CallbackBase):
         self._since: dict[str, int] = {}
         self._started = 0.0
         self._failed_items: dict[str, list[bool]] = {}
+        self._play = ""
+
+    def v2_playbook_on_play_start(self, play: Any) -> None:
+        self._play = play.get_name()
 
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
         for control in self._controls.values():
@@ -75,6 +79,7 @@ class CallbackModule(CallbackBase):
         host = _part(result, "host").get_name()
         requests = self._log(host, self._since[host])["requests"] if host in self._since else []
         event = {
+            "play": self._play,
             "task": _part(result, "task").get_name().strip(),
             "host": host,
             "status": status,
