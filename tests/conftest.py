@@ -26,6 +26,14 @@ settings.load_profile("toolchain")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--separate-steps",
+        type=int,
+        help="how many steps of a case of the contract are played in processes of their own",
+    )
+
+
 @pytest.fixture(autouse=True)
 def nothing_hidden() -> Iterator[None]:
     """What one test hides is not masked in another."""

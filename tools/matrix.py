@@ -32,6 +32,13 @@ _REQUIREMENTS = (
     *("cryptography", "hypothesis", "lxml", "markdown-it-py", "oauthlib[signedtoken]", "pytest"),
     *("requests", "requests-oauthlib", "starlette", "trustme", "uvicorn"),
 )
+#: Unit tests that judge texts and tools: what they say is the same on every pair.
+_OF_THE_PROJECT = (
+    *("architecture", "build", "citations", "licences", "linear_time", "matrix", "metadata"),
+    "tools",
+)
+#: Unit tests of what speaks to a service: they say the same on every core of a Python.
+_ROOMS = ("analysis", "ci", "repo", "tracker", "wiki")
 _PART = "analysis_role or repo_info or tracker_project_info or wiki_page_info or ci_script"
 _COLUMNS = {
     "release": "release",
@@ -128,12 +135,21 @@ def jobs(pair: Pair, brief: bool) -> list[check.Job]:
     without = [part for name in pair.without for part in ("--skip-test", name)]
     return [
         job("sanity", "python", "-m", "tools.sanity", *without),
-        # the sandbox itself runs on the Python of this environment alone
-        job("unit", "pytest", "tests/unit", "--ignore", "tests/unit/sandbox", *report),
-        job("contract", "pytest", "tests/contract", *report),
+        job("unit", "pytest", "tests/unit", *_left_out(pair), *report),
+        # the three that say how a module is started, given its options and heard
+        job("contract", "pytest", "tests/contract", "--separate-steps", "3", *report),
         demo,
         job("loop", "python", "-m", "tests.benchmarks.once"),
     ]
+
+
+def _left_out(pair: Pair) -> list[str]:
+    """Arguments of pytest for the unit tests that would say nothing new of a pair."""
+    # the sandbox itself runs on the Python of this environment alone
+    names = ["sandbox", *(f"test_{name}.py" for name in _OF_THE_PROJECT)]
+    if pair != next(each for each in PAIRS if each.python == pair.python):
+        names += _ROOMS
+    return [part for name in names for part in ("--ignore", f"tests/unit/{name}")]
 
 
 def run(pair: Pair, folder: Path, brief: bool) -> dict[str, str]:

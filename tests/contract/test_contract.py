@@ -91,10 +91,7 @@ class Played:
 
     case: Mapping[str, Any]
     runs: Mapping[str, playbook.Run]
-
-    @property
-    def steps(self) -> list[Step]:
-        return steps_of(self.case)
+    steps: Mapping[str, Sequence[Step]]
 
     def ways(self, flavour: str) -> list[tuple[str, playbook.Run]]:
         """The ways in which the case was played on a flavour, with their runs."""
@@ -103,7 +100,7 @@ class Played:
     def events(self, flavour: str) -> Iterator[tuple[str, Step, playbook.Event]]:
         """Label for messages, step and event, of each way."""
         for way, run in self.ways(flavour):
-            for step in self.steps:
+            for step in self.steps[way]:
                 yield f"{step.name} ({way})", step, run.event(step.name, flavour)
 
 
@@ -115,7 +112,7 @@ def flavours(case: Mapping[str, Any], way: str) -> list[str]:
     return known if WAYS[way] else known[-1:]
 
 
-def _play_of(name: str, way: str) -> dict[str, Any]:
+def _play_of(name: str, way: str, steps: Sequence[Step]) -> dict[str, Any]:
     """The play of a case: it begins with the sandbox in the state of the seeds."""
     case = CASES[name]
     service, module = case.get("service"), case["module"]
@@ -127,7 +124,7 @@ def _play_of(name: str, way: str) -> dict[str, Any]:
         defaults[f"group/delivery.toolchain.{service}"] = options
     tasks = [
         playbook.task(module, step.arguments, step.name, check_mode=step.check, diff=True)
-        for step in steps_of(case)
+        for step in steps
     ]
     tasks[0]["vars"] = {"sandbox_reset": settings(name), "sandbox_seed": seed(name)}
     return playbook.play(
@@ -139,9 +136,12 @@ def _play_of(name: str, way: str) -> dict[str, Any]:
 
 
 def _play(
-    names: Sequence[str], sandboxes: Mapping[str, Sandbox], folder: Path
+    names: Sequence[str], sandboxes: Mapping[str, Sandbox], folder: Path, most: int | None
 ) -> dict[str, Played]:
-    """Play cases, which pay for the start of Ansible together."""
+    """Play cases, which pay for the start of Ansible together.
+
+    C(most) is how many steps of each are played in processes of their own; None: all.
+    """
     hosts = {
         flavour: {
             "ansible_connection": "local",
@@ -153,17 +153,26 @@ def _play(
     inventory = folder / "inventory.json"
     inventory.write_text(json.dumps({"all": {"hosts": hosts}}), encoding="utf-8")
     controls = {flavour: sandbox.control for flavour, sandbox in sandboxes.items()}
+    steps = {way: {name: steps_of(CASES[name]) for name in names} for way in WAYS}
+    steps["separate"] = {name: each[:most] for name, each in steps["separate"].items()}
     runs = {}
     for way in WAYS:
         # what a module makes in its folder is not there for the other way
         (folder / way).mkdir()
         runs[way] = playbook.run_each(
             folder / way,
-            {name: _play_of(name, way) for name in names},
+            {name: _play_of(name, way, steps[way][name]) for name in names},
             controls=controls,
             arguments=["-vvv", "-i", str(inventory)],
         )
-    return {name: Played(CASES[name], {way: runs[way][name] for way in WAYS}) for name in names}
+    return {
+        name: Played(
+            CASES[name],
+            {way: runs[way][name] for way in WAYS},
+            {way: steps[way][name] for way in WAYS},
+        )
+        for name in names
+    }
 
 
 @pytest.fixture(scope="session")
@@ -178,6 +187,7 @@ def play(
     folder = tmp_path_factory.mktemp("contract")
     played: dict[str, Played] = {}
     wanted = parameters(request.session, "name")
+    most: int | None = request.config.getoption("--separate-steps")
 
     def once(name: str) -> Played:
         if name not in played:
@@ -188,7 +198,8 @@ def play(
             used = sorted({flavour for each in names for flavour in CASES[each]["flavours"]})
             own = folder / str(service)
             own.mkdir()
-            played.update(_play(names, {flavour: fresh(flavour) for flavour in used}, own))
+            sandboxes = {flavour: fresh(flavour) for flavour in used}
+            played.update(_play(names, sandboxes, own, most))
         return played[name]
 
     return once
@@ -244,7 +255,8 @@ def test_check_mode_writes_nothing(play: Play, name: str, flavour: str) -> None:
 @each_variant
 def test_check_mode_shows_the_diff_of_the_run(play: Play, name: str, flavour: str) -> None:
     for way, run in play(name).ways(flavour):
-        for state in {"create", "update", "delete", "run"} & set(CASES[name]):
+        known = {step.name for step in play(name).steps[way]}
+        for state in {"create", "update", "delete", "run"} & known:
             checked = run.event(f"{state} in check mode", flavour).result["diff"]
             assert checked == run.event(state, flavour).result["diff"], f"{state} ({way})"
 
@@ -305,7 +317,7 @@ def _part(value: Any, shape: Any) -> Any:
 def test_both_ways_return_the_same(play: Play, name: str) -> None:
     runs = play(name).runs
     (flavour,) = flavours(CASES[name], "separate")
-    for step in play(name).steps:
+    for step in play(name).steps["separate"]:
         one, other = (
             _comparable(CASES[name]["module"], runs[way].event(step.name, flavour).result)
             for way in WAYS
@@ -357,5 +369,5 @@ def test_no_secret_is_shown(play: Play, name: str) -> None:
         secrets += connections.secrets(connections.LOGINS[case["service"]])
         secrets += connections.secrets(connections.WRONG_LOGINS[case["service"]])
     for way, run in play(name).runs.items():
-        assert steps_of(case)[-1].name in run.output, way
+        assert play(name).steps[way][-1].name in run.output, way
         assert run.shows(secrets) == [], way
