@@ -55,12 +55,19 @@ def known_to(owner: str) -> frozenset[str]:
         texts = [file.read_text("utf-8") for file in (_COLLECTION / "playbooks").rglob("*.yml")]
         return frozenset(re.findall(rf"\b{re.escape(owner)}_\w+", "\n".join(texts)))
     (specs,) = _loaded(role / "meta" / "argument_specs.yml")["argument_specs"].values()
-    known = {*specs["options"], f"{owner}_in_check_mode"}
+    return frozenset({*specs["options"], f"{owner}_in_check_mode"} | left_by(owner))
+
+
+@cache
+def left_by(owner: str) -> frozenset[str]:
+    """The names with its prefix that a role sets itself."""
+    role = _COLLECTION / "roles" / owner
+    found: set[str] = set()
     for file in (role / "vars").glob("*.yml"):
-        known.update(_loaded(file))
+        found.update(_loaded(file))
     for file in (role / "tasks").glob("*.yml"):
-        known.update(_set_by(_loaded(file)))
-    return frozenset(known)
+        found.update(_set_by(_loaded(file)))
+    return frozenset(found)
 
 
 def _set_by(tasks: Any) -> Iterator[str]:
