@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from sandbox.service import Service
-    from sandbox.store import Store
+    from sandbox.store import Snapshot, Store
 
 FLAVOURS = ("written", "real")
 
@@ -98,13 +98,13 @@ class Context:
                 except (AttributeError, LookupError, TypeError) as error:
                     raise ValueError(f"the seed of {name} cannot be read: {error!r}") from error
 
-    def reset(self) -> None:
-        """Forget everything: state, settings, credentials, faults, log (the caller seeds again).
+    def reset(self, state: Snapshot) -> None:
+        """Forget faults and log; documents, settings and credentials are as in a snapshot.
 
         Requests that a fault still delays are not carried out any more.
         """
         self.resets += 1
-        self.store.clear()
+        self.store.restore(state)
         self.faults.clear()
         self.log.clear()
         for service in self.services.values():

@@ -7,7 +7,6 @@ import contextlib
 import hashlib
 import json
 import os
-import shutil
 import sqlite3
 import tempfile
 from dataclasses import dataclass
@@ -114,12 +113,29 @@ class Blobs:
             os.replace(incoming.name, target)
         return blob
 
-    def clear(self) -> None:
+    def names(self) -> frozenset[str]:
+        """The SHA-256 of each content."""
+        return frozenset(path.name for path in self._folder.glob("*/*"))
+
+    def keep(self, names: frozenset[str]) -> None:
+        """Remove all contents but these."""
+        for name in self.names() - names:
+            self.path(name).unlink()
         for entry in self._folder.iterdir():
-            if entry.is_dir():
-                shutil.rmtree(entry)
-            else:
+            if not entry.is_dir():
                 entry.unlink()
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All that a store held at a time: rows of its tables, and its contents by their SHA-256."""
+
+    documents: list[tuple[str, str, str]]
+    counters: list[tuple[str, int]]
+    contents: frozenset[str]
+
+
+NOTHING = Snapshot([], [], frozenset())
 
 
 class Store:
@@ -224,10 +240,22 @@ class Store:
 
     def clear(self) -> None:
         """Everything is gone: documents, counters, blobs."""
+        self.restore(NOTHING)
+
+    def snapshot(self) -> Snapshot:
+        """What can be restored later, by this store, while it has the contents still."""
+        documents = self._db.execute("SELECT kind, key, doc FROM documents").fetchall()
+        counters = self._db.execute("SELECT name, value FROM counters").fetchall()
+        return Snapshot(documents, counters, self.blobs.names())
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Everything is as it was when the snapshot was taken."""
         with self.transaction():
             self._db.execute("DELETE FROM documents")
             self._db.execute("DELETE FROM counters")
-        self.blobs.clear()
+            self._db.executemany("INSERT INTO documents VALUES (?, ?, ?)", snapshot.documents)
+            self._db.executemany("INSERT INTO counters VALUES (?, ?)", snapshot.counters)
+        self.blobs.keep(snapshot.contents)
 
     def close(self) -> None:
         self._db.close()

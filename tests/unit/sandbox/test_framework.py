@@ -109,6 +109,22 @@ def test_clear_forgets_everything(store: Store) -> None:
     assert store.next_id("n") == 1
 
 
+def test_a_snapshot_is_restored(store: Store) -> None:
+    seeded = store.blobs.put(b"content")
+    store.put("a.x", "1", {"n": 1})
+    store.next_id("n")
+    snapshot = store.snapshot()
+    later = store.blobs.put(b"other content")
+    store.put("a.x", "1", {"n": 2})
+    store.put("a.x", "2", {})
+    store.next_id("n")
+    store.restore(snapshot)
+    assert store.items("a.x") == [("1", {"n": 1})]
+    assert store.next_id("n") == 2
+    assert store.blobs.read(seeded.sha256) == b"content"
+    assert not store.blobs.path(later.sha256).exists()
+
+
 def test_state_survives_a_restart(tmp_path: Path) -> None:
     path = str(tmp_path / "state.db")
     first = Store(path)
@@ -373,7 +389,9 @@ def test_control_names_what_it_cannot_read(
     assert answer.json()["error"]
 
 
-def test_reset_restores_the_seed(sandbox: Sandbox, session: requests.Session) -> None:
+# the second time there is a snapshot
+@pytest.mark.parametrize("_time", [1, 2])
+def test_reset_restores_the_seed(sandbox: Sandbox, session: requests.Session, _time: int) -> None:
     url = sandbox.urls["repo"] + FILE
     session.put(url, data=b"x")
     sandbox.settings("repo", flavour="written", delay_ms=1)
