@@ -47,6 +47,9 @@ _OBJECTS: tuple[list[str], ...] = (
     ["queue"],
     ["updateCenter"],
 )
+# Server fact [ci-1]: all else begins with the permission to look at the server. The crumb issuer
+# asks for it by itself, where it does [ci-2].
+_OPEN = (["login"], ["crumbIssuer"])
 
 
 class CiService(Service):
@@ -185,6 +188,8 @@ class CiService(Service):
         base = self.settings["root_url"] or self.context.base_url(request, self.name)
         world = views.World(self.context, base.rstrip("/"), self.real, request.state.login)
         call = Call(request, world, request.state.login, parts)
+        if parts[:1] not in _OPEN:
+            call.require(access.READ)
         path: list[str] = []
         while call.rest[:1] == ["job"] and len(call.rest) > 1:
             path.append(call.rest[1])

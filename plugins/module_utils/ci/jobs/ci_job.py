@@ -66,8 +66,13 @@ class CiJobOperation:
         return plan.returning(job={"name": self._store.job.name, "url": self._store.url})
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        for step in self._steps:
-            step()
+        for number, step in enumerate(self._steps):
+            try:
+                step()
+            except ToolchainError as error:
+                if number:  # what the steps before did is there
+                    error.result.setdefault("job", plan.result["job"])
+                raise
         return {"changed": False} if self._made_by_others else {}
 
     def _planned(self) -> Plan:
@@ -178,7 +183,12 @@ class CiJobOperation:
         """Server fact [ci-21]: what the server does not know it drops, and says that all is well;
         only a look tells.
         """
-        found = self._live_drift(wanted)
+        try:
+            found = self._live_drift(wanted)
+        except ToolchainError as error:
+            raise error.with_words(
+                "the server has saved it, but what it has kept of it cannot be read back"
+            ) from None
         if found is None:
             raise ToolchainError(
                 "failed",

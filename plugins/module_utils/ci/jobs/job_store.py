@@ -151,7 +151,11 @@ class JobStore:
                 body = _document(with_enabled(text, own))
                 look = partial(self._is_buildable, job)
                 path = f"{job.path}/config.xml"
-                self._write(path, look, headers=_XML, body=body, repeatable=True)
+                try:
+                    self._write(path, look, headers=_XML, body=body, repeatable=True)
+                except ToolchainError as error:
+                    words = f"'{job.name}' cannot be built before it was saved once"
+                    raise error.with_words(words) from None
 
     def _is_buildable(self, job: Job) -> bool | None:
         answer = self._read(f"{job.path}/api/json", _STATE)

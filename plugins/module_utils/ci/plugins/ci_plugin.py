@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, ClassVar
@@ -197,13 +197,24 @@ class CiPluginOperation:
         """What is to be told after a failure, as far as it can be read."""
         try:
             self._centre = update_centre.read_state(self._server)
-            return self._values(plugin_list.read(self._server), self._centre)
+            done = self._done | {
+                each.name
+                for each in self._centre.installations
+                if each.number > self._last and each.name in self._asked
+            }
+            return self._values(plugin_list.read(self._server), self._centre, done=done)
         except ToolchainError:
             return {}
 
     def _values(
-        self, plugins: Sequence[Plugin], centre: CentreState, *, planned: bool = False
+        self,
+        plugins: Sequence[Plugin],
+        centre: CentreState,
+        *,
+        planned: bool = False,
+        done: Collection[str] | None = None,
     ) -> dict[str, Any]:
+        """The return values; C(done): the plugins that something was done about, if not all."""
         versions = {each.short_name: each.version for each in plugins}
         rows = []
         for change in self._changes:
@@ -213,7 +224,8 @@ class CiPluginOperation:
             if change.install and (planned or not self._options.wait):
                 will_be = self._offers.get(change.name, change.wanted.version)
             failed = newest is not None and newest.failed and newest.number > self._last
-            rows.append(change.row(will_be, failed=failed and not planned))
+            row = change.row(will_be, failed=failed and not planned)
+            rows.append(row if done is None or change.name in done else change.untouched())
         waits = any(each.waits for each in plugins) or any(
             each.waits for each in centre.installations
         )

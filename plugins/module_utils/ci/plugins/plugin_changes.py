@@ -60,6 +60,15 @@ class PluginChange:
             "action": "failed" if failed and self.install else self.action,
         }
 
+    def untouched(self) -> dict[str, Any]:
+        """The row of a plugin that the task failed before."""
+        return {
+            "name": self.name,
+            "before": self.before,
+            "after": self.before,
+            "action": "unchanged",
+        }
+
 
 def compared(
     wanted: Sequence[WantedPlugin], plugins: Sequence[Plugin], centre: CentreState

@@ -225,6 +225,8 @@ class BuildPublishOperation:
             self._marks.write(list(self._unmarked))
         except ToolchainError as error:
             error.result.setdefault("build", _shown(self._record))
+            if self._is_to_be_sent:
+                error.with_words("the build record is published")
             raise
         return {"build": _shown(self._record)}
 

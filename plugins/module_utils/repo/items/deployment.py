@@ -21,6 +21,9 @@ from .existing import FileState, read_states
 from .sources import FileSource, LocalFile, WantedFile, read_all
 from .uploads import Uploader
 
+#: What was done about files, and the bytes that were sent for each, by their paths.
+Done = dict[str, tuple[str, int]]
+
 
 @dataclass(frozen=True)
 class FileAction:
@@ -87,16 +90,16 @@ class FileDeployment:
         return sum(file.wanted.digests.size for file in self._actions if file.action == "uploaded")
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        done: dict[str, tuple[str, int]] = {}
+        done: Done = {}
         progress = TransferProgress(self._task, "deploying", "sent", len(self._actions))
         uploader = Uploader(self._client, self._repo, self._by_checksum())
 
         def work(file: FileAction) -> None:
-            done[file.wanted.path] = self._carry_out(uploader, file)
+            self._carry_out(uploader, file, done)
             progress.show(lambda: [size for _action, size in list(done.values())])
 
         try:
-            sent = self._send_together(uploader)
+            sent = self._send_together(uploader, done)
             # beside several connections one worker more: it prepares while the others wait
             connections = self._client.connections
             spread(connections + (connections > 1), work, self._actions)
@@ -108,20 +111,28 @@ class FileDeployment:
             "uploaded_bytes": sent + sum(size for _action, size in done.values()),
         }
 
-    def _send_together(self, uploader: Uploader) -> int:
+    def _send_together(self, uploader: Uploader, done: Done) -> int:
         """Write what is written in one request for all files; the bytes that were sent."""
         return 0
 
-    def _carry_out(self, uploader: Uploader, file: FileAction) -> tuple[str, int]:
-        """What was done about one file, and the bytes that were sent for it."""
-        action, size = file.action, 0
-        if action == "uploaded":
-            action, size = uploader.deploy(file.wanted, file.found.stored)
-        if action != "unchanged" and file.wanted.properties:
-            properties.write(self._client, self._repo, file.wanted.path, file.wanted.properties)
-        return action, size
+    def _carry_out(self, uploader: Uploader, file: FileAction, done: Done) -> None:
+        """Do what is to be done about one file; its content is told of even where its properties
+        are refused.
+        """
+        path, wanted = file.wanted.path, file.wanted.properties
+        if file.action == "uploaded":
+            done[path] = uploader.deploy(file.wanted, file.found.stored)
+        action, _size = done.get(path, (file.action, 0))
+        if action != "unchanged" and wanted:
+            try:
+                properties.write(self._client, self._repo, path, wanted)
+            except ToolchainError as error:
+                if path in done:
+                    error.with_words(f"the content of '{self._repo}/{path}' is deployed")
+                raise
+        done.setdefault(path, (action, 0))
 
-    def _artifacts(self, done: Mapping[str, tuple[str, int]]) -> list[dict[str, Any]]:
+    def _artifacts(self, done: Done) -> list[dict[str, Any]]:
         return [
             self._artifact(file, done[file.wanted.path][0])
             for file in self._actions
@@ -171,12 +182,13 @@ class ArchiveDeployment(FileDeployment):
     def _bytes_to_send(self) -> int:
         return os.path.getsize(self._archive.path) if self._is_sent else 0
 
-    def _send_together(self, uploader: Uploader) -> int:
+    def _send_together(self, uploader: Uploader, done: Done) -> int:
         if not self._is_sent:
             return 0
-        return uploader.explode(
-            self._archive, self._folder, [file.wanted for file in self._actions]
-        )
+        files = [file.wanted for file in self._actions]
+        sent = uploader.explode(self._archive, self._folder, files)
+        done.update({file.path: ("exploded", 0) for file in files})
+        return sent
 
 
 def _action_for(found: FileState) -> str:

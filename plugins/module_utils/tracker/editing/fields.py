@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -99,8 +99,7 @@ class FieldsPart:
                 f"editing the issue '{issue.key}': the field {field.name} cannot be set: it is not"
                 " on the edit screen, the issue is closed to changes, or the right is missing",
             )
-            needed = "ASSIGN_ISSUES" if field.id == "assignee" else "EDIT_ISSUES"
-            raise self._site.judged(error, needed, issueKey=issue.key)
+            raise self._site.judged(error, *_needed([field.id]), issueKey=issue.key)
         allowed = known.get("allowedValues")
         if not isinstance(allowed, list) or not allowed:
             return field
@@ -155,7 +154,13 @@ class FieldsPart:
                 repeatable=True,
             )
         except ToolchainError as error:
-            raise self._site.judged(error, "EDIT_ISSUES", issueKey=issue.key) from None
+            needed = _needed([name for each in members.values() for name in each])
+            raise self._site.judged(error, *needed, issueKey=issue.key) from None
+
+
+def _needed(fields: Collection[str]) -> list[str]:
+    """The permissions that a change of these fields needs."""
+    return ["EDIT_ISSUES", *(["ASSIGN_ISSUES"] if "assignee" in fields else [])]
 
 
 def _verbs(issue: TrackerIssue, field: WantedField) -> list[dict[str, Any]]:

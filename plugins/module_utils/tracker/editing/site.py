@@ -122,22 +122,24 @@ class Site:
             and name.casefold() in (str(one.get(each)).casefold() for each in names)
         )
 
-    def judged(self, error: ToolchainError, permission: str, **where: str) -> ToolchainError:
-        """The error of a write as C(permission) where the account lacks it: servers answer a
-        missing right as a wrong field, or as nothing at all [tracker-22, tracker-24, tracker-28].
+    def judged(self, error: ToolchainError, *permissions: str, **where: str) -> ToolchainError:
+        """The error of a write as C(permission) where the account lacks one that it needs: servers
+        answer a missing right as a wrong field, or as nothing at all [tracker-22, tracker-24,
+        tracker-28].
         """
         if error.kind not in ("rejected", "not_found", "auth"):
             return error
-        query = {**where, "permissions": permission}
+        query = {**where, "permissions": ",".join(permissions)}
         what = "asking for the permissions of the account"
         try:
             told = self.client.read(what, "rest/api/2/mypermissions", query=query).json()
-            have = told["permissions"][permission]["havePermission"]
+            have = {name: told["permissions"][name]["havePermission"] for name in permissions}
         except (ToolchainError, KeyError, TypeError):
             return error  # what it was refused for is known without this, too
-        if have is False:
+        missing = [name for name in permissions if have[name] is False]
+        if missing:
             error.kind = "permission"
-            error.with_words(f"the account lacks the permission {permission}")
+            error.with_words(f"the account lacks the permission {' and '.join(missing)}")
         return error
 
 

@@ -90,7 +90,7 @@ class TreeWriter:
     def _write(self, key: str, plan: PagePlan) -> None:
         page = plan.page
         if page is None or plan.saves:
-            page = self._saved(plan)
+            page = self.done[key] = self._saved(plan)
         for addition in plan.additions:
             addition.apply(page)
         mark = final_mark(plan, page, page.id if key == ROOT else self._ids[ROOT])

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Modules and permissions: without one the task is refused and says what it did before, with it
+the next run finishes; and no other permission is needed.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.client import Sandbox
+from tests.faults.permissions import OPERATIONS, play, without
+from tests.faults.writes import WRITERS
+
+CELLS = [(name, right) for name, operation in OPERATIONS.items() for right in operation.needs]
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that the tasks send."""
+    made = tmp_path_factory.mktemp("permissions")
+    (made / "a.txt").write_text("a", encoding="utf-8")
+    with zipfile.ZipFile(made / "a.zip", "w") as archive:
+        archive.writestr("a", "a")
+    tree = made / "tree"
+    tree.mkdir()
+    (tree / "index.md").write_text("# A manual\n\n![a](a.png)\n", encoding="utf-8")
+    (tree / "next.md").write_text("# The next page\n\ntext\n", encoding="utf-8")
+    (tree / "a.png").write_bytes(b"a")
+    return made
+
+
+@pytest.mark.parametrize(("name", "right"), CELLS)
+def test_without_a_permission(
+    fresh: Callable[[str], Sandbox], folder: Path, name: str, right: str
+) -> None:
+    sandbox, operation = fresh("real"), OPERATIONS[name]
+    ended = play(sandbox, folder, operation, without(operation, right))
+    result, kind = ended.result, operation.needs[right]
+    assert (result.get("error") or {"kind": ""})["kind"] == kind, result.get("msg", result)
+    assert result["changed"] is bool(ended.effects), result["msg"]
+    assert bool(ended.effects) is False or right in operation.told, result["msg"]
+    wanted = operation.told.get(right, {})
+    assert _part(result, wanted) == wanted
+    more = operation.again if ended.effects else ()
+    finished = play(sandbox, folder, operation, [*operation.needs, *more], again=True)
+    assert finished.result.get("failed") is None, finished.result["msg"]
+    assert finished.result["changed"] is (right not in operation.complete)
+
+
+def test_every_module_that_writes_is_asked() -> None:
+    downloads = {"artifact_download", "ci_artifact"}
+    assert {operation.module for operation in OPERATIONS.values()} == {*WRITERS, *downloads}
+
+
+def _part(found: Any, wanted: Any) -> Any:
+    """What `wanted` names of `found`."""
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        return {name: _part(found.get(name), each) for name, each in wanted.items()}
+    if isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
+        return [_part(one, each) for one, each in zip(found, wanted, strict=True)]
+    return found

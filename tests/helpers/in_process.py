@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run a module in the process of the test, without a playbook: in milliseconds."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from tests.unit.arguments import given_to_a_module
+
+_MODULES = "ansible_collections.delivery.toolchain.plugins.modules"
+
+
+def run(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The result that a module prints for these arguments."""
+    module = importlib.import_module(f"{_MODULES}.{name}")
+    printed = io.StringIO()
+    with (
+        given_to_a_module(arguments),
+        contextlib.redirect_stdout(printed),
+        contextlib.suppress(SystemExit),
+    ):
+        module.main()
+    result: dict[str, Any] = json.loads(printed.getvalue())
+    return result
