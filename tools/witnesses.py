@@ -4,10 +4,10 @@
     python -m tools.witnesses           writes docs/interfaces/witnesses.md
     python -m tools.witnesses --check   only says whether it is as it would be written
 
-Servers and clients stand in `tests/strangers/witnesses.yml`, recordings in `recordings.yml` beside
-it, with the tests that hold the collection against them. What is known of the servers otherwise is
-read from the code: the facts that the files of a module cite, and the marks of certainty behind
-them.
+Servers, clients and sources stand in `tests/strangers/witnesses.yml`, recordings in
+`recordings.yml` beside it, with the tests that hold the collection against them. What is known of
+the servers otherwise is read from the code: the facts that the files of a module cite, and the
+marks of certainty behind them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RECORDINGS = ROOT / "tests" / "strangers" / "recordings.yml"
 TESTS = ROOT / "tests" / "integration"
 _UTILS = ROOT / "plugins" / "module_utils"
 _READ = "test_it_is_read"
-_KINDS = ("servers", "clients", "recordings")
+_KINDS = ("servers", "clients", "recordings", "sources")
 _CITED = re.compile(r"\[((?:repo|tracker|wiki|ci|analysis)-\d+(?:,\s+[\w-]+\d+)*)\]")
 _FACT = re.compile(r"^## ((?:repo|tracker|wiki|ci|analysis)-\d+) (.*?)(?=^## |\Z)", re.M | re.S)
 _MARKS = re.compile(r"\(([sdcrvkiu](?:, [sdcrvkiu])*)\)")
@@ -43,7 +43,9 @@ wrote has confirmed what the modules do:
 - **servers**: the modules ran on a server that others wrote;
 - **clients**: a client that others wrote did the same on the sandbox, and was given what it
   expects;
-- **recordings**: the modules read an answer that a real server gave to others.
+- **recordings**: the modules read an answer that a real server gave to others;
+- **sources**: the modules send what a real server says of itself that it takes, or what the code of
+  a client takes for granted.
 
 The last table tells what the rest stands on: the facts that the code of a module cites, with their
 [marks](README.md#marks-of-certainty).
@@ -74,7 +76,7 @@ def operations(data: dict[str, Any]) -> list[str]:
 def witnesses(data: dict[str, Any]) -> list[Witness]:
     programs = [
         Witness(kind, _named(one["who"], one["from"]), one["how"], one["file"], one["tests"])
-        for kind in ("servers", "clients")
+        for kind in ("servers", "clients", "sources")
         for one in data[kind]
     ]
     return [*programs, *_recordings()]
@@ -113,13 +115,14 @@ def page(data: dict[str, Any]) -> str:
     bare = [each for each in operations(data) if each not in confirmed]
     parts = [_HEAD, "## Operations\n", *_operations(data, found), "\n## The witnesses\n"]
     parts += ["| who | kind | how | tests |\n|---|---|---|---|", *_rows(found)]
-    parts += ["\n## What nobody has confirmed\n", *_bare(bare), "\n## What the code stands on\n"]
+    parts += ["\n## What nobody has confirmed\n", *_bare(bare), "\n## Looked for in vain\n"]
+    parts += [*(f"- {one}" for one in data["looked_for"]), "\n## What the code stands on\n"]
     parts += ["| module | facts |\n|---|---|", *_facts(data)]
     return "\n".join(parts) + "\n"
 
 
 def _operations(data: dict[str, Any], found: list[Witness]) -> Iterator[str]:
-    yield "| module | operation | " + " | ".join(_KINDS) + " |\n|---|---|---|---|---|"
+    yield "| module | operation | " + " | ".join(_KINDS) + " |\n|---|---|---|---|---|---|"
     for operation in operations(data):
         module, _dot, name = operation.partition(".")
         cells = []
