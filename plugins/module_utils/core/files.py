@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -57,13 +58,39 @@ def _take_after(path: str, descriptor: int, mode: int | None) -> None:
         os.fchmod(descriptor, mode)
 
 
+def require_replaceable(path: str, found: os.stat_result) -> None:
+    """C(invalid) where a file cannot take the place of what is there, or must not: C(/dev/null) is
+    no file afterwards.
+
+    :param found: of the path itself, a link not followed
+    """
+    if stat.S_ISDIR(found.st_mode):
+        raise invalid(f"{path} is a folder, where a file shall be")
+    if not (stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode)):
+        raise invalid(f"{path} is a device, a pipe or a socket, where a file shall be")
+
+
+def regular(path: str, flags: int) -> int:
+    """The C(opener) of a file that the user named: a pipe may never begin, and a device never end,
+    so that neither is read.
+    """
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    raise OSError(errno.EINVAL, "it is a device, a pipe or a socket")
+
+
 def text_of(path: str, what: str) -> str:
     """The text of a UTF-8 file that the user named; C(invalid), which says C(what) it is, where it
     cannot be read.
     """
     whole = os.path.abspath(path)
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8", opener=regular) as file:
             return file.read()
     except OSError as error:
         raise invalid(f"{what} {whole} cannot be read: {error.strerror}") from None

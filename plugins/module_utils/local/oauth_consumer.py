@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from ansible.module_utils.basic import missing_required_lib
 
 from ..core.errors import ToolchainError, invalid
-from ..core.files import replacing
+from ..core.files import regular, replacing
 from ..core.module.typed_options import Option, PathText
 from ..core.plan import Plan, plan
 
@@ -221,7 +221,7 @@ class OauthConsumerOperation:
 
 def _content(path: str) -> bytes:
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=regular) as file:
             return file.read()
     except OSError as error:
         raise invalid(f"{path} cannot be read: {error.strerror}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.files import (
     make_folders,
     replacing,
+    require_replaceable,
     text_of,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.download import download
@@ -22,6 +24,14 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messa
     Answer,
     back_off,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.local import oauth_consumer
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import artifact_query
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import attachments
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages import desired_page
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages.page_options import (
+    PageOptions,
+)
+from tests.helpers.options import build as options_of
 from tests.unit.stub import Reply, Stub, Waits, transport_to
 
 if TYPE_CHECKING:
@@ -191,3 +201,41 @@ def test_a_text_is_read_or_the_reason_is_said(tmp_path: Path) -> None:
             text_of(path, "the script")
         assert caught.value.kind == "invalid"
         assert caught.value.message.startswith(words)
+
+
+#: What reads a file that the user named, by the options of which it is part.
+READERS: dict[str, Callable[[str], object]] = {
+    "ci_job.src, ci_script.src, ci_plugin.lock_file": lambda path: text_of(path, "the script"),
+    "wiki_page.src": lambda path: desired_page._body(
+        options_of(PageOptions, space="S", title="T", src=path)
+    ),
+    "wiki_page.attachments": lambda path: attachments._file(path, "a.txt", ""),
+    "artifact_query.aql_file": artifact_query._content,
+    "oauth_consumer.private_key": oauth_consumer._content,
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path, reader: str, kind: str) -> None:
+    """A pipe that nobody writes to would hold the task, and a device without end fill the memory."""
+    path = {"pipe": f"{tmp_path}/pipe", "device": "/dev/zero", "folder": str(tmp_path)}[kind]
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ToolchainError, match="cannot be read") as caught:
+        READERS[reader](path)
+    assert caught.value.kind == "invalid"
+    assert path in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["/dev/null", "pipe", "."])
+def test_a_file_takes_no_place_of_what_is_none(tmp_path: Path, path: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    there = str(tmp_path / path)
+    with pytest.raises(ToolchainError, match="where a file shall be") as caught:
+        require_replaceable(there, os.lstat(there))
+    assert caught.value.kind == "invalid"
+
+
+def test_a_link_gives_way_to_a_file(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/dev/null")
+    require_replaceable(str(tmp_path / "link"), os.lstat(tmp_path / "link"))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import invalid
+from ...core.files import require_replaceable
 from ...core.http.download import download
 from ...core.http.file_download import Fetched, RemoteContent, download_file
 from ...core.http.messages import Answer
@@ -29,11 +30,11 @@ class PresentFile:
 
 
 def local_file(path: str) -> PresentFile | None:
-    """What is at a path, a link not followed; C(None) where there is no file; C(invalid) for a
-    folder, and for what cannot be read.
+    """What is at a path, a link not followed; C(None) where there is no file; C(invalid) for what
+    no file can replace, and for what cannot be read.
     """
-    if os.path.isdir(path) and not os.path.islink(path):
-        raise invalid(f"{path} is a folder, where a file shall be")
+    if os.path.lexists(path):
+        require_replaceable(path, os.lstat(path))
     if not os.path.isfile(path) or os.path.islink(path):
         return None
     digest, size = hashlib.sha256(), 0

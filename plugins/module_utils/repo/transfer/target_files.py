@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ...core.destination import places
 from ...core.errors import ToolchainError, invalid
-from ...core.files import make_folders
+from ...core.files import make_folders, require_replaceable
 from ..digests import Digests, digests_of
 from .remote_files import RemoteFile
 
@@ -49,7 +49,7 @@ def refuse_clashes(files: Sequence[TargetFile]) -> list[TargetFile]:
 
 def present(file: TargetFile) -> os.stat_result | None:
     """The regular file that is at the place, a link not followed; C(None) where there is none, or
-    something that gives way. C(invalid) where nothing can be written there.
+    a link, which gives way. C(invalid) where nothing can be written there.
     """
     try:
         found = os.lstat(file.path)
@@ -57,8 +57,7 @@ def present(file: TargetFile) -> os.stat_result | None:
         return None
     except (OSError, ValueError) as error:
         raise invalid(f"dest: '{file.path}' cannot be read: {error}") from None
-    if stat.S_ISDIR(found.st_mode):
-        raise invalid(f"dest: '{file.path}' is a folder, where a file shall be")
+    require_replaceable(file.path, found)
     return found if stat.S_ISREG(found.st_mode) else None
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, invalid
-from ...core.files import make_folders, replacing
+from ...core.files import make_folders, replacing, require_replaceable
 from ...core.module.task import Task
 from ...core.module.typed_options import PathText
 from ...core.plan import Plan, plan
@@ -235,8 +235,7 @@ def _present(path: str) -> os.stat_result | None:
         return None
     except OSError as error:
         raise invalid(f"{path} cannot be read: {error.strerror}") from None
-    if stat.S_ISDIR(found.st_mode):
-        raise invalid(f"{path} is a folder, where a file shall be")
+    require_replaceable(path, found)
     if stat.S_ISREG(found.st_mode) and not os.access(path, os.R_OK):
         raise invalid(f"{path} cannot be read: no permission")
     return found

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ...core.errors import ToolchainError, invalid
+from ...core.files import regular
 from ..page import Page
 from ..storage import section
 from ..storage.comparison import BodyComparison, compare
@@ -95,7 +96,7 @@ def _body(options: PageOptions) -> str | None:
     body, source = options.body, options.src
     if source is not None:
         try:
-            with open(source, encoding="utf-8-sig", newline="") as file:
+            with open(source, encoding="utf-8-sig", newline="", opener=regular) as file:
                 body = file.read()
         except (OSError, ValueError) as error:
             raise invalid(f"src {source} cannot be read: {error}") from None
