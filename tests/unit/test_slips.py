@@ -27,6 +27,9 @@ MODULES = sorted(path.stem for path in FOLDER.glob("*.py"))
 TEXTS, NUMBERS = ("str", "path"), ("int", "float")
 PRIVATE = {"db_pwd": "canary-db", "host": "canary-host"}
 REFUSED = object()
+#: More levels than anything that goes through data can take.
+DEEP_TEXT = '{"a":' * 300 + "1" + "}" * 300
+DEEP = json.loads(DEEP_TEXT)
 Spec = Mapping[str, Mapping[str, Any]]
 
 
@@ -150,6 +153,8 @@ def slips(option: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
         yield from _slips_of_mappings(option)
     elif kind != "raw":
         yield ["a"], REFUSED
+        if kind == "float":
+            yield from (("nan", REFUSED), ("inf", REFUSED), (float("nan"), REFUSED))
     elif option["values"] == "text":
         yield from (([1.1], REFUSED), ({"a": 1.1}, REFUSED), (["a", 7], ["a", "7"]))
     else:
@@ -184,6 +189,7 @@ def _slips_of_mappings(option: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
         yield {**needed(option["options"]), "wrong": 1}, REFUSED
         return
     yield "a=b, c=1.10", {"a": "b", "c": "1.10"}
+    yield DEEP_TEXT, REFUSED
     if option["values"] == "text":
         yield from (({"a": 1.1}, REFUSED), ({"a": ["b", 1.1]}, REFUSED), ('{"a": 1.1}', REFUSED))
         yield from (({"a": {"b": "c"}}, REFUSED), ({"a": [["b"]]}, REFUSED))
@@ -203,7 +209,7 @@ def options_of(name: str) -> Spec:
 
 def judged(spec: Spec, spot: Spot, value: Any, right: Any, printed: Any) -> str | None:
     """What is wrong with how a slip is taken, if anything."""
-    what = f"{spot.place}: {value!r}"
+    what = f"{spot.place}: {value!r:.200}"
     with given_to_a_module(arguments(spec, spot, value)):
         try:
             params: Any = runner._Module(spec).params
@@ -247,6 +253,17 @@ def test_a_slip_in_a_connection_is_refused_or_understood(
     service: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _wrong(options.argument_spec(service), capsys) == []
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_no_value_is_too_deep_to_be_refused(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever goes through it would end at the limit of Python."""
+    spec = options_of(name)
+    kinds = ("dict", "list", "raw")
+    tops = [Spot((name,), option, spec) for name, option in spec.items()]
+    chosen = [spot for spot in tops if spot.option.get("type") in kinds]
+    found = [judged(spec, spot, DEEP, REFUSED, capsys.readouterr) for spot in chosen]
+    assert [wrong for wrong in found if wrong is not None] == []
 
 
 @pytest.mark.parametrize("name", MODULES)

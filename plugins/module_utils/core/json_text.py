@@ -53,6 +53,15 @@ def whole(value: Any) -> Any:
     return json.loads(text.decode("utf-16", "replace"))
 
 
+def is_too_deep(value: Any) -> bool:
+    """Whether lists and mappings in it have more than :data:`DEEPEST` levels."""
+    try:
+        require_depth(value, DEEPEST + 1)
+    except TooDeep:
+        return True
+    return False
+
+
 def require_depth(value: Any, most: int) -> None:
     """Raise :class:`TooDeep` for a value with too many levels.
 
@@ -61,7 +70,7 @@ def require_depth(value: Any, most: int) -> None:
     """
     if most <= DEEPEST:
         return
-    level = [value]
+    level = [value] if isinstance(value, _INNER) else []
     for _depth in range(DEEPEST):
         level = [
             inner

@@ -11,6 +11,7 @@ An argument spec may say more of an option than Ansible knows (:data:`OWN_WORDS`
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,7 @@ from ansible.module_utils.common.validation import (
     check_type_int,
 )
 
+from .. import json_text
 from ..errors import ToolchainError, invalid, shorten
 from ..secret import is_secret_name
 
@@ -140,7 +142,10 @@ def _scalar(option: Mapping[str, Any], value: Any, place: Place) -> Any:
             raise TypeError
         if isinstance(value, float) and kind == "int" and value.is_integer():
             return int(value)  # what Jinja makes of 4 / 2; older Ansible refuses it
-        return _CONVERSIONS[kind](value)
+        found = _CONVERSIONS[kind](value)
+        if kind == "float" and not math.isfinite(found):
+            raise ValueError  # Python reads nan and inf as numbers; nobody can wait so long
+        return found
     except (TypeError, ValueError):
         raise place.refusal(value, f"{_WANTED[kind]} is wanted") from None
 
@@ -192,7 +197,11 @@ def _taken_apart(written: str, place: Place) -> Any:
         advice = "write it as a mapping; a text with ; or & is not taken apart"
         raise place.refusal(written, advice, show=False)
     try:
-        return check_type_dict(written.strip())
+        found = check_type_dict(written.strip())
+        json_text.require_depth(found, written.count("[") + written.count("{"))
+        return found
+    except json_text.TooDeep as error:
+        raise place.refusal(written, str(error), show=False) from None
     except (TypeError, ValueError):
         raise place.refusal(written, "a mapping is wanted", show=False) from None
 

@@ -9,6 +9,7 @@ from typing import Any, NoReturn, TypeVar
 from ansible.module_utils import basic
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
+from .. import json_text
 from ..accounting import Accounting
 from ..connection.options import argument_spec, resolve
 from ..errors import ToolchainError, invalid, printable
@@ -46,14 +47,23 @@ class _Module(AnsibleModule):
         super()._load_params()
         internal = {name: self.params[name] for name in self.params if name.startswith("_ansible_")}
         self.params = {name: self.params[name] for name in self.params if name not in internal}
+        refused = self._without_depths()
         self._hide_secrets()
-        refused: ToolchainError | None = None
         try:
-            self.params = {**internal, **checked(self._options, self.params)}
+            if refused is None:
+                self.params = {**internal, **checked(self._options, self.params)}
         except ToolchainError as error:
             refused = error
         if refused is not None:
             self.fail_json(**_refusal(refused))
+
+    def _without_depths(self) -> ToolchainError | None:
+        """Leaves out what is nested so deep that nothing can go through it; C(invalid) for that."""
+        deep = [name for name, value in self.params.items() if json_text.is_too_deep(value)]
+        self.params.update(dict.fromkeys(deep))
+        if not deep:
+            return None
+        return invalid(f"{deep[0]} is nested more than {json_text.DEEPEST} levels deep")
 
     def _log_invocation(self) -> None:
         self._to_be_logged = True
