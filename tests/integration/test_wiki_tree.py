@@ -266,6 +266,7 @@ def test_the_same_files_elsewhere_do_not_take_the_pages_of_a_tree(tree: Tree) ->
     error = tree.fails(parent_id="1001")
     assert (error.kind, tree.http["writes"]) == ("conflict", 0)
     assert tree(parent_id="1001", title_prefix="Copy of ")[0]
+    assert "line break" in tree.fails(parent_id="1001", title_prefix="Copy\nof ").message
     assert tree.above("First steps") == "guide"
 
 
@@ -391,6 +392,7 @@ PROBLEMS: dict[str, tuple[dict[str, str], list[str]]] = {
     "folder pages": ({"README.md": "# R"}, ["index.md: README.md is the page of this folder, too"]),
     "labels": ({"x.md": "---\nlabels: [a b]\n---\n"}, ["x.md:1: 'a b' cannot be a label"]),
     "names": ({'"q".txt': "", "x.md": "# X\n\n[a](%22q%22.txt)"}, ["is not a file name"]),
+    "a text without end": ({"long.md": "a " * 500_001}, ["long.md:1: the text has 1000002"]),
 }
 
 

@@ -182,6 +182,13 @@ def test_what_is_nested_too_deep_is_refused_and_not_left_out() -> None:
     parse(storage_format("".join("  " * depth + f"- [ ] {depth}\n" for depth in range(25))))
 
 
+def test_a_text_that_takes_too_long_is_refused() -> None:
+    """The library takes tens of seconds for some texts of this length, and hours for longer ones."""
+    assert storage_format("a" + " " * (document.LONGEST - 1)) == "<p>a</p>"
+    with pytest.raises(AnsibleFilterError, match=r"has 1000001 characters, and at most 1000000"):
+        storage_format("[" * (document.LONGEST + 1))
+
+
 @pytest.mark.parametrize("value", [1.1, None, ["a"], True])
 def test_what_is_no_text_is_refused(value: object) -> None:
     with pytest.raises(AnsibleFilterError, match="Markdown is a text"):

@@ -24,6 +24,8 @@ except ImportError:
 
 #: Blocks and marks within each other; what is deeper, the library would leave out in silence.
 _DEEPEST = 60
+#: Characters of a text: the library takes long for some inputs, and no page of a wiki is so large.
+LONGEST = 1_000_000
 _NOT_IN_A_SLUG = re.compile(r"[^\w\- ]")
 
 
@@ -63,9 +65,14 @@ def require_markdown() -> None:
 
 def parse_markdown(text: str) -> MarkdownDocument:
     """The tree of a text. Raises C(invalid) where the library is missing, and for a text that is
-    nested too deep.
+    too long or nested too deep.
     """
     require_markdown()
+    if len(text) > LONGEST:
+        raise invalid(
+            f"line 1: the text has {len(text)} characters, and at most {LONGEST} become a page:"
+            " split it"
+        )
     tokens = _parser().parse(text)
     for token in tokens:
         inline = token.children or []

@@ -52,6 +52,8 @@ class WikiTreeOperation:
             raise invalid("parallel: at least one page at a time is needed")
         if options.max_deletions < 0:
             raise invalid("max_deletions: a number of pages cannot be negative")
+        if len(options.title_prefix.splitlines()) > 1:
+            raise invalid("title_prefix has a line break, which no title can have")
         self._task, self._options = task, options
         self._client = WikiClient(
             task, labels=True, more=_MORE, connections=max(10, options.parallel)
