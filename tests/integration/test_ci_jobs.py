@@ -224,6 +224,7 @@ def test_a_job_with_builds_is_deleted_by_force_alone(ci: Ci) -> None:
         ({"job": "x", "config": CONFIG, "force": True}, "invalid"),
         ({"job": "x", "config": CONFIG, "state": "absent"}, "invalid"),
         ({"job": "x", "folder": True, "enabled": False}, "invalid"),
+        ({"job": "nightly-*", "state": "absent"}, "invalid"),
     ],
 )
 def test_slips(ci: Ci, options: dict[str, Any], kind: str) -> None:

@@ -192,6 +192,9 @@ def test_who_does_not_wait_is_told_what_will_be(ci: Ci) -> None:
         [{"name": "git:5.2"}],
         ["git", "git"],
         [{"name": "git", "version": "1", "state": "absent"}],
+        [{"name": "git", "version": ">=5"}],
+        [{"name": "git", "version": "newest"}],
+        [{"name": "g*", "state": "absent"}],
     ],
 )
 def test_slips(ci: Ci, plugins: list[Any]) -> None:

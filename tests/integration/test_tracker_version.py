@@ -285,6 +285,10 @@ def test_slips_are_refused_before_any_request(
     assert tracker.sandbox.requests("tracker") == []
 
 
+def test_a_pattern_names_no_version_to_delete(tracker: Tracker) -> None:
+    tracker.refused("invalid", "wildcards", project="REL", name="1.*", state="absent")
+
+
 @pytest.mark.parametrize("check", [True, False])
 def test_a_start_after_the_release_that_the_server_has(tracker: Tracker, check: bool) -> None:
     tracker.send("PUT", "version/10002", {"releaseDate": "2026-01-02"})

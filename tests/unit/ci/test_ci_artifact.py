@@ -249,6 +249,8 @@ def test_a_log_that_breaks_off_is_not_kept(fetch: Fetching) -> None:
         ({"build": "8"}, "has no build 8: its newest is 9", "not_found"),
         ({"build": "../7"}, "give a number", "invalid"),
         ({"parallel": 0}, "parallel is 0", "invalid"),
+        ({"console": "logs/"}, "console is 'logs/', which names a folder", "invalid"),
+        ({"console": "/dev/null"}, "/dev/null is a device", "invalid"),
     ],
 )
 def test_slips(fetch: Fetching, options: dict[str, Any], words: str, kind: str) -> None:

@@ -253,6 +253,7 @@ def test_a_folder_without_a_slash(server: Server, tmp_path: Path) -> None:
         ({"artifacts": [{"path": "a", "repo": "r/a"}]}, "artifacts[0].repo"),
         ({"artifacts": [{"path": "a/../b"}]}, "artifacts[0].path"),
         ({"artifacts": []}, "artifacts"),
+        ({"path": "a", "properties": {"state": None}}, "properties.state is null"),
     ],
 )
 def test_slips(server: Server, tmp_path: Path, given: dict[str, Any], said: str) -> None:
@@ -260,6 +261,14 @@ def test_slips(server: Server, tmp_path: Path, given: dict[str, Any], said: str)
     assert error.kind == "invalid"
     assert said in error.message
     assert server.asked == []
+
+
+def test_a_pipe_is_not_replaced(server: Server, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    server.on["HEAD /r/a"] = head("x")
+    error = server.fails(Operation, asked_for(tmp_path, path="a", dest=f"{tmp_path}/pipe"))
+    assert error.kind == "invalid"
+    assert f"{tmp_path}/pipe is a device, a pipe or a socket" in error.message
 
 
 # --- of a build

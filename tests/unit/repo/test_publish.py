@@ -414,6 +414,12 @@ def test_an_address_of_something_else(server: Server) -> None:
         ({"build_number": 1.1}, "build_number"),
         ({"issues": [{"key": 1.5}]}, "issues[0].key"),
         ({"environment": {"A": 1.5}}, "environment.A"),
+        ({"environment": {" ": "x"}}, "environment has an empty name"),
+        ({"properties": {"": "x"}}, "properties has an empty name"),
+        ({"started": "1767323045"}, "started"),
+        ({"build_number": " 7"}, "build_number is ' 7'"),
+        ({"build_name": ".."}, "build_name is '..'"),
+        ({"ci_url": "ci.example.com/job/a/7"}, "ci_url is 'ci.example.com/job/a/7'"),
     ],
 )
 def test_wrong_options_of_a_record(server: Server, wrong: dict[str, Any], said: str) -> None:

@@ -74,6 +74,10 @@ class CiArtifactOperation:
         dest = options.dest
         if dest is not None and os.path.lexists(dest) and not os.path.isdir(dest):
             raise invalid(f"dest must be a folder, but is '{dest}'")
+        if (options.console or "").endswith("/"):
+            raise invalid(
+                f"console is '{options.console}', which names a folder: name a file in it"
+            )
         self._job = job_of(options.job, task.connection.url)
         self._segment = build_segment(options.build)
         self._server = server_of(task, connections=options.parallel)

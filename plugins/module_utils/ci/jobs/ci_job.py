@@ -233,6 +233,7 @@ class CiJobOperation:
     def _deletion(self) -> Plan:
         shown = self._store.state()
         if shown is None:
+            self._check_name()  # no job that is there has such a name, a pattern least of all
             return unchanged({"differences": []})
         if self._options.folder:
             self._check_kind("jobs" in shown)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,6 +14,10 @@ from .update_centre import CentreState
 from .versions import is_older
 
 State = Literal["present", "absent", "enabled", "disabled"]
+
+_SHORT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+#: With a digit somewhere: a word or an operator is none, and would be older than any.
+_VERSION = re.compile(r"(?=\D*\d)[A-Za-z0-9][A-Za-z0-9.+_~*-]*")
 
 
 @dataclass(frozen=True)
@@ -150,10 +155,15 @@ def wanted_once(wanted: Sequence[WantedPlugin]) -> list[WantedPlugin]:
     """C(invalid) for a plugin that is there twice, and for a name that is none."""
     names = [each.name for each in wanted]
     for number, each in enumerate(wanted):
-        if any(char in "@:/ " for char in each.name):
+        if _SHORT_NAME.fullmatch(each.name) is None:
             raise invalid(
                 f"plugins[{number}].name is '{each.name}': give the short name of the plugin, and"
                 " its version as version"
+            )
+        if each.version is not None and _VERSION.fullmatch(each.version) is None:
+            raise invalid(
+                f"plugins[{number}].version is '{each.version}': give the least version as the"
+                " server writes it (5.2.2), or leave it out"
             )
         if each.name in names[:number]:
             raise invalid(f"plugins[{number}]: {each.name} is there twice")

@@ -37,6 +37,7 @@ from .published_files import (
     with_digests,
 )
 
+_WEB = re.compile(r"https?://[^/]", re.IGNORECASE)
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"]+")
 
 #: What is shorter may stand in any value by chance.
@@ -118,6 +119,7 @@ class BuildPublishOperation:
     def __init__(self, task: Task, options: BuildPublishOptions) -> None:
         if options.parallel < 1:
             raise invalid("parallel: at least one request at a time is needed")
+        _check_names(options)
         self._task, self._options = task, options
         self._name, self._number = options.build_name, options.build_number
         self._label = f"the build '{self._name}' #{self._number}"
@@ -278,6 +280,14 @@ def _shown(record: Mapping[str, Any]) -> dict[str, Any]:
     return {**record, "properties": properties if isinstance(properties, Mapping) else {}}
 
 
+def _check_names(options: BuildPublishOptions) -> None:
+    """C(invalid) for a name or number that looks like another one, or that no address can have."""
+    for option in ("build_name", "build_number"):
+        given = getattr(options, option)
+        if given != given.strip() or given in (".", ".."):
+            raise invalid(f"{option} is '{given}': write it without blanks around it, and no '..'")
+
+
 def _modules(options: BuildPublishOptions) -> list[BuildModule]:
     if options.artifacts is not None:
         artifacts = files_of("artifacts", options.artifacts)
@@ -300,12 +310,14 @@ def _publication(options: BuildPublishOptions) -> Publication:
     started = None
     if options.started is not None:
         started = moment_of(options.started)
-        if started is None:
+        if started is None or options.started.isdecimal():
             raise invalid(
                 f"started is '{options.started}': write the time as 2026-01-02T03:04:05.678Z"
             )
     url = None if options.ci_url is None else _public("ci_url", options.ci_url)
-    properties = None if options.properties is None else _texts(options.properties)
+    if url is not None and _WEB.match(url) is None:
+        raise invalid(f"ci_url is '{url}': an address begins with http:// or https://")
+    properties = None if options.properties is None else _texts("properties", options.properties)
     return Publication(
         options.build_name,
         options.build_number,
@@ -352,7 +364,7 @@ def _public(place: str, url: str) -> str:
 
 def _environment(options: BuildPublishOptions) -> dict[str, str]:
     """The variables that may be seen: neither their names nor their values are secrets."""
-    given = _texts(options.environment or {})
+    given = _texts("environment", options.environment or {})
     patterns = [pattern.lower() for pattern in options.environment_exclude or ()]
     secrets = [form for form in hidden.forms if len(form) >= _SHORTEST_SECRET]
     return {
@@ -364,8 +376,10 @@ def _environment(options: BuildPublishOptions) -> dict[str, str]:
     }
 
 
-def _texts(given: Mapping[str, Any]) -> dict[str, str]:
+def _texts(option: str, given: Mapping[str, Any]) -> dict[str, str]:
     """Names and texts; a list is joined by commas, since a record has one text for each name."""
+    if any(not str(name).strip() for name in given):
+        raise invalid(f"{option} has an empty name: give one, or leave the entry out")
     return {
         str(name): ",".join(value) if isinstance(value, list) else str(value)
         for name, value in given.items()

@@ -112,7 +112,7 @@ class ArtifactDownloadOperation:
         self._task, self._options = task, options
         self._mode = mode_of(options.mode)
         self._wishes = _wishes(options)
-        self._filter = Filter(properties_of(options.properties), Exclusion(options.exclude))
+        self._filter = Filter(_wanted_properties(options), Exclusion(options.exclude))
         self._client = RepoClient(task, connections=options.parallel)
         self._fetcher = Fetcher(self._client)
         self._folders = TargetFolders()
@@ -163,7 +163,8 @@ class ArtifactDownloadOperation:
             looked = f"for files of the build '{options.build_name}' #{options.build_number}"
             looked += "" if wish.repo is None else f" in '{wish.repo}'"
         narrowing = [name for name in ("properties", "exclude") if getattr(options, name)]
-        said = f" that {' and '.join(narrowing)} leave" if narrowing else ""
+        leave = "leaves" if len(narrowing) == 1 else "leave"
+        said = f" that {' and '.join(narrowing)} {leave}" if narrowing else ""
         return f"{wish.place}: looked {looked}, and there is nothing{said}; allow_empty allows that"
 
     def _decided(self, target: TargetFile) -> Fetch:
@@ -228,6 +229,14 @@ class ArtifactDownloadOperation:
         ]
         received = [one["size"] for one in files if one["action"] == "downloaded"]
         return {"files": files, "downloaded_bytes": sum(received)}
+
+
+def _wanted_properties(options: ArtifactDownloadOptions) -> dict[str, list[str]]:
+    """C(invalid) for a name without a value: it would restrict nothing."""
+    for name, value in (options.properties or {}).items():
+        if value is None:
+            raise invalid(f"properties.{name} is null: give a value, or leave the property out")
+    return properties_of(options.properties)
 
 
 def _wishes(options: ArtifactDownloadOptions) -> list[Wish]:

@@ -107,6 +107,8 @@ class TrackerVersionOperation:
     def _removal(self, known: list[Version]) -> Plan:
         options = self._options
         self._current = named(known, options.name)
+        if self._current is None and any(sign in options.name for sign in "*?"):
+            raise invalid(f"name: '{options.name}' has wildcards, but names one version")
         if self._current is None:
             return unchanged({"version": None, "unresolved_count": None})
         if options.move_to is not None:
