@@ -19,7 +19,7 @@ from . import answers
 from .answers import Record, Refusal, UnreadableAnswer
 
 if TYPE_CHECKING:
-    import requests
+    from ..core.http.connections import Incoming
 
 Taken = TypeVar("Taken")
 
@@ -205,7 +205,7 @@ class AnalysisClient:
             self._transport.accounting.add(retries=1)
         raise AssertionError("the last attempt answers or raises")
 
-    def _streamed(self, what: str, response: requests.Response) -> Iterator[Record]:
+    def _streamed(self, what: str, response: Incoming) -> Iterator[Record]:
         seen: list[bytes] = []
 
         def said() -> Answer:

@@ -22,7 +22,16 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 # No address has a backslash, a blank, a control character or a mark of writing direction: parsers
 # differ in where they end a host there.
 _UNFIT = re.compile(r"[\\\s\x00-\x20\x7f-\xa0\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]")
+_PLAIN = re.compile(r"[A-Za-z0-9._~-]*")  # nothing to encode
 _BASE = re.compile(r"https?://[^/?#]+", re.IGNORECASE)
+
+# Nothing but what may stand in a path or a query, no segment that begins with a dot or is empty,
+# and nothing percent-encoded that need not be.
+_CHARACTER = (
+    r"(?:[A-Za-z0-9._~!$&'()*+,;=:@-]"
+    r"|%(?:[01][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF]|[89A-F][0-9A-F]))"
+)
+_USUAL_TARGET = re.compile(rf"(?:/(?![/.]){_CHARACTER}*)+(?:\?(?:{_CHARACTER}|[/?])+)?")
 
 Pairs: TypeAlias = Iterable[tuple[str, Any]]
 #: A query or a form: a mapping or pairs; lists repeat the name, C(None) is left out.
@@ -38,7 +47,10 @@ def path(*segments: str, slash: bool = False) -> str:
     """
     if any(segment in (".", "..", "") for segment in segments):
         raise invalid(f"'{'/'.join(segments)}' is not a path: it has an empty, '.' or '..' segment")
-    return "/".join(quote(segment, safe="") for segment in segments) + ("/" if slash else "")
+    encoded = [
+        segment if _PLAIN.fullmatch(segment) else quote(segment, safe="") for segment in segments
+    ]
+    return "/".join(encoded) + ("/" if slash else "")
 
 
 def encode(query: Query) -> str:
@@ -150,6 +162,22 @@ def leads_elsewhere(here: str, there: str, *, foreign_hosts: bool) -> bool:
     old, new = origin(here), origin(there)
     downgrade = old[0] == "https" and new[0] != "https"
     return new == NOWHERE or downgrade or (new != old and not foreign_hosts)
+
+
+def request_target(address: str) -> str:
+    """What a request to an address asks for: its path and its query, as the library writes them.
+
+    What is written in the usual way stays as it is, which saves the library's reading.
+    """
+    base = _BASE.match(address)
+    rest = "" if base is None else address[base.end() :]
+    if _USUAL_TARGET.fullmatch(rest):
+        return rest
+    from requests import PreparedRequest
+
+    prepared = PreparedRequest()
+    prepared.prepare_url(address, None)
+    return prepared.path_url
 
 
 def path_of(address: str) -> str:

@@ -14,6 +14,35 @@ Item = TypeVar("Item")
 Done = TypeVar("Done")
 
 
+class Beside:
+    """A thread that works while its owner goes on, at one thing at a time. It begins with the first
+    one; a context manager, which waits for the last.
+    """
+
+    def __init__(self) -> None:
+        self._pool: ThreadPoolExecutor | None = None
+        self._last: Future[object] | None = None
+
+    def do(self, work: Callable[[Item], object], item: Item) -> None:
+        """Begin with C(work) when what was begun is done; raises what that has raised."""
+        self.wait()
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(max_workers=1)
+        self._last = self._pool.submit(work, item)
+
+    def wait(self) -> None:
+        last, self._last = self._last, None
+        if last is not None:
+            last.result()
+
+    def __enter__(self) -> Beside:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+
+
 def bounded(parallel: int, work: Callable[[Item], Done], items: Iterable[Item]) -> Iterator[Done]:
     """Results of C(work) for each item, in the order of the items, at most C(parallel) at once.
 

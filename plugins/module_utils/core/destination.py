@@ -66,13 +66,14 @@ def _require_below(home: str, path: str, name: str) -> None:
 def _refuse_nested(found: Mapping[str, str]) -> None:
     """A file cannot be the folder of another one."""
     paths = {path: name for name, path in found.items()}
+    seen = {"", "/", "."}
     for name, path in found.items():
         above = os.path.dirname(path)
-        while above not in ("", "/", "."):
+        while above not in seen:
             if above in paths:
                 raise _refused(name, f"'{_shown(paths[above])}' is a file, and not a folder")
-            shorter = os.path.dirname(above)
-            above = "" if shorter == above else shorter
+            seen.add(above)
+            above = os.path.dirname(above)
 
 
 def _refused(name: str, reason: str) -> ToolchainError:

@@ -102,6 +102,8 @@ def text_of(path: str, what: str) -> str:
 
 def make_folders(path: str) -> list[str]:
     """Make a folder and those above it that are missing; the new ones, the deepest first."""
+    if os.path.isdir(path):
+        return []
     missing = []
     folder = os.path.abspath(path)
     while not os.path.isdir(folder):

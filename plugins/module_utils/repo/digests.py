@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import hashlib
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import IO
+
+from ..core.concurrency import Beside
 
 _BLOCK = 2 * 1024 * 1024
 #: Most files are shorter: room for a whole block would cost more than reading them.
@@ -25,23 +26,21 @@ class Digests:
 def digests_of(stream: IO[bytes]) -> Digests:
     """Read a stream to its end once, in memory that does not depend on its length.
 
-    Of a long one the two digests are made side by side: both leave the interpreter to others.
+    Of a long one the two digests are made side by side, and the next block is read meanwhile: all
+    of them leave the interpreter to others.
     """
     sha256, size = hashlib.sha256(), 0
     sha1 = hashlib.sha1(usedforsecurity=False)
     block = stream.read(_FIRST_BLOCK)
-    if len(block) < _FIRST_BLOCK:
+    while block and size < _BLOCK:
+        sha256.update(block)
+        sha1.update(block)
+        size += len(block)
+        block = stream.read(_BLOCK)
+    with Beside() as one, Beside() as other:
         while block:
-            sha256.update(block)
-            sha1.update(block)
+            one.do(sha256.update, block)
+            other.do(sha1.update, block)
             size += len(block)
             block = stream.read(_BLOCK)
-        return Digests(size, sha256.hexdigest(), sha1.hexdigest())
-    with ThreadPoolExecutor(max_workers=1) as aside:
-        while block:
-            beside = aside.submit(sha1.update, block)
-            sha256.update(block)
-            size += len(block)
-            block = stream.read(_BLOCK)
-            beside.result()
     return Digests(size, sha256.hexdigest(), sha1.hexdigest())

@@ -35,8 +35,8 @@ def messages_of(body: str) -> list[dict[str, str]]:
     """The C(messages) of a JSON body as C(level) (upper case) and C(message); none where it has
     none.
     """
-    entries = _member(body, "messages")
-    return [_message(entry) for entry in entries] if isinstance(entries, list) else []
+    decoded = json_or_none(body)
+    return _messages(decoded) if isinstance(decoded, Mapping) else []
 
 
 def errors_in(body: str) -> str:
@@ -44,10 +44,14 @@ def errors_in(body: str) -> str:
 
     Server fact [repo-2]: C(errors[]), and C(messages[]) of the level ERROR.
     """
-    found = [one["message"] for one in messages_of(body) if one["level"] == "ERROR"]
+    decoded = json_or_none(body)
+    if not isinstance(decoded, Mapping):
+        return ""
+    said = _messages(decoded)
+    found = [one["message"] for one in said if one["level"] == "ERROR"]
     if found:
         return "; ".join(filter(None, found)) or "an error without a message"
-    return errors.words(body) if _member(body, "errors") else ""
+    return errors.words(body) if decoded.get("errors") else ""
 
 
 def text_of(body: str) -> str:
@@ -58,9 +62,9 @@ def text_of(body: str) -> str:
     return decoded if isinstance(decoded, str) else body.strip()
 
 
-def _member(body: str, name: str) -> Any:
-    decoded = json_or_none(body)
-    return decoded.get(name) if isinstance(decoded, Mapping) else None
+def _messages(decoded: Mapping[str, Any]) -> list[dict[str, str]]:
+    entries = decoded.get("messages")
+    return [_message(entry) for entry in entries] if isinstance(entries, list) else []
 
 
 def _message(entry: Any) -> dict[str, str]:

@@ -21,7 +21,7 @@ from ..core.json_text import TooDeep, has_halves, require_depth, whole
 from .client import RepoClient
 
 if TYPE_CHECKING:
-    import requests
+    from ..core.http.connections import Incoming
 
 _CHUNK = 64 * 1024
 #: Longest text of one value: without a limit a text that never ends would be read again and again.
@@ -185,7 +185,7 @@ def _read(
     return found
 
 
-def _noted(response: requests.Response, head: list[bytes]) -> Iterator[bytes]:
+def _noted(response: Incoming, head: list[bytes]) -> Iterator[bytes]:
     """The pieces of a body; the first is kept in C(head), for messages."""
     for piece in response.iter_content(_CHUNK):
         if not head:

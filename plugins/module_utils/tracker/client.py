@@ -17,7 +17,7 @@ from ..core.http.writes import Look
 from ..core.module.task import Task
 
 if TYPE_CHECKING:
-    import requests
+    from ..core.http.connections import Incoming
 
 Taken = TypeVar("Taken")
 
@@ -99,9 +99,7 @@ class TrackerClient:
             **parts,
         )
 
-    def download(
-        self, what: str, address: str, take: Callable[[requests.Response], Taken]
-    ) -> Taken:
+    def download(self, what: str, address: str, take: Callable[[Incoming], Taken]) -> Taken:
         """What C(take) makes of the bytes at an absolute address (see C(core.download)).
 
         Server fact [tracker-7]: old servers take no token for attachments, but send to their login

@@ -25,7 +25,7 @@ from .client import WikiClient, place_of
 from .page import Page, member, number
 
 if TYPE_CHECKING:
-    import requests
+    from ..core.http.connections import Incoming
 
 _BLOCK = 1024 * 1024
 #: Characters. Servers keep 255 of a comment; the mark takes up to 90.
@@ -266,7 +266,7 @@ def _file(src: str, given: str | None, comment: str) -> WantedAttachment:
     return WantedAttachment(src, name, comment.strip(), size, digest.hexdigest())
 
 
-def _sha256_of(response: requests.Response) -> str:
+def _sha256_of(response: Incoming) -> str:
     digest = hashlib.sha256()
     for block in response.iter_content(_BLOCK):
         digest.update(block)

@@ -21,7 +21,7 @@ from ..core.module.task import Task
 from .page import Page, member, page_of
 
 if TYPE_CHECKING:
-    import requests
+    from ..core.http.connections import Incoming
 
 CONTENT = "rest/api/content"
 #: Server fact [wiki-1]: neither body nor ancestors come unless they are asked for.
@@ -235,7 +235,7 @@ class WikiClient:
             what, method, place, headers=headers, expect=expect, judge=self._require_taken, **parts
         )
 
-    def download(self, what: str, place: str, take: Callable[[requests.Response], Taken]) -> Taken:
+    def download(self, what: str, place: str, take: Callable[[Incoming], Taken]) -> Taken:
         """What C(take) makes of a content (see C(core.download))."""
         return download(self._transport, what, place, take, judge=self._require_login)
 

@@ -35,7 +35,9 @@ from tests.helpers.options import build as options_of
 from tests.unit.stub import Reply, Stub, Waits, transport_to
 
 if TYPE_CHECKING:
-    from requests import Response
+    from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.connections import (
+        Incoming,
+    )
 
 
 def test_a_file_takes_its_place_when_it_is_whole(tmp_path: Path) -> None:
@@ -132,7 +134,7 @@ def accept(answer: Answer) -> None:
     """A judge without complaints."""
 
 
-def content(response: Response) -> bytes:
+def content(response: Incoming) -> bytes:
     return b"".join(response.iter_content(4))
 
 

@@ -7,8 +7,7 @@ import traceback
 from typing import Any
 
 import pytest
-import requests
-from requests.adapters import HTTPAdapter
+from urllib3 import HTTPConnectionPool
 
 from ansible_collections.delivery.toolchain.plugins.modules import build_promote
 from tests.unit.arguments import given_to_a_module
@@ -19,19 +18,19 @@ RECORD = {"buildInfo": {"name": "agent", "number": "1", "started": "2026-01-02T0
 
 def test_a_promotion_is_ten_frames_in_six_files_away(monkeypatch: pytest.MonkeyPatch) -> None:
     paths: list[list[traceback.FrameSummary]] = []
-    send = HTTPAdapter.send
+    send = HTTPConnectionPool.urlopen
 
-    def watched(self: HTTPAdapter, request: Any, **rest: Any) -> requests.Response:
+    def watched(self: HTTPConnectionPool, method: str, *rest: Any, **parts: Any) -> Any:
         frames = traceback.extract_stack()[:-1]
-        if request.method == "POST":
+        if method == "POST":
             names = [frame.name for frame in frames]
             paths.append(list(frames[names.index("main", names.index(_NAME)) :]))
-        return send(self, request, **rest)
+        return send(self, method, *rest, **parts)
 
     def answer(seen: Seen) -> Reply:
         return Reply(200, RECORD) if seen.method == "GET" else Reply(200, {"messages": []})
 
-    monkeypatch.setattr(HTTPAdapter, "send", watched)
+    monkeypatch.setattr(HTTPConnectionPool, "urlopen", watched)
     with Stub(answer=answer) as stub:
         given = {"url": stub.url, "build_name": "agent", "build_number": "1", "status": "released"}
         with given_to_a_module(given), pytest.raises(SystemExit):

@@ -11,9 +11,7 @@ import socket
 from typing import Any
 
 import pytest
-import requests
 import urllib3
-from requests.adapters import HTTPAdapter
 from urllib3.util.ssl_match_hostname import CertificateError
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
@@ -22,14 +20,6 @@ from tests.unit.stub import Reply, Stub, transport_to
 
 @pytest.fixture(autouse=True)
 def old_urllib3(monkeypatch: pytest.MonkeyPatch) -> None:
-    send = requests.Session.send
-
-    def send_as_before(self: requests.Session, *args: Any, **kwargs: Any) -> requests.Response:
-        response = send(self, *args, **kwargs)
-        response.raw.enforce_content_length = False
-        return response
-
-    monkeypatch.setattr(requests.Session, "send", send_as_before)
     monkeypatch.delattr(urllib3.exceptions, "NameResolutionError", raising=False)
 
 
@@ -62,10 +52,11 @@ def test_a_stream_that_breaks_off_is_an_error() -> None:
 
 
 def test_a_certificate_of_another_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    def send(self: HTTPAdapter, *args: Any, **kwargs: Any) -> requests.Response:
-        raise requests.exceptions.SSLError(CertificateError("hostname 'a' doesn't match 'b'"))
+    def urlopen(self: urllib3.HTTPConnectionPool, *args: Any, **kwargs: Any) -> None:
+        error = urllib3.exceptions.SSLError(CertificateError("hostname 'a' doesn't match 'b'"))
+        raise urllib3.exceptions.MaxRetryError(self, "/x", error)
 
-    monkeypatch.setattr(HTTPAdapter, "send", send)
+    monkeypatch.setattr(urllib3.HTTPConnectionPool, "urlopen", urlopen)
     with pytest.raises(ToolchainError) as caught:
         transport_to("https://a.invalid").write("creating 'x'", "POST", "x")
     assert (caught.value.kind, caught.value.unanswered) == ("network", False)

@@ -699,7 +699,7 @@ def test_a_stream_is_taken_piece_by_piece() -> None:
     with Stub(Reply(body=b"a\nb\nc\n")) as stub:
         transport = transport_to(stub.url)
         with transport.stream("downloading", "x") as response:
-            assert list(response.iter_lines()) == [b"a", b"b", b"c"]
+            assert b"".join(response.iter_content()) == b"a\nb\nc\n"
     assert transport.accounting.bytes_received == 6
 
 
@@ -709,7 +709,7 @@ def test_a_stream_in_chunks_is_counted() -> None:
     with Stub(Reply(body=chunks, headers=head), Reply(404, chunks, head)) as stub:
         transport = transport_to(stub.url)
         with transport.stream("downloading", "x") as response:
-            assert list(response.iter_lines()) == [b"a", b"b", b"c"]
+            assert b"".join(response.iter_content()) == b"a\nb\nc\n"
         assert transport.accounting.bytes_received == 6
         opening = transport.stream("downloading", "x")
         fails(opening.__enter__)
@@ -734,7 +734,7 @@ def test_a_stream_of_another_status_is_judged_first() -> None:
         with pytest.raises(ToolchainError, match="downloading: judged 400 no"):
             opening.__enter__()
         with transport.stream("downloading", "x", judge=judge) as response:
-            assert response.content == b"fine"
+            assert b"".join(response.iter_content()) == b"fine"
 
 
 def test_a_stream_that_breaks_off_is_an_error() -> None:

@@ -21,7 +21,7 @@ from ..builds.records import number_of
 from ..client import objects
 
 if TYPE_CHECKING:
-    import requests
+    from ...core.http.connections import Incoming
 
 #: What C(tree) asks of a build.
 FIELDS = "artifacts[fileName,relativePath],fingerprint[fileName,hash]"
@@ -167,5 +167,5 @@ class ArtifactSource:
         return f"{doing} '{shorten(artifact.path, _SHOWN)}' of {self._what}"
 
 
-def _length_of(response: requests.Response) -> str:
+def _length_of(response: Incoming) -> str:
     return str(response.headers.get("Content-Length", ""))

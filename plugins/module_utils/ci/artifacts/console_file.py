@@ -16,7 +16,7 @@ from ...core.http.messages import Answer
 from ...core.http.transport import Transport
 
 if TYPE_CHECKING:
-    import requests
+    from ...core.http.connections import Incoming
 
 _BLOCK = 1024 * 1024
 
@@ -64,7 +64,7 @@ class ConsoleFile:
         if self.present is None:
             return True
 
-        def compare(response: requests.Response) -> bool:
+        def compare(response: Incoming) -> bool:
             with open(self.place, "rb") as file:
                 for block in response.iter_content(_BLOCK):
                     if file.read(len(block)) != block:

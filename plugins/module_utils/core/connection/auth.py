@@ -5,28 +5,50 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, TypeAlias
 from urllib.parse import quote, urlencode
 
 from ..errors import ToolchainError, invalid
 from ..secret import Secret, hidden
 from .options import Connection, OAuth
 
-if TYPE_CHECKING:
-    from requests import PreparedRequest
+
+class Streamed(Protocol):
+    """A body that is read while it is sent."""
+
+    def __len__(self) -> int:
+        """Its bytes."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Its blocks, one after the other."""
+
+
+Content: TypeAlias = "bytes | Streamed"
+
+
+@dataclass
+class Outgoing:
+    """A request as it leaves. Its length is told by who sends it."""
+
+    method: str
+    url: str
+    headers: dict[str, str]
+    body: Content | None = None
 
 
 class Login(Protocol):
     """Puts the credential into a request before it leaves; no challenge is awaited."""
 
-    def __call__(self, request: PreparedRequest) -> PreparedRequest:
-        """The request with the credential."""
+    def __call__(self, request: Outgoing) -> None:
+        """Add the credential."""
 
 
 class Anonymous:
-    def __call__(self, request: PreparedRequest) -> PreparedRequest:
-        return request
+    def __call__(self, request: Outgoing) -> None:
+        """There is none."""
 
 
 class Header:
@@ -37,10 +59,9 @@ class Header:
     def __init__(self, *names: str, secret: Secret, prefix: str = "") -> None:
         self._names, self._secret, self._prefix = names, secret, prefix
 
-    def __call__(self, request: PreparedRequest) -> PreparedRequest:
+    def __call__(self, request: Outgoing) -> None:
         for name in self._names:
             request.headers[name] = f"{self._prefix}{self._secret.reveal()}"
-        return request
 
 
 class Basic:
@@ -49,9 +70,8 @@ class Basic:
     def __init__(self, username: str, password: Secret) -> None:
         self._username, self._password = username, password
 
-    def __call__(self, request: PreparedRequest) -> PreparedRequest:
+    def __call__(self, request: Outgoing) -> None:
         request.headers["Authorization"] = f"Basic {_basic(self._username, self._password)}"
-        return request
 
 
 class FormToken:
@@ -60,17 +80,14 @@ class FormToken:
     def __init__(self, username: str, ltoken: Secret | None) -> None:
         self._username, self._ltoken = username, ltoken
 
-    def __call__(self, request: PreparedRequest) -> PreparedRequest:
+    def __call__(self, request: Outgoing) -> None:
         fields = {"user": self._username}
         if self._ltoken is not None:
             fields["ltoken"] = self._ltoken.reveal()
-        body = request.body or b""
-        text = body.decode("ascii") if isinstance(body, bytes) else str(body)
+        text = request.body.decode("ascii") if isinstance(request.body, bytes) else ""
         request.body = "&".join(filter(None, [text, urlencode(fields, quote_via=quote)])).encode(
             "ascii"
         )
-        request.headers["Content-Length"] = str(len(request.body))
-        return request
 
 
 def oauth1(oauth: OAuth) -> Login:
@@ -93,7 +110,7 @@ def oauth1(oauth: OAuth) -> Login:
         key = None
     if not isinstance(key, RSAPrivateKey):
         raise invalid("oauth_private_key must be a private key of RSA in PEM, without a password")
-    signer: Login = requests_oauthlib.OAuth1(
+    signer = requests_oauthlib.OAuth1(
         oauth.consumer_key,
         rsa_key=oauth.private_key.reveal(),
         resource_owner_key=oauth.access_token.reveal(),
@@ -101,7 +118,25 @@ def oauth1(oauth: OAuth) -> Login:
         signature_method=oauth.signature_method,
         client_secret=None,
     )
-    return signer
+    return partial(_sign, signer)
+
+
+def _sign(signer: Any, request: Outgoing) -> None:
+    """Sign a request in the form that the library of OAuth takes."""
+    from requests import PreparedRequest
+
+    prepared = PreparedRequest()
+    prepared.prepare_method(request.method)
+    prepared.prepare_url(request.url, None)
+    prepared.prepare_headers(request.headers)
+    prepared.prepare_body(request.body, None)
+    signed = signer(prepared)
+    request.headers = {_text(name): _text(value) for name, value in signed.headers.items()}
+    request.body = signed.body
+
+
+def _text(part: str | bytes) -> str:
+    return part.decode("ascii") if isinstance(part, bytes) else part
 
 
 def login_of(connection: Connection, *api_key_headers: str) -> Login:

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import requests
-
     from ..accounting import Accounting
+    from .connections import Incoming
 
 #: Most bytes, unpacked, of a body that is not taken piece by piece.
 MOST_BYTES = 256 * 1024 * 1024
@@ -20,8 +19,10 @@ MOST_BYTES = 256 * 1024 * 1024
 SLOWEST = 1024
 #: The packings that are asked for, and read.
 ACCEPTED = "gzip, deflate"
+_UNPACKED = frozenset({"", "identity"})
 _PACKED = frozenset({"gzip", "x-gzip", "deflate"})
-_PIECE = 64 * 1024
+#: Bytes of a body that are handed on at once.
+PIECE = 1024 * 1024
 _MOST_AT_ONCE = 1024 * 1024
 _GZIP_OR_ZLIB, _BARE = 32 + zlib.MAX_WBITS, -zlib.MAX_WBITS
 
@@ -42,25 +43,27 @@ class SlowBody(TimeoutError):
     """A body that came slower than :data:`SLOWEST`."""
 
 
-def whole(response: requests.Response) -> bytes:
+def whole(response: Incoming) -> bytes:
     """The body of an answer. Of a refusal whose head lies about the packing it is what came, so
     that its status is not lost.
     """
-    came = _within_bounds(_as_sent(response))
+    came, packing = within_bounds(response.as_sent()), _packing(response)
+    if packing in _UNPACKED:
+        return came
     try:
-        return _within_bounds(_unpacked([came], _packing(response)))
+        return within_bounds(_unpacked([came], packing))
     except Unpackable:
         if response.status_code < 400:
             raise
         return came
 
 
-def pieces(response: requests.Response) -> Iterator[bytes]:
+def pieces(response: Incoming) -> Iterator[bytes]:
     """The body of an answer as it comes, of any length, unpacked."""
-    return _unpacked(_as_sent(response), _packing(response))
+    return _unpacked(response.as_sent(), _packing(response))
 
 
-def hold(response: requests.Response, accounting: Accounting) -> None:
+def hold(response: Incoming, accounting: Accounting) -> None:
     """Take the body now, and let C(content) give it."""
     try:
         body = whole(response)
@@ -68,10 +71,10 @@ def hold(response: requests.Response, accounting: Accounting) -> None:
         response.close()  # what was not taken would keep its connection
         raise
     accounting.add(bytes_received=len(body))
-    response.iter_content = lambda *_arguments, **_options: iter((body,))  # type: ignore[method-assign]
+    response.content = body
 
 
-def count(response: requests.Response, accounting: Accounting) -> None:
+def count(response: Incoming, accounting: Accounting) -> None:
     """Let C(iter_content) give the body as :func:`pieces` does, and add what is taken of it to
     C(accounting). The connection itself does not count the bytes of a body in chunks.
     """
@@ -103,15 +106,12 @@ def lines(found: Iterable[bytes], longest: int) -> Iterator[bytes]:
         yield b"".join(rest).rstrip(b"\r")
 
 
-def _as_sent(response: requests.Response) -> Iterator[bytes]:
-    yield from response.raw.stream(_PIECE, decode_content=False)
-
-
-def _packing(response: requests.Response) -> str:
+def _packing(response: Incoming) -> str:
     return response.headers.get("Content-Encoding", "").strip().lower()
 
 
-def _within_bounds(found: Iterable[bytes]) -> bytes:
+def within_bounds(found: Iterable[bytes]) -> bytes:
+    """The pieces as one, C(TooLarge) where that would be too much."""
     taken, size = [], 0
     for piece in found:
         size += len(piece)
@@ -122,7 +122,7 @@ def _within_bounds(found: Iterable[bytes]) -> bytes:
 
 
 def _unpacked(found: Iterable[bytes], packing: str) -> Iterator[bytes]:
-    if packing in ("", "identity"):
+    if packing in _UNPACKED:
         yield from found
         return
     inflated = _Inflated()

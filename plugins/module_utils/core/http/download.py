@@ -13,7 +13,7 @@ from .messages import Answer, Request, back_off
 from .transport import Transport
 
 if TYPE_CHECKING:
-    import requests
+    from .connections import Incoming
 
 Taken = TypeVar("Taken")
 
@@ -26,7 +26,7 @@ def download(
     transport: Transport,
     what: str,
     address: str,
-    take: Callable[[requests.Response], Taken],
+    take: Callable[[Incoming], Taken],
     *,
     judge: Callable[[Answer], None],
     headers: Mapping[str, str] | None = None,
@@ -62,7 +62,7 @@ def download(
     raise AssertionError("the numbers of attempts do not end")
 
 
-def head_of(what: str, response: requests.Response, body: bytes = b"") -> Answer:
+def head_of(what: str, response: Incoming, body: bytes = b"") -> Answer:
     """The answer, of whose body only C(body) is known."""
     request = Request(what, "GET", response.url, True)
     return Answer(response.status_code, response.headers, body, request, response.url)

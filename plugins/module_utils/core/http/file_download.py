@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ..concurrency import Beside
 from ..errors import ToolchainError, invalid, looks_like_html
 from ..files import make_folders, replacing
 from .download import AS_STORED, download, head_of
@@ -17,7 +18,7 @@ from .messages import Answer, unreadable
 from .transport import Transport
 
 if TYPE_CHECKING:
-    import requests
+    from .connections import Incoming
 
 _BLOCK = 1024 * 1024
 #: Bytes up to which a file is held whole.
@@ -127,7 +128,7 @@ class _Source:
             )
             return take(answer, [answer.body])
 
-        def streamed(response: requests.Response) -> Fetched:
+        def streamed(response: Incoming) -> Fetched:
             return take(head_of(what, response), response.iter_content(_BLOCK))
 
         return download(self.transport, what, self.address, streamed, judge=self.judge)
@@ -142,15 +143,24 @@ def _compared(
     """Hand on the bytes; in the end C(protocol) where they are others than the server has told."""
     sha256, size, head = hashlib.sha256(), 0, b""
     told = sha256 if content.algorithm == "sha256" else content.new_hash()
-    for block in blocks:
-        head = head or block[:_HEAD]
-        size += len(block)
-        if content.size is not None and size > content.size:
-            break  # no more of it is kept: it might fill the disk
-        write(block)
+
+    def digest_of(block: bytes) -> None:
         sha256.update(block)
         if told is not sha256:
             told.update(block)
+
+    with Beside() as beside:
+        for block in blocks:
+            head = head or block[:_HEAD]
+            size += len(block)
+            if content.size is not None and size > content.size:
+                break  # no more of it is kept: it might fill the disk
+            if size == len(block):  # often it is the only one
+                digest_of(block)
+            else:
+                beside.do(digest_of, block)
+            write(block)
+        beside.wait()
     digest = str(told.hexdigest())
     if content.size not in (None, size):
         raise _differs(answer, head, f"{size} bytes", str(content.size))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from ..errors import Kind, ToolchainError, shorten
 from ..secret import clean_url
 from .bodies import SlowBody, TooLarge, Unpackable
+from .connections import UnfitHeader
 from .messages import Request
 from .sessions import REQUESTS_MISSING
 
@@ -54,7 +55,7 @@ class Failure:
 def failure_of(error: Exception, request: Request, timeout: float) -> Failure:
     """Classify what the HTTP library raised."""
     causes = list(_causes(error))
-    unsent = _never_sent(error, causes) or _is_our_mistake(error)
+    unsent = _never_sent(causes) or _is_our_mistake(error)
     kind, reason, final = _reason(error, causes, timeout)
     unanswered = not unsent and not request.reads
     url = clean_url(request.url)
@@ -83,13 +84,14 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         todo.extend(other for other in below if isinstance(other, BaseException))
 
 
-def _never_sent(error: Exception, causes: list[BaseException]) -> bool:
+def _never_sent(causes: list[BaseException]) -> bool:
     connecting = (
+        urllib3.exceptions.ConnectTimeoutError,
         urllib3.exceptions.NewConnectionError,
         ssl.SSLCertVerificationError,
         CertificateError,
     )
-    return isinstance(error, requests.ConnectTimeout) or any(
+    return any(
         isinstance(cause, connecting) or _tunnel_refusal(cause) or _wants_certificate(cause)
         for cause in causes
     )
@@ -115,7 +117,8 @@ def _reason(
     if reason is not None:
         return "network", reason, True
     reason = _connection_reason(causes)
-    if reason is not None and isinstance(error, requests.exceptions.ProxyError):
+    proxied = any(isinstance(cause, urllib3.exceptions.ProxyError) for cause in causes)
+    if reason is not None and proxied:
         return "network", f"the proxy cannot be reached: {_CHECK_PROXY}", False
     if reason is not None:
         return "network", reason, False
@@ -129,7 +132,7 @@ def _reason(
 def _late_reason(causes: list[BaseException], timeout: float) -> tuple[Kind, str, bool] | None:
     if any(isinstance(cause, SlowBody) for cause in causes):
         return "timeout", f"the answer came slower than 1 KiB/s for {timeout:g} s", False
-    timeouts = (requests.Timeout, urllib3.exceptions.TimeoutError, TimeoutError)
+    timeouts = (urllib3.exceptions.TimeoutError, TimeoutError)
     if any(isinstance(cause, timeouts) for cause in causes):
         return "timeout", f"no answer within {timeout:g} s", False
     return None
@@ -172,7 +175,7 @@ def _tls_reason(causes: list[BaseException]) -> str | None:
             return f"the server ended the TLS handshake ({said}): it may want {_CLIENT_CERTIFICATE}"
     if any(isinstance(cause, _CUT_TLS) for cause in causes):
         return None
-    for kind in (ssl.SSLError, requests.exceptions.SSLError):
+    for kind in (ssl.SSLError, urllib3.exceptions.SSLError):
         for cause in causes:
             if isinstance(cause, kind):
                 return f"TLS failed ({_own_words(cause)}): check scheme and port of url"
@@ -185,6 +188,8 @@ def _is_our_mistake(error: Exception) -> bool:
         requests.exceptions.InvalidURL,
         requests.exceptions.InvalidHeader,
         requests.exceptions.InvalidSchema,
+        urllib3.exceptions.LocationValueError,
+        UnfitHeader,
     )
     return isinstance(error, wrong)
 

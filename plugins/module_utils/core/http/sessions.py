@@ -8,19 +8,20 @@ from __future__ import annotations
 import os
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
+from ..address import DEFAULT_PORTS, Origin, request_target
+from ..connection.auth import Login, Outgoing
 from ..connection.options import Connection
 from ..errors import ToolchainError, invalid
 from .bodies import ACCEPTED, BodyError
-from .connections import paced_adapter
+from .connections import Incoming, Load, UnfitHeader, paced_adapter
 
 if TYPE_CHECKING:
     from ..accounting import Accounting
-    from ..connection.auth import Login
 
 #: The traceback of the missing library, C(None) where it is there.
 REQUESTS_MISSING: str | None = None
@@ -28,16 +29,19 @@ REQUEST_ERRORS: tuple[type[Exception], ...] = ()
 try:
     import requests
     import urllib3
-    from requests.cookies import extract_cookies_to_jar
-    from requests.utils import get_environ_proxies
+    from requests.cookies import MockRequest, MockResponse, get_cookie_header
+    from requests.utils import get_environ_proxies, prepend_scheme_if_needed, select_proxy
 
-    REQUEST_ERRORS = (requests.RequestException, urllib3.exceptions.HTTPError, BodyError)
+    _RAISED = (requests.RequestException, urllib3.exceptions.HTTPError)
+    REQUEST_ERRORS = (*_RAISED, BodyError, UnfitHeader)
 except ImportError:
     REQUESTS_MISSING = traceback.format_exc()
 
 
-#: Bytes of a body that are read and sent at once. Of what has C(read) the libraries take 16 KiB.
+#: Bytes of a body that are read and sent at once.
 _BLOCK = 1024 * 1024
+#: What goes with every request that does not say otherwise.
+_USUAL = {"Accept-Encoding": ACCEPTED, "Connection": "keep-alive"}
 
 
 class Upload:
@@ -80,6 +84,15 @@ class Upload:
             raise ToolchainError("failed", said) from None
 
 
+@dataclass(frozen=True)
+class Way:
+    """The connections to an origin; C(before_path): what a proxy wants to see before the path."""
+
+    pool: Any
+    host: str
+    before_path: str
+
+
 @dataclass
 class Kept:
     """A session and what is remembered with it (the crumb of the CI server)."""
@@ -89,47 +102,79 @@ class Kept:
     cert: tuple[str, str] | str | None
     keeps_cookies: bool = False
     memory: dict[str, Any] = field(default_factory=dict)
+    _ways: dict[tuple[Origin, str | None], Way] = field(default_factory=dict)
+    _once: Any = field(default_factory=lambda: urllib3.Retry(0, read=False))
 
     def send(
         self,
-        method: str,
-        url: str,
-        headers: Mapping[str, str],
-        *,
-        body: bytes | Upload | None,
+        outgoing: Outgoing,
         login: Login,
+        *,
+        place: Origin,
         timeout: float,
-        proxies: Mapping[str, str],
-    ) -> requests.Response:
+        proxy: str | None,
+        streamed: bool,
+    ) -> Incoming:
         """One exchange without following redirects; of the environment only proxies count.
 
-        The request is prepared here and given to the adapter: what the session does besides
-        (merging settings, of which it has none, hooks, cookies that nobody keeps) takes as long as
-        a small exchange.
+        It goes to the pool of urllib3, below what C(requests) does for each exchange (preparing
+        it, cookies that nobody keeps, an answer of its own), which takes as long as the rest.
+
+        :param place: the origin of the address
         """
-        prepared = requests.PreparedRequest()
-        prepared.prepare_method(method)
-        prepared.prepare_url(url, None)
-        prepared.prepare_headers({**self.session.headers, **headers})
-        if self.keeps_cookies:
-            prepared.prepare_cookies(self.session.cookies)
-        prepared.prepare_body(body, None)
-        prepared.prepare_auth(login, url)
-        response = self.session.get_adapter(prepared.url or url).send(
-            prepared,
+        login(outgoing)
+        prepared = self._with_cookies(outgoing) if self.keeps_cookies else None
+        way = self._ways.get((place, proxy)) or self._way(place, proxy)
+        incoming: Incoming = way.pool.urlopen(
+            outgoing.method,
+            way.before_path + request_target(outgoing.url),
+            body=Load(outgoing.body, way.host, streamed),
+            headers={**_USUAL, **outgoing.headers},
+            retries=self._once,
+            redirect=False,
+            assert_same_host=False,
             timeout=timeout,
-            stream=True,
-            verify=self.verify,
-            cert=self.cert,
-            proxies=dict(proxies),
+            preload_content=False,
+            decode_content=False,
+            release_conn=False,
         )
-        if self.keeps_cookies:
-            extract_cookies_to_jar(  # type: ignore[no-untyped-call]
-                self.session.cookies, prepared, response.raw
-            )
-        # urllib3 before 2 takes a body that breaks off for a whole one unless it is told
-        response.raw.enforce_content_length = True
-        return response
+        incoming.url = outgoing.url
+        incoming.settle()
+        if prepared is not None:
+            jar: Any = self.session.cookies
+            jar.extract_cookies(MockResponse(incoming.headers), MockRequest(prepared))
+        return incoming
+
+    def _with_cookies(self, outgoing: Outgoing) -> requests.PreparedRequest:
+        """Add those that are kept for the address; what they were chosen by."""
+        prepared = requests.PreparedRequest()
+        prepared.prepare_method(outgoing.method)
+        prepared.prepare_url(outgoing.url, None)
+        prepared.prepare_headers(outgoing.headers)
+        kept = get_cookie_header(  # type: ignore[no-untyped-call]
+            self.session.cookies, prepared
+        )
+        if kept is not None:
+            outgoing.headers["Cookie"] = kept
+        return prepared
+
+    def _way(self, place: Origin, proxy: str | None) -> Way:
+        """The connections to an origin, which are made when they are needed."""
+        scheme, name, port = place
+        shown = f"[{name}]" if ":" in name else name
+        host = shown if port == DEFAULT_PORTS[scheme] else f"{shown}:{port}"
+        adapter: Any = self.session.get_adapter(f"{scheme}://")
+        manager, before_path = adapter.poolmanager, ""
+        if proxy is not None:
+            proxy = str(prepend_scheme_if_needed(proxy, "http"))  # type: ignore[no-untyped-call]
+            if not urllib3.util.parse_url(proxy).host:
+                raise requests.exceptions.InvalidProxyURL("the address of the proxy has no host")
+            manager = adapter.proxy_manager_for(proxy)
+            is_asked = scheme == "http" and not proxy.lower().startswith("socks")
+            before_path = f"http://{host}" if is_asked else ""
+        pool = manager.connection_from_url(f"{scheme}://{shown}:{port}/")
+        adapter.cert_verify(pool, f"{scheme}://{host}/", self.verify, self.cert)
+        return self._ways.setdefault((place, proxy), Way(pool, host, before_path))
 
 
 class Proxies:
@@ -138,12 +183,12 @@ class Proxies:
     """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str, int | None], Mapping[str, str]] = {}
+        self._known: dict[Origin, str | None] = {}
 
-    def of(self, place: tuple[str, str, int | None], url: str) -> Mapping[str, str]:
-        """The proxies for an address, whose origin is C(place)."""
+    def of(self, place: Origin, url: str) -> str | None:
+        """The proxy for an address, whose origin is C(place); C(None) where there is none."""
         if place not in self._known:
-            self._known[place] = get_environ_proxies(url)
+            self._known[place] = select_proxy(url, get_environ_proxies(url))
         return self._known[place]
 
 
@@ -187,7 +232,6 @@ def _new_session(
     settings = connection.settings
     session = requests.Session()
     session.trust_env = False  # a ~/.netrc that nobody named must not replace the credential
-    session.headers["Accept-Encoding"] = ACCEPTED
     adapter = paced_adapter()(pool_maxsize=connections, max_retries=0, pool_block=True)
     session.mount("https://", adapter)
     session.mount("http://", adapter)

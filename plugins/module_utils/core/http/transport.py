@@ -11,24 +11,22 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import errors
 from ..accounting import Accounting
 from ..address import NOWHERE, Query, encode, is_login_page, leads_elsewhere, origin, target
-from ..connection.auth import Anonymous, Crumb, Login, hide
+from ..connection.auth import Anonymous, Crumb, Login, Outgoing, hide
 from ..connection.options import Connection
 from ..errors import ToolchainError, invalid
 from ..secret import clean_url
 from . import bodies
+from .connections import Incoming
 from .messages import REDIRECTS, Answer, Request, retry_after
 from .network_errors import Failure, failure_of
 from .retries import RETRIED_READS, Retries
 from .sessions import REQUEST_ERRORS, Proxies, Upload, kept_session
 from .writes import Look, Write
-
-if TYPE_CHECKING:
-    import requests
 
 _KEEPING_METHOD = frozenset({307, 308})
 _MOST_REDIRECTS = 5
@@ -176,8 +174,8 @@ class Transport:
         method: str = "GET",
         judge: Callable[[Answer], None] | None = None,
         **parts: Any,
-    ) -> Iterator[requests.Response]:
-        """A read whose body is taken piece by piece (C(iter_content), C(iter_lines)); a status
+    ) -> Iterator[Incoming]:
+        """A read whose body is taken piece by piece (C(iter_content)); a status
         other than 200 raises, C(judge) first.
         """
         request = self._request(what, method, path, True, streamed=True, **parts)
@@ -237,7 +235,7 @@ class Transport:
             parts["deadline"] = time.monotonic() + patience
         return Request(what, method, self.url(path, query), reads, headers, **parts)
 
-    def _response(self, request: Request) -> requests.Response:
+    def _response(self, request: Request) -> Incoming:
         """Send, wait and send again as the rules have it."""
         attempt, crumb_renewed = 0, False
         while True:
@@ -258,7 +256,7 @@ class Transport:
             raise outcome.error
         return outcome
 
-    def _attempt(self, request: Request) -> requests.Response | Failure:
+    def _attempt(self, request: Request) -> Incoming | Failure:
         """Send the request; follow the redirects of a read within its origin (beyond it where that
         was asked for).
         """
@@ -292,7 +290,7 @@ class Transport:
             raise self._redirect_error(request, status, there)
         return there
 
-    def _exchange(self, request: Request, url: str, timeout: float) -> requests.Response:
+    def _exchange(self, request: Request, url: str, timeout: float) -> Incoming:
         there = origin(url)
         at_home = there == self._home
         if there == NOWHERE or not (at_home or request.foreign_hosts):
@@ -307,32 +305,29 @@ class Transport:
             if request.open_body is None or request.size == 0
             else Upload(request.what, request.open_body, request.size, self.accounting)
         )
-        login = self._login if at_home else Anonymous()
-        sent: bytes | str | None = request.body
+        body = request.body if upload is None else upload
+        outgoing = Outgoing(request.method, url, headers, body)
         try:
-            body = request.body if upload is None else upload
             response = self._kept.send(
-                request.method,
-                url,
-                headers,
-                body=body,
-                login=login,
+                outgoing,
+                self._login if at_home else Anonymous(),
+                place=there,
                 timeout=timeout,
-                proxies=self._proxies.of(there, url),
+                proxy=self._proxies.of(there, url),
+                streamed=request.streamed,
             )
-            if upload is None:
-                sent = response.request.body  # with a login that goes into the form
         finally:
             if upload is not None:
                 upload.close()
-            self.accounting.add(bytes_sent=len(sent or b""))
+            elif outgoing.body:  # with a login that goes into the form
+                self.accounting.add(bytes_sent=len(outgoing.body))
         if at_home:
             self._notice(response.headers)
         taken_later = request.streamed and response.status_code == 200
         (bodies.count if taken_later else bodies.hold)(response, self.accounting)
         return response
 
-    def _invitation(self, request: Request, outcome: requests.Response | Failure) -> float | None:
+    def _invitation(self, request: Request, outcome: Incoming | Failure) -> float | None:
         """Seconds after which the request may be sent again, C(None) where it must not be. What a
         write did that was answered is not known here.
         """
@@ -354,7 +349,7 @@ class Transport:
             "auth" if login else "protocol", message, status=status, method=request.method, url=url
         )
 
-    def _crumb_refused(self, request: Request, outcome: requests.Response | Failure) -> bool:
+    def _crumb_refused(self, request: Request, outcome: Incoming | Failure) -> bool:
         if self._crumb is None or isinstance(outcome, Failure) or request.method != "POST":
             return False
         if outcome.status_code != 403 or "X-Required-Permission" in outcome.headers:
@@ -373,6 +368,6 @@ class Transport:
         return answer.status, answer.json() if answer.status == 200 and decode else text
 
 
-def _whole(request: Request, response: requests.Response) -> Answer:
+def _whole(request: Request, response: Incoming) -> Answer:
     """The answer with all of its body."""
     return Answer(response.status_code, response.headers, response.content, request, response.url)

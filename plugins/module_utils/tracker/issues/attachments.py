@@ -19,7 +19,7 @@ from ...core.secret import clean_url
 from ..client import TrackerClient
 
 if TYPE_CHECKING:
-    import requests
+    from ...core.http.connections import Incoming
 
 Taken = TypeVar("Taken")
 
@@ -105,7 +105,7 @@ class AttachmentContents:
         self._client, self._issue = client, issue
 
     def read(
-        self, attachment: Attachment, use: Callable[[requests.Response, Iterator[bytes]], Taken]
+        self, attachment: Attachment, use: Callable[[Incoming, Iterator[bytes]], Taken]
     ) -> Taken:
         """What C(use) makes of the blocks of an attachment. It has to read them to the end: only
         there are they compared with what the server tells of the attachment.
@@ -115,7 +115,7 @@ class AttachmentContents:
             f" issue '{self._issue}'"
         )
 
-        def checked(response: requests.Response) -> Taken:
+        def checked(response: Incoming) -> Taken:
             return use(response, _checked(what, attachment, response))
 
         given, own = attachment.content, self._own_address(attachment)
@@ -151,7 +151,7 @@ class AttachmentContents:
             )
 
 
-def _checked(what: str, attachment: Attachment, response: requests.Response) -> Iterator[bytes]:
+def _checked(what: str, attachment: Attachment, response: Incoming) -> Iterator[bytes]:
     """The blocks of a body, then C(auth) or C(protocol) where they are not the attachment."""
     head, count = b"", 0
     for block in response.iter_content(_BLOCK):
@@ -167,9 +167,7 @@ def _checked(what: str, attachment: Attachment, response: requests.Response) -> 
         _refuse(what, attachment, response, head, count)
 
 
-def _refuse(
-    what: str, attachment: Attachment, response: requests.Response, head: bytes, count: int
-) -> None:
+def _refuse(what: str, attachment: Attachment, response: Incoming, head: bytes, count: int) -> None:
     """Raise where the body cannot be the attachment. Server fact [tracker-7]: instead of a refused
     login some servers send their login page with status 200.
     """

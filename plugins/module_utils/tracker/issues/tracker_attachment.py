@@ -24,7 +24,7 @@ from .file_names import safe_names
 from .tracker_issue_info import read_issues, require_parallel
 
 if TYPE_CHECKING:
-    import requests
+    from ...core.http.connections import Incoming
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class TrackerAttachmentOperation:
         """What is to be done by the bytes themselves."""
         largest = self._options.max_size
 
-        def compare(response: requests.Response, blocks: Iterator[bytes]) -> str:
+        def compare(response: Incoming, blocks: Iterator[bytes]) -> str:
             length = response.headers.get("Content-Length", "")
             announced = int(length) if length.isdecimal() else 0
             count, same = 0, True
@@ -215,7 +215,7 @@ class TrackerAttachmentOperation:
     def _download(self, entry: AttachmentFile) -> int:
         """Download one attachment; its size. The time of the file tells the next run what it is."""
 
-        def save(response: requests.Response, blocks: Iterator[bytes]) -> int:
+        def save(response: Incoming, blocks: Iterator[bytes]) -> int:
             with replacing(entry.path) as file:
                 for block in blocks:
                     file.write(block)

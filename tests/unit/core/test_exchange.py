@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is written and read by us and not by the HTTP library, held against what the library does."""
+
+from __future__ import annotations
+
+import io
+from http.client import HTTPException, HTTPResponse
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from requests import PreparedRequest, RequestException
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.address import request_target
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.connections import (
+    Incoming,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messages import Headers
+from tests.unit.stub import Reply, Stub, transport_to
+
+HOME = "http://home:8080"
+_PART = st.sampled_from(
+    [
+        *"ab/?#.~-_:@!$&'()*+,;=%[]|^`{}\"<>\\ é",
+        *("%20", "%2F", "%2f", "%7E", "%41", "%3A", "%zz", "..", "/./", "/../", "//", "%25"),
+    ]
+)
+
+
+@given(rest=st.lists(_PART, max_size=8).map("".join))
+@example(rest="/a%20b/c.bin?list&deep=1")
+@example(rest="/../x")
+@example(rest="//other/x")
+@example(rest="?q=/a/../b")
+def test_a_target_is_what_the_library_asks_for(rest: str) -> None:
+    address = f"{HOME}/{rest}" if rest[:1] not in ("/", "?", "#") else HOME + rest
+    prepared = PreparedRequest()
+    try:
+        prepared.prepare_url(address, None)
+    except RequestException:
+        with pytest.raises(RequestException):
+            request_target(address)
+        return
+    assert request_target(address) == prepared.path_url
+
+
+class Wire:
+    """A socket that brings so many bytes at a time."""
+
+    def __init__(self, data: bytes, step: int) -> None:
+        self._data, self._step = io.BytesIO(data), step
+
+    def gettimeout(self) -> None:
+        """There is none."""
+
+    def settimeout(self, value: float | None) -> None:
+        raise AssertionError("there is no limit")
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        wire = self
+
+        class Raw(io.RawIOBase):
+            def readable(self) -> bool:
+                return True
+
+            def readinto(self, buffer: Any, /) -> int:
+                return wire._data.readinto(memoryview(buffer)[: wire._step])
+
+        return io.BufferedReader(Raw())
+
+
+def _read(kind: type[HTTPResponse], data: bytes, step: int, method: str) -> Any:
+    """What is read of an answer."""
+    found = kind(Wire(data, step), method=method)  # type: ignore[arg-type]
+    try:
+        found.begin()
+    except (HTTPException, OSError, ValueError) as error:
+        return type(error).__name__
+    headers = Headers(found.headers.items())
+    plain = {name: value.strip() for name, value in headers.items()}
+    told = (found.status, found.reason, found.version, plain, found.will_close)
+    try:
+        return *told, found.read()
+    except HTTPException as error:
+        return *told, type(error).__name__
+
+
+_FIRST = st.sampled_from(
+    [
+        *("HTTP/1.1 200 OK", "HTTP/1.1 404", "HTTP/1.1 201 ", "HTTP/1.1 204 No Content"),
+        *("HTTP/1.0 200 OK", "HTTP/1.1 99 x", "HTTP/2 200", "HTTP/1.1 200x", "", "ICY 200 OK"),
+        *("HTTP/1.1 304 \xe9", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK", "HTTP/1.1 600 ?"),
+    ]
+)
+_LINE = st.sampled_from(
+    [
+        *("Content-Length: 4", "content-length:3", "Content-Length: x", "Content-Length: -1"),
+        *("Transfer-Encoding: chunked", "Connection: close", "Connection: Keep-Alive", "X-A: 1"),
+        *(
+            "X-a:  2 \t",
+            " folded",
+            "no colon",
+            "X B: 1",
+            "Empty:",
+            "\xe9: \xe9",
+            "X:\tv",
+            "a: b: c",
+        ),
+        *(": nameless", "X-CR: a\rb"),
+    ]
+)
+
+
+_HEAD = st.builds(
+    lambda first, lines, end: "".join(f"{line}{end}" for line in [first, *lines]) + end,
+    _FIRST,
+    st.lists(_LINE, max_size=5, unique=True).filter(
+        # several lengths are refused here, as they are by the library above
+        lambda lines: sum(line.lower().startswith("content-length") for line in lines) < 2
+    ),
+    st.sampled_from(["\r\n", "\n", "\r\n\n"]),
+)
+_BODY = st.sampled_from([b"", b"abc", b"abcd", b"abcdef", b"2\r\nab\r\n0\r\n\r\n"])
+
+
+@given(
+    head=_HEAD,
+    body=_BODY,
+    step=st.sampled_from([1, 7, 100, 10_000]),
+    method=st.sampled_from(["GET", "HEAD", "PUT"]),
+)
+def test_an_answer_is_read_as_the_standard_library_reads_it(
+    head: str, body: bytes, step: int, method: str
+) -> None:
+    data = head.encode("latin-1") + body
+    assert _read(Incoming, data, step, method) == _read(HTTPResponse, data, step, method)
+
+
+def test_an_answer_with_several_lengths_is_refused() -> None:
+    data = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"
+    assert _read(Incoming, data, 1000, "GET") == "HTTPException"
+
+
+def test_headers_are_found_however_they_are_written() -> None:
+    found = Headers([("Set-Cookie", "a=1, x"), ("ETag", "e"), ("set-cookie", "b=2")])
+    assert (found["etag"], found.get("SET-COOKIE"), found.get("other")) == (
+        "e",
+        "a=1, x, b=2",
+        None,
+    )
+    assert found.get_all("Set-Cookie") == ["a=1, x", "b=2"]
+    assert found.get_all("other", []) == []
+    assert ("etag" in found, len(found), [name.lower() for name in found]) == (
+        *(True, 2),
+        ["set-cookie", "etag"],
+    )
+
+
+@pytest.mark.parametrize("value", [" s3cret", "s3c\r\nret", "s3c\0ret", "s3cret\u20ac", "\ns3cret"])
+def test_a_value_that_no_header_can_have_is_refused_and_not_shown(value: str) -> None:
+    with Stub() as stub, pytest.raises(ToolchainError) as caught:
+        transport_to(stub.url).write("writing", "PUT", "x", headers={"X-Key": value})
+    assert (caught.value.kind, caught.value.unanswered, stub.seen) == ("invalid", False, [])
+    assert "the header 'X-Key' has a character" in str(caught.value)
+    assert "s3c" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("taken", "connections"), [(True, 1), (False, 2)], ids=["to its end", "not to its end"]
+)
+def test_the_rest_of_a_stream_is_never_the_next_answer(*, taken: bool, connections: int) -> None:
+    with Stub(Reply(body=b"x" * 3_000_000), Reply(body=b"next")) as stub:
+        transport = transport_to(stub.url)
+        with transport.stream("reading", "x") as response:
+            pieces = response.iter_content()
+            next(pieces)
+            if taken:
+                assert sum(map(len, pieces)) > 0
+        assert transport.read("reading", "y").text == "next"
+        assert stub.connections == connections
+
+
+def test_connections_that_streams_had_come_back() -> None:
+    """More streams one after the other than there are connections."""
+    with Stub(
+        answer=lambda seen: Reply(404 if seen.target.endswith("/no") else 200, "words")
+    ) as stub:
+        transport = transport_to(stub.url)
+        for _number in range(12):
+            with transport.stream("reading", "x") as response:
+                assert b"".join(response.iter_content()) == b"words"
+            with pytest.raises(ToolchainError, match="404"), transport.stream("reading", "no"):
+                raise AssertionError("there is nothing to take")
+        assert stub.connections == 1
+
+
+def test_bodies_arrive_whole_whatever_their_size() -> None:
+    with Stub(answer=lambda seen: Reply()) as stub:
+        transport = transport_to(stub.url)
+        sizes = [0, 1, 65_536, 65_537, 3_000_000]
+        for size in sizes:
+            transport.write("writing", "PUT", "x", body=b"x" * size)
+        transport.write("deleting", "DELETE", "x")
+        transport.read("reading", "x")
+    assert [len(seen.body) for seen in stub.seen] == [*sizes, 0, 0]
+    lengths = [seen.headers.get("Content-Length") for seen in stub.seen]
+    assert lengths == [*map(str, sizes), "0", None]
