@@ -143,8 +143,15 @@ async def write_config(call: Call) -> Response:
         return pages.oops(f"Expecting class {expected} but got class {sent} instead")
     if found["disabled"] and not job["disabled"]:
         queue.forget(context, job["full_name"])
+    found["hold_off"] = _holds_off(call, "config.xml")
     context.store.put(jobs.JOBS, job["full_name"], {**job, **found})
     return Response(status_code=200)
+
+
+def _holds_off(call: Call, request: str) -> bool:
+    """Whether a copied job is held back from building after this request [ci-21]."""
+    released_by = call.world.context.settings("ci")["copy_released_by"]
+    return bool(call.found_job["hold_off"]) and released_by != request
 
 
 def switch(disabled: bool) -> Any:
@@ -219,7 +226,9 @@ async def describe(call: Call) -> Response:
     """POST {job}/submitDescription."""
     job, context = call.found_job, call.world.context
     text = (await form_fields(call.request)).get("description", [""])[-1]
-    context.store.put(jobs.JOBS, job["full_name"], {**job, "description": text or None})
+    held = _holds_off(call, "submitDescription")
+    described = {**job, "description": text or None, "hold_off": held}
+    context.store.put(jobs.JOBS, job["full_name"], described)
     return pages.redirect(call.absolute("."))
 
 

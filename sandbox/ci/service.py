@@ -68,6 +68,9 @@ class CiService(Service):
         "crumb_needs_session": True,
         # base of the `url` fields; None: as the client addressed the server
         "root_url": None,
+        # what lifts the hold on a copied job: config.xml, or with servers of long ago
+        # submitDescription, or nothing that is posted
+        "copy_released_by": "config.xml",
         # text results of an XPath, which a plugin can allow
         "xpath_primitives": False,
         # 400 from release 2.524 on, 500 before

@@ -129,6 +129,21 @@ def test_a_copy_can_be_built_at_once(ci: Ci) -> None:
     assert built["build"]["result"] == "SUCCESS"
 
 
+def test_a_copy_is_released_from_a_server_of_long_ago(ci: Ci) -> None:
+    ci.sandbox.settings("ci", copy_released_by="submitDescription")
+    ci.run(job="copied", copy_from="no-parameters")
+    assert ci.posts()[-2:] == ["/job/copied/config.xml", "/job/copied/submitDescription"]
+    assert ci.warnings == []
+    again = ci.run(job="copied", copy_from="no-parameters")
+    assert not again["changed"]
+
+
+def test_a_copy_that_stays_held_back_is_warned_of(ci: Ci) -> None:
+    ci.sandbox.settings("ci", copy_released_by="nothing")
+    assert ci.run(job="copied", copy_from="no-parameters")["changed"]
+    assert "holds copied back from being built" in ci.warnings[0]
+
+
 def test_an_interrupted_copy_is_finished(ci: Ci) -> None:
     lost = {"service": "ci", "path": "/config.xml$", "method": "POST", "status": 503}
     ci.sandbox.fault(**lost, headers={"Retry-After": "1000"})

@@ -164,6 +164,9 @@ KEPT: list[tuple[str, str, dict[str, Any]]] = [
     ("built", "ci_job_build", {"job": MADE}),
     ("switched off", "ci_job", {"job": MADE, "enabled": False}),
     ("kept switched off", "ci_job", {"job": MADE, "enabled": False}),
+    ("copied", "ci_job", {"job": "a copy", "copy_from": "plain"}),
+    ("kept copied", "ci_job", {"job": "a copy", "copy_from": "plain"}),
+    ("copy built", "ci_job_build", {"job": "a copy"}),
     ("broken", "ci_job", {"job": "broken", "config": "<nothing-that-it-knows/>"}),
     ("not forced", "ci_job", {"job": MADE, "state": "absent"}),
     ("deleted", "ci_job", {"job": MADE, "state": "absent", "force": True}),
@@ -364,6 +367,14 @@ def test_a_job_is_as_its_configuration_says(run: playbook.Run) -> None:
     assert (checked["changed"], checked["http"]["writes"]) == (True, 0)
     assert run.event("built").result["console"][-2] == "plain"
     assert run.event("deleted odd").result["changed"] is True
+
+
+def test_a_copy_can_be_built(run: playbook.Run) -> None:
+    """For this server it takes a description to have been saved [ci-21]."""
+    result = run.event("copied").result
+    assert (result["changed"], result["http"]["writes"]) == (True, 3), result
+    assert run.event("kept copied").result["changed"] is False
+    assert run.event("copy built").result["console"][-2] == "plain"
 
 
 def test_a_job_that_cannot_be_is_refused(run: playbook.Run) -> None:

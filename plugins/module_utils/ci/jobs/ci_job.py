@@ -149,9 +149,17 @@ class CiJobOperation:
         self._hide_secrets(text)
         self._check_kind(configuration.kind_of(text) == _FOLDER)
         enabled = self._options.enabled
-        self._steps = [lambda: self._store.copy(source), lambda: self._store.release(enabled)]
+        self._steps = [lambda: self._store.copy(source), lambda: self._release(enabled)]
         after = configuration.normalized(configuration.with_enabled(text, enabled))
         return Plan("", after, "create").returning(differences=[])
+
+    def _release(self, enabled: bool | None) -> None:
+        held = self._store.release(enabled)
+        if held:
+            self._task.warn(
+                f"{self._store.what}: the server holds {_named(held)} back from being built: save"
+                " it once in its form"
+            )
 
     def _update(self, live: str, wanted: str) -> Plan:
         self._hide_secrets(live)
@@ -219,7 +227,7 @@ class CiJobOperation:
         held = shown.get("buildable") is False and not disabled and "jobs" not in shown
         if held and self._source is not None:
             differences.append(_NOT_SAVED)
-            self._steps = [lambda: self._store.release(enabled)]
+            self._steps = [lambda: self._release(enabled)]
         if enabled is not None and enabled is disabled:
             differences.append("disabled")
             self._steps = self._steps or [lambda: self._store.switch(enabled)]

@@ -139,23 +139,37 @@ class JobStore:
             if error.status not in (400, 404) or not gone():
                 raise
 
-    def release(self, enabled: bool | None) -> None:
+    def release(self, enabled: bool | None) -> list[str]:
         """Save a copied job once, so that it can be built; of a folder all jobs in it.
 
         :param enabled: of the job itself; C(None): as that which was copied
+        :returns: the names of those that the server holds back all the same
         """
+        held = []
         for job in self._below(self.job, 0):
             text = self.configuration(job)
             if text is not None:
-                own = enabled if job == self.job else None
-                body = _document(with_enabled(text, own))
-                look = partial(self._is_buildable, job)
-                path = f"{job.path}/config.xml"
+                text = with_enabled(text, enabled if job == self.job else None)
                 try:
-                    self._write(path, look, headers=_XML, body=body, repeatable=True)
+                    self._release(job, text)
                 except ToolchainError as error:
                     words = f"'{job.name}' cannot be built before it was saved once"
                     raise error.with_words(words) from None
+                if self._is_buildable(job) is False:
+                    held.append(job.name)
+        return held
+
+    def _release(self, job: Job, text: str) -> None:
+        """Server fact [ci-21]: for servers of long ago a new configuration is not yet saving, a
+        description is; it is sent as it is there.
+        """
+        look, body = partial(self._is_buildable, job), _document(text)
+        self._write(f"{job.path}/config.xml", look, headers=_XML, body=body, repeatable=True)
+        if look() is False:
+            answer = self._read(f"{job.path}/api/json", "description")
+            shown = {} if answer is None else object_of(answer)
+            form = {"description": str(shown.get("description") or "")}
+            self._write(f"{job.path}/submitDescription", look, form=form, repeatable=True)
 
     def _is_buildable(self, job: Job) -> bool | None:
         answer = self._read(f"{job.path}/api/json", _STATE)
