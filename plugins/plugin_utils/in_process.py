@@ -19,7 +19,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ansible import constants
-from ansible.errors import AnsibleError
 from ansible.executor import task_result
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action.normal import ActionModule as NormalAction
@@ -170,13 +169,9 @@ class Action(NormalAction):
                 module_name, module_args, task_vars, **rest
             )
             return built
-        found = self._shared_loader_obj.module_loader.find_plugin_with_context(
-            module_name, collection_list=self._task.collections
-        )
-        if not found.resolved:
-            raise AnsibleError(f"The module {module_name} was not found.")
-        self._module, self._arguments = found.plugin_resolved_name, module_args
-        return _INTERNALS.built(f"#!{sys.executable}", found.plugin_resolved_path)
+        self._module, self._arguments = _module_of(type(self)), module_args
+        path = str(importlib.import_module(self._module).__file__)
+        return _INTERNALS.built(f"#!{sys.executable}", path)
 
     def _is_pipelining_enabled(self, module_style: str, wrap_async: bool = False) -> bool:
         """In the worker nothing is copied to a temporary folder first."""
@@ -201,6 +196,14 @@ class Action(NormalAction):
             "stderr": stderr,
             "stderr_lines": stderr.splitlines(),
         }
+
+
+def _module_of(action: type[Action]) -> str:
+    """The module of an action: the one of its name beside it, as everywhere in this collection.
+
+    Ansible's search for it would take longer than the rest of what is done here for an item.
+    """
+    return action.__module__.replace(".plugins.action.", ".plugins.modules.")
 
 
 @functools.cache
@@ -253,15 +256,15 @@ def _as_on_a_target(environment: Mapping[str, Any], folder: str) -> Iterator[Non
 
     A process on a local connection is started in the folder of the playbook (C(folder)).
     """
-    before = dict(os.environ)
+    before = dict(os.environb)
     folder_before = os.getcwd()
     os.chdir(folder)
     os.environ.update({str(key): str(value) for key, value in environment.items()})
     try:
         yield
     finally:
-        after = dict(os.environ)
+        after = dict(os.environb)
         for name in after.keys() - before.keys():
-            del os.environ[name]
-        os.environ.update(before.items() - after.items())
+            del os.environb[name]
+        os.environb.update(before.items() - after.items())
         os.chdir(folder_before)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,10 +64,12 @@ class Place:
 
 
 def for_ansible(options: Options) -> dict[str, dict[str, Any]]:
-    """The argument spec without the words that are not Ansible's."""
+    """The argument spec without the words that are not Ansible's, with defaults that may be changed
+    where they arrive.
+    """
     return {
         name: {
-            word: for_ansible(value) if word == "options" else value
+            word: _for_ansible(word, value)
             for word, value in option.items()
             if word not in OWN_WORDS
         }
@@ -74,10 +77,22 @@ def for_ansible(options: Options) -> dict[str, dict[str, Any]]:
     }
 
 
-def canonical_names(options: Options) -> dict[str, str]:
-    """Every name by which an option may be given, aliases included."""
-    names = {alias: name for name, one in options.items() for alias in one.get("aliases", ())}
-    return {**names, **{name: name for name in options}}
+def _for_ansible(word: str, value: Any) -> Any:
+    if word == "options":
+        return for_ansible(value)
+    return deepcopy(value) if word == "default" else value
+
+
+def canonical_name(options: Options, given: str) -> str:
+    """The name of the option that is given by this name, which may be an alias; an unknown one as
+    it is.
+    """
+    if given in options:
+        return given
+    for name, option in options.items():
+        if given in option.get("aliases", ()):
+            return name
+    return given
 
 
 def checked(
@@ -88,9 +103,9 @@ def checked(
     C(None) is left out. Unknown options are left to Ansible's own check, but for those inside an
     option (C(place)): it does not say in which entry of a list they stand.
     """
-    names, found = canonical_names(options), {}
+    found: dict[str, Any] = {}
     for name, value in given.items():
-        option = options.get(names.get(name, ""))
+        option = options.get(canonical_name(options, name))
         if option is not None and value is not None:
             secret = bool(option.get("no_log", is_secret_name(name)))
             found[name] = _checked(option, value, (place or Place("")).member(name, secret=secret))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..secret import clean_url, is_secret_name, secrets_of_url
-from .input_check import Options, canonical_names
+from .input_check import Options, canonical_name
 
 #: As Ansible shows an option that is a secret.
 HIDDEN = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
@@ -40,11 +40,11 @@ class OptionSecrets:
         self.found.update(filter(_can_be_masked, texts))
 
     def _members(self, options: Options, given: Mapping[str, Any]) -> dict[str, Any]:
-        names = canonical_names(options)
-        return {
-            name: self._option(options.get(names.get(name, "")), names.get(name, name), value)
-            for name, value in given.items()
-        }
+        shown = {}
+        for name, value in given.items():
+            own = canonical_name(options, name)
+            shown[name] = self._option(options.get(own), own, value)
+        return shown
 
     def _option(self, option: Mapping[str, Any] | None, name: str, value: Any) -> Any:
         if value is None or isinstance(value, bool):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar
 
@@ -110,6 +111,13 @@ def _module_class() -> type[_Module]:
     return type("_Module", (_Linted, now), {})
 
 
+@functools.cache
+def _spec(service: str | None, options: type) -> Options:
+    """The argument spec of a module, made once: the items of a loop share it."""
+    connection = {} if service is None else argument_spec(service)
+    return {**connection, **typed_options.argument_spec(options)}
+
+
 def run(service: str, options: type[Given], operation: Callable[[Task, Given], Operation]) -> None:
     """Run a module: read its options, plan, apply what the plan says (not in check mode), exit.
 
@@ -117,8 +125,8 @@ def run(service: str, options: type[Given], operation: Callable[[Task, Given], O
     :param operation: makes the operation from the task and its options; raises C(invalid) for
         options that contradict each other
     """
-    spec = {**argument_spec(service), **typed_options.argument_spec(options)}
-    module = _module_class()(spec, **typed_options.constraints(options))
+    kind: type = options
+    module = _module_class()(_spec(service, kind), **typed_options.constraints(options))
     if REQUESTS_MISSING is not None:
         error = invalid(missing_required_lib("requests"))
         module.fail_json(**_refusal(error), exception=REQUESTS_MISSING)
@@ -150,9 +158,8 @@ def run(service: str, options: type[Given], operation: Callable[[Task, Given], O
 
 def run_locally(options: type[Given], operation: Callable[[Given], Operation]) -> None:
     """Run a module that speaks to no server, in the same way as :func:`run`."""
-    module = _module_class()(
-        typed_options.argument_spec(options), **typed_options.constraints(options)
-    )
+    kind: type = options
+    module = _module_class()(_spec(None, kind), **typed_options.constraints(options))
     given = typed_options.read(options, module.params)
     failed: ToolchainError | None = None
     try:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import functools
+import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +21,18 @@ from ..secret import hidden
 from .advice import advised
 
 
+@functools.lru_cache(maxsize=1)
+def _proxies(_environment: frozenset[tuple[bytes, bytes]]) -> Proxies:
+    return Proxies()
+
+
+def _known_proxies() -> Proxies:
+    """Those of the task before in this process, where its environment was the same: to search it
+    takes longer than to compare it.
+    """
+    return _proxies(frozenset(os.environb.items()))
+
+
 @dataclass(frozen=True)
 class Task:
     """The connection, and the ways to speak to the user.
@@ -30,7 +44,7 @@ class Task:
     warn: Callable[[str], None]
     read_only: bool
     accounting: Accounting = field(default_factory=Accounting)
-    proxies: Proxies = field(default_factory=Proxies)
+    proxies: Proxies = field(default_factory=_known_proxies)
     #: Keeps a secret that only the server tells (a password parameter) out of all output.
     hide: Callable[[str], None] = hidden.add
 
