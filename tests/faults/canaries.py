@@ -247,6 +247,9 @@ class OwnSecrets:
         for name, option in spec.items():
             if option.get("no_log"):
                 found[name] = f"{{{{ {self._secret()} }}}}"
+            elif option.get("private") and option["type"] == "str":
+                secret = f"{{{{ {self._secret()} | escape }}}}"
+                found[name] = f"<project><token>{secret}</token></project>"
             elif option.get("private"):
                 found[name] = {"db_password": f"{{{{ {self._secret()} }}}}", "host": "x"}
             elif name.endswith("url"):

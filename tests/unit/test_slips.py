@@ -26,6 +26,8 @@ FOLDER = Path(__file__).parents[2] / "plugins" / "modules"
 MODULES = sorted(path.stem for path in FOLDER.glob("*.py"))
 TEXTS, NUMBERS = ("str", "path"), ("int", "float")
 PRIVATE = {"db_pwd": "canary-db", "host": "canary-host"}
+#: Who reads such a text knows what of it is a secret.
+PRIVATE_TEXT = "<project><token>canary-text</token></project>"
 REFUSED = object()
 #: More levels than anything that goes through data can take.
 DEEP_TEXT = '{"a":' * 300 + "1" + "}" * 300
@@ -80,7 +82,7 @@ def secrets(spec: Spec) -> dict[str, Any]:
         if option.get("no_log"):
             found[name] = f"canary-{name}"
         elif option.get("private"):
-            found[name] = dict(PRIVATE)
+            found[name] = dict(PRIVATE) if option["type"] == "dict" else PRIVATE_TEXT
         elif option.get("options"):
             inside = {**needed(option["options"]), **secrets(option["options"])}
             found[name] = [inside] if option["type"] == "list" else inside

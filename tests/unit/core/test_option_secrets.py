@@ -83,3 +83,11 @@ def test_names_tell_of_secrets_at_any_depth() -> None:
     secrets = OptionSecrets({"arguments": {"type": "dict", "private": True}})
     secrets.shown({"arguments": arguments})
     assert secrets.found == {"abcd", "key-of-x", "token-one", "deep-down", "987654"}
+
+
+@pytest.mark.parametrize("given", ["<token>s3cret</token>", ["<token>s3cret</token>"]])
+def test_a_text_that_may_hold_secrets_is_hidden_where_nobody_read_it(given: Any) -> None:
+    """Of a task that went well its operation has read it, and told what to mask."""
+    options = {"config": {"type": "str", "private": True}}
+    assert OptionSecrets(options, failed=True).shown({"config": given}) == {"config": HIDDEN}
+    assert OptionSecrets(options).shown({"config": given}) == {"config": given}

@@ -6,12 +6,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.files import text_of
 from ...core.module.task import Task
-from ...core.module.typed_options import PathText
+from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan, unchanged
 from .. import xml_reader
 from ..client import objects, server_of
@@ -32,7 +32,7 @@ class CiJobOptions:
     """The options of C(ci_job)."""
 
     job: JobName
-    config: str | None = None
+    config: Annotated[str | None, Option(private=True)] = None
     src: PathText | None = None
     copy_from: JobName | None = None
     folder: bool = False

@@ -6,12 +6,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import Answer, unreadable
 from ...core.http.transport import Transport
 from ...core.module.task import Task
+from ...core.module.typed_options import Option
 from ...core.plan import Plan, ReadOnly, unchanged
 from .. import xml_reader
 from ..builds import parameters, records
@@ -54,7 +55,7 @@ class CiJobInfoOptions:
     depth: int | None = None
     all_builds: bool = False
     config: bool = False
-    expected_config: str | None = None
+    expected_config: Annotated[str | None, Option(private=True)] = None
     xpath: str | None = None
 
 

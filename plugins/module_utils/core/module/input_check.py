@@ -6,7 +6,8 @@ An argument spec may say more of an option than Ansible knows (:data:`OWN_WORDS`
 - C(empty): whether it may be empty. A text may not, unless its default is; a list may.
 - C(values): what a C(dict) without C(options), or a C(raw) option, holds: C(text) for texts that
   a service gets as they are, C(json) for values with types of their own.
-- C(private): names in it tell which values are secrets; see :mod:`option_secrets`.
+- C(private): names in it, or who reads it, tell which values are secrets; see
+  :mod:`option_secrets`.
 """
 
 from __future__ import annotations

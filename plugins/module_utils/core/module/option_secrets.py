@@ -54,6 +54,8 @@ class OptionSecrets:
         if option.get("no_log"):
             self._mask(_texts_in(value))
             return HIDDEN
+        if option.get("private") and option.get("type", "str") == "str":
+            return HIDDEN if self._failed else value
         if option.get("private"):
             return self._private(value)
         if option.get("options"):

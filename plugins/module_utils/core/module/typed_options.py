@@ -38,7 +38,8 @@ class Option:
         means no secret; `None` leaves it to the name
     :param empty: whether the option may be empty, where the default does not tell [C1.6]
     :param values: what a mapping without suboptions holds: texts, or values with types of their own
-    :param private: names in the mapping tell which of its values are secrets
+    :param private: names in the mapping tell which of its values are secrets; of a text, who reads
+        it tells, and nobody may have read it where the task fails
     """
 
     name: str | None = None
