@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
 
+PAGES = Path(__file__).parents[1] / "contract" / "folders" / "wiki_tree" / "first"
+AGENT = {"repo": "generic-snapshot-local", "path": "agent/1.0.0/agent.txt"}
 #: Module, its options, the kind of the error.
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "a member that is no user": ("analysis_group", {"name": "g", "users": ["nobody"]}, "not_found"),
@@ -54,6 +57,45 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "properties of nothing": (
         "artifact_properties",
         {"repo": "generic-snapshot-local", "path": "none.txt", "properties": {"a": "1"}},
+        "not_found",
+    ),
+    "a download of nothing": (
+        "artifact_download",
+        {"repo": "generic-snapshot-local", "path": "none.txt", "dest": "fetched/"},
+        "not_found",
+    ),
+    "a copy to no repository": (
+        "artifact_copy",
+        {**AGENT, "target_repo": "nowhere"},
+        "not_found",
+    ),
+    "a build of what is not there": (
+        "build_publish",
+        {
+            "build_name": "b",
+            "build_number": "1",
+            "artifacts": [{"repo": "generic-snapshot-local", "path": "none.txt"}],
+        },
+        "not_found",
+    ),
+    "a copy of no job": ("ci_job", {"job": "new", "copy_from": "nowhere"}, "not_found"),
+    "a plugin that nobody offers": ("ci_plugin", {"plugins": [{"name": "nowhere"}]}, "not_found"),
+    "files of no build": (
+        "ci_artifact",
+        {"job": "delivery/package", "build": "99", "dest": "fetched"},
+        "not_found",
+    ),
+    "a version of no project": ("tracker_version", {"project": "NOPE", "name": "1"}, "not_found"),
+    "issues of a version to no version": (
+        "tracker_version",
+        {"project": "REL", "name": "1.1.0", "state": "absent", "move_to": "9.9"},
+        "not_found",
+    ),
+    "an issue for nobody": ("tracker_issue", {"issue": "REL-1", "assignee": "nobody"}, "not_found"),
+    "a status out of reach": ("tracker_issue", {"issue": "REL-1", "status": "Lost"}, "rejected"),
+    "pages below no page": (
+        "wiki_tree",
+        {"src": str(PAGES), "space": "REL", "parent_id": "99999"},
         "not_found",
     ),
 }

@@ -9,11 +9,15 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins import update_centre
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins.ci_plugin import (
     CiPluginOperation,
     CiPluginOptions,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.transport import (
+    Transport,
+)
 from sandbox.client import Sandbox
 from tests.helpers.options import build as options_of
 from tests.unit.ci.tasks import Run
@@ -123,6 +127,20 @@ def test_what_the_site_does_not_have_is_refused_before_anything(ci: Ci) -> None:
         assert old.kind == "rejected"
         assert "nothing newer than 1.13" in old.message
     assert ci.posts() == []
+
+
+def test_what_somebody_installs_between_two_looks_is_there(
+    ci: Ci, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = update_centre.read_offers
+
+    def later(server: Transport) -> dict[str, str]:
+        monkeypatch.undo()
+        assert ci.run("timestamper")["changed"]
+        return read(server)
+
+    monkeypatch.setattr(update_centre, "read_offers", later)
+    assert not ci.run("timestamper")["changed"]
 
 
 def test_a_site_that_nobody_has_asked_is_asked_first(ci: Ci) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
 from tests.helpers.cases import CASES
 
+PAGES = Path(__file__).parents[1] / "contract" / "folders" / "wiki_tree" / "first"
 HOSTS = [f"host{number}" for number in range(5)]
 #: A small object of each kind that a module creates.
 OBJECTS: dict[str, dict[str, Any]] = {
@@ -25,9 +27,22 @@ OBJECTS: dict[str, dict[str, Any]] = {
         "path": "agent/1.0.0/agent.txt",
         "properties": {"side.by": "side"},
     },
+    "artifact_copy": {
+        "repo": "generic-snapshot-local",
+        "path": "agent/1.0.0/agent.txt",
+        "target_repo": "generic-staging-local",
+        "target_path": "side/copied.txt",
+    },
+    "build_publish": {
+        "build_name": "side",
+        "build_number": "1",
+        "artifacts": [{"repo": "generic-snapshot-local", "path": "agent/1.0.0/agent.txt"}],
+    },
+    "ci_plugin": {"plugins": [{"name": "timestamper"}], "poll_interval": 0.1},
     "ci_job": {"job": "side-by-side", "config": "<project><description>s</description></project>"},
     "tracker_version": {"project": "REL", "name": "side-by-side"},
     "wiki_page": {"space": "REL", "title": "Side by side", "parent_id": "1003", "body": "<p>s</p>"},
+    "wiki_tree": {"src": str(PAGES), "space": "REL", "parent_id": "1003", "title_prefix": "Side "},
 }
 
 

@@ -74,17 +74,17 @@ class CiPluginOperation:
         self._last = 0
 
     def plan(self) -> Plan:
-        plugins = plugin_list.read(self._server)
-        self._centre = update_centre.read_state(self._server)
-        self._changes = compared(self._wanted, plugins, self._centre)
+        plugins = self._look()
+        if self._installing:
+            self._offers = update_centre.read_offers(self._server)
+            if self._offers and not self._offers.keys() >= set(self._installing):
+                plugins = self._look()  # what somebody has installed meanwhile is offered no more
+            if self._offers:  # without any the site was never asked; that is a request that writes
+                require_offers(self._changes, self._offers)
         for name, needed_by in dependants(self._changes, plugins).items():
             self._task.warn(
                 f"{name} is needed by {', '.join(needed_by)}, which will not load without it"
             )
-        if self._installing:
-            self._offers = update_centre.read_offers(self._server)
-            if self._offers:  # without any the site was never asked; that is a request that writes
-                require_offers(self._changes, self._offers)
         acting = [each for each in self._changes if each.action != "unchanged"]
         values = self._values(plugins, self._centre, planned=True)
         if not acting:
@@ -92,6 +92,13 @@ class CiPluginOperation:
         before = {each.name: _side(each.there) for each in acting if each.there is not None}
         after = {each.name: self._after(each) for each in acting if each.action != "removed"}
         return Plan(before, after, "update", result=values)
+
+    def _look(self) -> Sequence[Plugin]:
+        """The plugins that are there, compared with those that are wanted."""
+        plugins = plugin_list.read(self._server)
+        self._centre = update_centre.read_state(self._server)
+        self._changes = compared(self._wanted, plugins, self._centre)
+        return plugins
 
     @property
     def _installing(self) -> list[str]:
