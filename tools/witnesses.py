@@ -18,6 +18,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -196,14 +197,16 @@ def _cited(module: str) -> set[str]:
     }
 
 
-def _imported(file: Path) -> Iterator[Path]:
+@cache
+def _imported(file: Path) -> list[Path]:
     """The files that relative imports of a file may mean."""
+    found = []
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level:
             folder = file.parents[node.level - 1].joinpath(*(node.module or "").split("."))
-            yield folder.with_suffix(".py")
-            for name in node.names:
-                yield folder / f"{name.name}.py"
+            found.append(folder.with_suffix(".py"))
+            found += [folder / f"{name.name}.py" for name in node.names]
+    return found
 
 
 def main(arguments: list[str]) -> int:

@@ -44,7 +44,9 @@ def _known(call: Call, name: Any) -> str | None:
 def read_assignee(call: Call, issue: Issue, value: Any) -> str | None:
     """Who is to have the issue; the caller needs a right, and so does the other."""
     name, project = None, issue["project"]
-    if isinstance(value, dict) and _AUTOMATIC in (value.get("name"), value.get("accountId")):
+    # as a number, too: a client sends it so
+    named = (value.get("name"), value.get("accountId")) if isinstance(value, dict) else ()
+    if _AUTOMATIC in map(str, named):
         name = call.world.projects[project].get("lead")
     else:
         name = read_user(call, value)

@@ -207,6 +207,26 @@ def test_jenkinsapi_manages_plugins(other: jenkinsapi.jenkins.Jenkins) -> None:
     assert plugins["git"].deleted is True
 
 
+def test_jenkinsapi_updates_a_plugin_and_restarts(other: jenkinsapi.jenkins.Jenkins) -> None:
+    plugins = other.plugins
+    before, wanted = plugins["git"].version, Plugin("git@5.7.0")
+    plugins._install_plugin_from_updatecenter(wanted)
+    until(lambda: plugins._plugin_has_finished_installation(wanted) or None)
+    plugins.poll()
+    # what runs is the old one until the server starts anew
+    assert (plugins["git"].version, plugins.restart_required) == (before, True)
+    other.safe_restart(wait_for_reboot=False)
+
+    def loaded() -> bool | None:
+        try:
+            plugins.poll()
+        except requests.RequestException:
+            return None
+        return plugins["git"].version == "5.7.0" or None
+
+    assert until(loaded)
+
+
 def test_python_jenkins_reads_artifacts_and_deletes_builds(server: jenkins.Jenkins) -> None:
     until(lambda: server.get_queue_item(server.build_job("no-parameters")).get("executable"))
     until(lambda: server.get_job_info("no-parameters")["lastCompletedBuild"])

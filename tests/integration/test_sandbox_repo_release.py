@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import io
 import json
+import zipfile
 from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any
@@ -110,6 +112,32 @@ def test_client_fetches_a_file(real: Sandbox, repo: Repo, tmp_path: Any) -> None
     with open(tmp_path / "a.bin", "wb") as file:
         path_of(real, f"{STAGING}/app/a.bin").writeto(file, progress_func=None)
     assert (tmp_path / "a.bin").read_bytes() == CONTENT
+
+
+def test_client_expands_an_archive_and_walks_through_it(real: Sandbox) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name in ("index.html", "deep/page.html"):
+            archive.writestr(name, name)
+    folder = path_of(real, f"{STAGING}/docs")
+    (folder / "docs.zip").deploy(io.BytesIO(packed.getvalue()), explode_archive=True)
+    found = [name for _path, _folders, names in artifactory.walk(folder) for name in names]
+    assert sorted(found) == ["index.html", "page.html"]
+    assert [each.read_text() for each in folder.glob("**/page.html")] == ["deep/page.html"]
+
+
+def test_client_reads_repositories(real: Sandbox) -> None:
+    server = path_of(real, "")
+    assert {STAGING, RELEASE, "generic"} <= {one.name for one in server.get_repositories()}
+    members = server.find_repository_virtual("generic").repositories
+    assert [one.name for one in members] == [STAGING, RELEASE]
+
+
+def test_client_reads_runs_of_a_build(real: Sandbox) -> None:
+    manager = ArtifactoryBuildManager(real.urls["repo"], auth=LOGIN)
+    runs = manager.get_build_runs("nightly")
+    assert sorted(run.run_number for run in runs) == ["101", "102", "103", "104"]
+    assert runs[0].info["buildInfo"]["name"] == "nightly"
 
 
 def test_client_lists_builds(real: Sandbox, repo: Repo) -> None:

@@ -208,6 +208,27 @@ def test_merge_and_old_servers(sandbox: Sandbox) -> None:
 # -- issues, by a stranger's client --------------------------------------------------------------
 
 
+def test_jira_assigns_and_asks_what_it_may(client: Any) -> None:
+    for given, found in (("boris", "boris"), (-1, "reporter"), (None, None)):
+        assert client.assign_issue("REL-19", given)
+        assert getattr(client.issue("REL-19").fields.assignee, "name", None) == found
+    told = client.my_permissions(projectKey="REL")["permissions"]
+    assert told["ASSIGN_ISSUES"]["havePermission"] is True
+    assert {each["name"] for each in client.transitions("REL-19")} == {"Start", "Close"}
+    assert client.issue_link_types()[0].name == "Blocks"
+    assert client.search_assignable_users_for_issues("boris", issueKey="REL-19")[0].name == "boris"
+
+
+def test_jira_reads_renames_and_archives_versions(client: Any) -> None:
+    assert [one.name for one in client.project_versions("REL")] == ["1.0.0", "1.1.0", "2.0.0"]
+    client.rename_version("REL", "1.1.0", "1.1.1")
+    version = client.get_project_version_by_name("REL", "1.1.1")
+    version.update(archived=True)
+    assert client.version(version.id).archived is True
+    assert client.version_count_unresolved_issues(version.id) > 0
+    assert client.version_count_related_issues(version.id)["issuesAffectedCount"] == 0
+
+
 def test_jira_makes_and_edits_an_issue(client: Any, sandbox: Sandbox) -> None:
     sandbox.seed({"tracker": {"fields": FIELDS}})
     fields = {

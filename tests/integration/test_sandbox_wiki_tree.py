@@ -78,6 +78,14 @@ def refused(answer: requests.Response, status: int) -> str:
 # -- the client `atlassian-python-api` -----------------------------------------------------------
 
 
+def test_client_moves_a_page(client: Any) -> None:
+    page = client.create_page("REL", "Moved", "<p>x</p>", parent_id="1003")
+    client.update_page(page["id"], "Moved", "<p>x</p>", parent_id="1002")
+    assert client.get_parent_content_id(page["id"]) == "1002"
+    client.update_page(page["id"], "Moved", "<p>y</p>")
+    assert client.get_parent_content_id(page["id"]) == "1002"
+
+
 def test_client_walks_a_tree(client: Any, sandbox: Sandbox) -> None:
     for number in (10, 9, 1):
         page = client.create_page("REL", f"Notes {number}", "<p>x</p>", parent_id="1003")
