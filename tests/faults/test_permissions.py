@@ -46,10 +46,12 @@ def test_without_a_permission(
     assert bool(ended.effects) is False or right in operation.told, result["msg"]
     wanted = operation.told.get(right, {})
     assert _part(result, wanted) == wanted
-    more = operation.again if ended.effects else ()
-    finished = play(sandbox, folder, operation, [*operation.needs, *more], again=True)
-    assert finished.result.get("failed") is None, finished.result["msg"]
-    assert finished.result["changed"] is (right not in operation.complete)
+    # where nothing was done, the next run is one from the start: once for each task
+    if ended.effects or right == next(iter(operation.needs)):
+        more = operation.again if ended.effects else ()
+        finished = play(sandbox, folder, operation, [*operation.needs, *more], again=True)
+        assert finished.result.get("failed") is None, finished.result["msg"]
+        assert finished.result["changed"] is (right not in operation.complete)
 
 
 def test_every_module_that_writes_is_asked() -> None:
