@@ -440,6 +440,14 @@ def test_what_is_not_there_is_told(
     assert tree.http["writes"] == 0
 
 
+@pytest.mark.parametrize(("parent", "kind"), [("99", "not_found"), ("1101", "conflict")])
+def test_a_tree_that_is_there_does_not_move_to_nowhere(tree: Tree, parent: str, kind: str) -> None:
+    tree()
+    for check in (True, False):
+        assert tree.fails(check=check, parent_id=parent).kind == kind
+        assert tree.http["writes"] == 0
+
+
 def test_a_missing_library_is_told_once(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(document, "MARKDOWN_MISSING", "Traceback")
     error = tree.fails()

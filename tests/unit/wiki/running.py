@@ -42,6 +42,8 @@ class Run:
             result |= operation.apply(plan)
         elif plan.failure is not None:
             raise plan.failure
+        elif plan.changed:
+            operation.rehearse(plan)
         before, after = plan.diff()
         return replace(plan, before=before, after=after), result
 

@@ -61,7 +61,7 @@ def test_check_mode_says_the_same_and_writes_nothing(stub: Stub, wiki: Wiki) -> 
         "parent_id": "8",
     }
     checked, predicted = Run(stub, read_only=True, **options)()
-    assert methods(stub) == ["GET", "GET"]
+    assert methods(stub) == ["GET", "GET", "GET"]
     done, result = Run(stub, **options)()
     assert (checked.before, checked.after) == (done.before, done.after)
     assert predicted == result
@@ -614,6 +614,14 @@ def test_a_title_that_is_in_use_is_a_conflict(stub: Stub, wiki: Wiki, status: in
     error = Run(stub, page_id="7", title="Other").fails()
     assert error.kind == "conflict"
     assert methods(stub) == ["GET", "PUT", *(["GET"] if status == 500 else [])]
+    stub.seen.clear()
+    told = [
+        Run(stub, read_only=True, page_id="7", title="other").fails(),
+        Run(stub, read_only=True, pages=[{"page_id": "7", "title": "Other"}]).fails(),
+    ]
+    assert [each.kind for each in told] == ["conflict", "conflict"]
+    assert "the page 8 in the space REL has the title 'Other' already" in told[0].message
+    assert methods(stub) == ["GET", "GET"] * 2
 
 
 def test_a_save_whose_answer_got_lost_is_looked_up(stub: Stub, wiki: Wiki) -> None:

@@ -225,6 +225,23 @@ class SinglePage:
             )
         self._task.warn(f"{self._options.named}: {said} lose the place in the text")
 
+    def rehearse(self, plan: Plan) -> None:
+        """C(conflict) where another page has the new title, which the server itself would say."""
+        page, renamed = self._page, any(change.field == "title" for change in plan.changes)
+        if page is None or page.space is None or self._options.page_id is None or not renamed:
+            return
+        title = self._desired.title_on(page)
+        what = f"looking for another page '{title}' in the space {page.space}"
+        try:
+            other = self._client.find(what, page.space, title)
+        except ToolchainError as error:
+            if error.kind != "not_found":
+                raise
+            return  # a server without a look-up by title
+        if other is not None and other.id != page.id:
+            said = f"the page {other.id} in the space {page.space} has the title '{other.title}'"
+            raise ToolchainError("conflict", f"{self._options.named}: {said} already")
+
     # -- doing ---------------------------------------------------------------------------------
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:

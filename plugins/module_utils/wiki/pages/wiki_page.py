@@ -11,7 +11,7 @@ from ...core.accounting import Accounting
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.task import Task
-from ...core.plan import Operation, Plan, unchanged
+from ...core.plan import Plan, unchanged
 from ..storage.excerpt import excerpt
 from .page_options import PageFields, PageOptions
 from .single_page import SinglePage
@@ -66,7 +66,7 @@ class WikiPageOperation:
         if options.parallel < 1:
             raise invalid("parallel: at least one page at a time is needed")
         entries = options.pages
-        self._pages: Operation = (
+        self._pages: SinglePage | ListedPages = (
             SinglePage(task, options)
             if entries is None
             else ListedPages(task, [options.entry(entry) for entry in entries], options.parallel)
@@ -74,6 +74,9 @@ class WikiPageOperation:
 
     def plan(self) -> Plan:
         return self._pages.plan()
+
+    def rehearse(self, plan: Plan) -> None:
+        self._pages.rehearse(plan)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         return self._pages.apply(plan)
@@ -163,6 +166,14 @@ class ListedPages:
             page = item.operation.page
             if page is not None and seen.setdefault(page.id, item.name) != item.name:
                 item.error = invalid(f"{item.name} is {seen[page.id]}, too")
+
+    def rehearse(self, plan: Plan) -> None:
+        """What the server would refuse, of each page. Raises what C(apply) would."""
+        todo = [item for item in self._items if item.error is None and item.plan.changed]
+        self._each(lambda item: item.operation.rehearse(item.plan), todo, _OF_THE_SERVER)
+        failure = self._failure()
+        if failure is not None:
+            raise failure
 
     # -- doing ---------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ...core.errors import ToolchainError
+from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
 from ...core.plan import Plan, ReadOnly, unchanged
 from ..client import WikiClient
@@ -26,6 +26,8 @@ class WikiPageInfoOperation(ReadOnly):
 
     def __init__(self, task: Task, options: WikiPageInfoOptions) -> None:
         options.require()
+        if options.page_id is not None and options.title is not None:
+            raise invalid("title finds a page in its space, and does not go with page_id")
         self._client, self._options = WikiClient(task), options
 
     def plan(self) -> Plan:

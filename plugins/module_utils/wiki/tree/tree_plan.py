@@ -155,6 +155,8 @@ class TreePlanner:
         if found is not None:
             if not _is_root(found) and not (self._adopt and self._may_be_root(found)):
                 raise self._foreign(found, title)
+            if found.shows_parent and self._parent not in (None, found.parent):
+                self._client.require_parent(str(self._parent), self._space)
             return found
         self._former = self._reader.former_tree(wanted)
         root = None if self._former is None else self._reader.root(self._former)
