@@ -206,6 +206,11 @@ def test_no_list_is_nothing_to_do() -> None:
 # Exact sets
 
 
+def test_a_task_without_a_list_says_that_it_does_nothing() -> None:
+    assert configure(Server()).warnings == ["no list is given, so that nothing is managed"]
+    assert configure(Server(), users=[]).warnings == []
+
+
 def test_a_purge_deletes_what_no_list_names_and_keeps_what_must_stay() -> None:
     server = Server()
     server.users |= {"eve": False, "ldap": True, "svc-build": False}

@@ -267,6 +267,9 @@ def test_options_that_cannot_be_are_refused_before_the_first_request(
 def test_no_ids_are_no_issues() -> None:
     with Stub() as stub:
         assert plan(stub, ids=[], status="Fix")[1].result == {"issues": []}
+        task, warnings = task_for(stub)
+        AnalysisIssueOperation(task, build(AnalysisIssueOptions, project="p", ids=[], status="Fix"))
+        assert warnings == ["ids is empty, so that no issue is changed"]
 
 
 # What becomes of a write

@@ -76,6 +76,8 @@ class AnalysisConfigOperation:
         ):
             if given < least:
                 raise invalid(f"{name} must be at least {least}, not {given}")
+        if all(entries is None for entries in options.entries().values()):
+            task.warn("no list is given, so that nothing is managed")
         self._task, self._parallel = task, options.parallel
         self._client = AnalysisClient(task, connections=self._parallel)
         wanted = desired(options.entries())

@@ -84,6 +84,8 @@ class AnalysisIssueOperation:
             raise invalid(f"max_issues is {self._most}, but must be at least 1")
         if self._ids is not None and len(self._ids) > self._most:
             raise invalid(f"{len(self._ids)} ids are given, more than max_issues ({self._most})")
+        if self._ids == []:
+            task.warn("ids is empty, so that no issue is changed")
         self._client = AnalysisClient(task, connections=_PARALLEL)
 
     def plan(self) -> Plan:
