@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -46,6 +47,7 @@ def set_options(
     An empty variable is none, of the environment, too, as for modules: Ansible takes it for a
     value, and then the certificate of the server is not checked.
     """
+    _refuse_unknown(lookup, given)
     template = lookup._templar.template
     given = {**from_variables(service, given, variables or {}, template), **given}
     try:
@@ -63,6 +65,20 @@ def set_options(
         os.environ.update(dict.fromkeys(empty, ""))
     play = {name: (variables or {}).get(name) for name in _PLAY}
     lookup.asks = service, play
+
+
+def _refuse_unknown(lookup: LookupBase, given: Mapping[str, Any]) -> None:
+    """Refuse an option that the lookup does not have: Ansible passes over it, and a search without
+    its limit, or with another login, is what comes of that.
+    """
+    options: Mapping[str, Mapping[str, Any]] = lookup.option_definitions
+    aliases = [alias for option in options.values() for alias in option.get("aliases") or ()]
+    known = [name for name in (*options, *aliases) if name != "_terms"]
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            meant = f"is {near[0]} meant?" if near else f"it takes {', '.join(known)}"
+            raise AnsibleError(f"{name} is no option of the lookup: {meant}")
 
 
 def further_service(

@@ -26,14 +26,19 @@ class Upper:
 class Reading(LookupBase):
     """Takes down what Ansible would find."""
 
-    option_definitions: ClassVar = {"url": {"type": "str"}, "jql": {"type": "str"}}
+    option_definitions: ClassVar = {
+        "_terms": {},
+        "url": {"type": "str"},
+        "jql": {"type": "str"},
+        "username": {"type": "str", "aliases": ["user"]},
+    }
 
     def set_options(
         self, task_keys: Any = None, var_options: Any = None, direct: Any = None
     ) -> None:
         self.seen = {name: value for name, value in os.environ.items() if "TOOLCHAIN" in name}
         self.given = (var_options, direct)
-        if direct == {"wrong": 1}:
+        if direct == {"jql": "wrong"}:
             raise AnsibleError("no such option")
 
     def run(self, terms: Any, variables: Any = None, **kwargs: Any) -> list[Any]:
@@ -51,18 +56,30 @@ def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lookup.given == (None, {"url": "http://x", "token": "A"})
     assert lookup.seen == {"TOOLCHAIN_WIKI_RETRIES": "7", "TOOLCHAIN": ""}
     with pytest.raises(AnsibleError, match="no such option"):
-        lookups.set_options(lookup, "wiki", None, {"wrong": 1})
+        lookups.set_options(lookup, "wiki", None, {"jql": "wrong"})
     assert os.environ["TOOLCHAIN_WIKI_VALIDATE_CERTS"] == ""
     assert os.environ["TOOLCHAIN_REPO_DIALECT"] == ""
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
-    [({"jql": 1.1}, "jql is the number 1.1"), ({"url": " "}, "url is empty")],
+    [
+        ({"jql": 1.1}, "jql is the number 1.1"),
+        ({"url": " "}, "url is empty"),
+        ({"usrname": "a"}, r"^usrname is no option of the lookup: is username meant\?$"),
+        ({"limit": 5}, "^limit is no option of the lookup: it takes url, jql, username, user$"),
+        ({"_terms": "a"}, "^_terms is no option"),
+    ],
 )
 def test_a_slip_in_an_option_is_refused(given: dict[str, Any], words: str) -> None:
     with pytest.raises(AnsibleError, match=words):
         lookups.set_options(Reading(templar=Upper()), "wiki", None, given)
+
+
+def test_an_option_may_be_given_by_its_other_name() -> None:
+    lookup = Reading(templar=Upper())
+    lookups.set_options(lookup, "wiki", None, {"user": "ann"})
+    assert lookup.given[1]["user"] == "ann"
 
 
 @pytest.mark.parametrize("terms", [[True], ["a", 1.1], ["a", [" "]], [{"a": "b"}]])
