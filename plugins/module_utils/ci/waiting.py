@@ -24,6 +24,8 @@ class WaitOptions:
     def check(self) -> None:
         """Raise C(invalid) for times that make no sense."""
         require_at_least("wait_timeout", self.wait_timeout, 0)
+        if self.wait and self.wait_timeout == 0:
+            raise invalid("wait_timeout is 0: give more than 0 seconds, or wait: false")
         if self.poll_interval <= 0:
             raise invalid("poll_interval is the time between two polls: give more than 0 seconds")
 

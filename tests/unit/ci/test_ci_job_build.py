@@ -145,6 +145,7 @@ def test_a_disabled_job_a_folder_and_a_missing_job_are_told_apart_before_any_wri
     ("options", "words"),
     [
         ({"wait_timeout": -1}, "wait_timeout"),
+        ({"wait_timeout": 0}, "wait_timeout is 0: give more than 0 seconds, or wait: false"),
         ({"poll_interval": 0}, "poll_interval"),
         ({"lookback": 0}, "lookback"),
         ({"console_lines": -1}, "console_lines"),

@@ -347,7 +347,9 @@ def test_an_age_keeps_its_length(number: int, unit: str) -> None:
     [
         ({}, "force"),
         ({"path": "*"}, "force"),
-        ({"path": "/", "name": "**"}, "force"),
+        ({"path": "/", "created_before": "30d"}, "path is '/': write . for the root"),
+        ({"path": "../x"}, "path is '../x'"),
+        ({"name": "a/*.jar"}, "name is 'a/*.jar': give the folder as path"),
         ({"type": "folder"}, "force"),
         ({"type": "folder", "path": "."}, "force"),
         ({"type": "any", "path": "/.", "name": "*"}, "force"),
@@ -400,7 +402,7 @@ def test_properties_in_another_shape_are_none(deleting: Server, odd: Any) -> Non
 
 def test_force_allows_a_whole_repository(deleting: Server) -> None:
     deleting.on[QUERY] = rows(row("a/1"))
-    _plan, values = deleting.run(ArtifactCleanupOperation, params({"path": "/"}, force=True))
+    _plan, values = deleting.run(ArtifactCleanupOperation, params({}, force=True))
     assert paths(values["deleted"]) == ["a/1"]
     assert criteria(deleting) == {"repo": "r", "type": "file"}
 

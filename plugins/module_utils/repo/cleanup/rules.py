@@ -163,8 +163,8 @@ def _rule(number: int, options: RuleOptions, force: bool) -> CleanupRule:
         number=number,
         repo=repository_key(f"rule {number}: repo", options.repo),
         kind="image" if options.keep_last_by == "image" else options.type_ or "file",
-        path=_glob(options.path),
-        name=_glob(options.name),
+        path=_glob(f"rule {number}: path", options.path),
+        name=_name(f"rule {number}: name", options.name),
         depth=options.depth,
         age=None if age is None else age_of(f"rule {number}: created_before", age),
         age_text=age or "",
@@ -193,8 +193,24 @@ def _check(number: int, options: RuleOptions) -> None:
         raise invalid(f"rule {number}: exclude has an entry '/', which excludes nothing")
 
 
-def _glob(option: str | None) -> str | None:
-    return option.strip("/") or None if option is not None else None
+def _glob(place: str, option: str | None) -> str | None:
+    """A glob without slashes around it; C(invalid) where nothing would be left, which would mean
+    anything, and for what no item is called.
+    """
+    if option is None:
+        return None
+    glob = option.strip("/")
+    if not glob:
+        raise invalid(f"{place} is '{option}': write {ROOT} for the root, or leave it out for all")
+    if ".." in glob.split("/"):
+        raise invalid(f"{place} is '{option}', and no item has .. in its path")
+    return glob
+
+
+def _name(place: str, option: str | None) -> str | None:
+    if option is not None and "/" in option:
+        raise invalid(f"{place} is '{option}': give the folder as path, and what is in it as name")
+    return option
 
 
 def _properties(place: str, option: Mapping[str, Any] | None) -> Properties | None:

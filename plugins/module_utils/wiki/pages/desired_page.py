@@ -99,7 +99,8 @@ def _body(options: PageOptions) -> str | None:
             with open(source, encoding="utf-8-sig", newline="", opener=regular) as file:
                 body = file.read()
         except (OSError, ValueError) as error:
-            raise invalid(f"src {source} cannot be read: {error}") from None
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise invalid(f"src {source} cannot be read: {reason}") from None
     if body is None:
         return None
     try:
