@@ -214,6 +214,13 @@ def test_folders(ci: Ci) -> None:
     assert not ci.run(job="tools", folder=True, state="absent")["changed"]
 
 
+def test_a_server_of_the_written_interface_makes_no_jobs(ci: Ci) -> None:
+    ci.sandbox.settings("ci", flavour="written")
+    error = ci.fails(job="new", folder=True)
+    assert error.kind == "not_found"
+    assert "this server does not show what is at its top (api/json)" in error.message
+
+
 def test_a_job_with_builds_is_deleted_by_force_alone(ci: Ci) -> None:
     assert "it has builds" in ci.fails(job="long-history", state="absent").message
     found = ci.run(job="long-history", state="absent", force=True)

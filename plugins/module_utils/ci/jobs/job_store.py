@@ -67,12 +67,13 @@ class JobStore:
         answer = self._read(f"{self._above}api/json", "_class,jobs[name]{0,1}")
         parent = self.job.name.rpartition("/")[0]
         if answer is None:
-            raise ToolchainError(
-                "not_found",
-                f"{self.what}: there is no folder '{parent}' ('{parent}' is not created by itself),"
-                " or the account may not see it",
-                status=404,
+            missing = (
+                f"there is no folder '{parent}' ('{parent}' is not created by itself), or the"
+                " account may not see it"
+                if parent
+                else "this server does not show what is at its top (api/json), and cannot make jobs"
             )
+            raise ToolchainError("not_found", f"{self.what}: {missing}", status=404)
         if self._above and "jobs" not in object_of(answer):
             raise ToolchainError("conflict", f"{self.what}: '{parent}' is a job, and not a folder")
 
