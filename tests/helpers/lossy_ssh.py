@@ -27,7 +27,8 @@ def install(folder: Path, sign: bytes) -> dict[str, str]:
     program.chmod(0o755)
     (folder / _SIGN).write_bytes(sign)
     root = str(Path(__file__).resolve().parents[2])
-    return {"PATH": os.pathsep.join([str(folder), os.environ["PATH"]]), "PYTHONPATH": root}
+    paths = [str(folder), str(Path(sys.executable).parent), os.environ["PATH"]]
+    return {"PATH": os.pathsep.join(paths), "PYTHONPATH": root}
 
 
 def called(folder: Path) -> str:

@@ -160,6 +160,7 @@ def test_variables_say_where_and_with_what(awx: Controller, tmp_path: Path) -> N
         awx_setup_project={"name": "delivery.toolchain of ours", "scm_branch": "stable"},
         awx_setup_execution_environment="images.example.org/toolchain:1",
         awx_setup_credentials=["staging repo"],
+        awx_setup_slices=8,
     )
     store = awx.store
     project = store.named("projects", "delivery.toolchain of ours")
@@ -172,6 +173,12 @@ def test_variables_say_where_and_with_what(awx: Controller, tmp_path: Path) -> N
     assert template["organization"] == store.named("organizations", "Delivery")["id"]
     assert template["inventory"] == store.named("inventories", "Toolchain")["id"]
     assert linked(store, "job_templates", template["name"], "credentials") == ["staging repo"]
+    assert "job_slice_count" not in template
+    for name in ("drift", "enforce"):
+        sliced = store.named("job_templates", f"delivery.toolchain {name}")
+        assert sliced["job_slice_count"] == 8
+        # else all slices would look at the same
+        assert json.loads(sliced["extra_vars"]) == {"enforce_hosts": "all"}
     assert store.named("schedules", "delivery.toolchain drift every day")["enabled"] is True
 
 

@@ -46,5 +46,5 @@ def test_a_worker_is_killed_and_no_write_is_sent_twice(fresh: Fresh, tmp_path: P
     secrets = connections.secrets(login)
     assert run.shows(secrets) == []
     names = lossy_ssh.called(programs)
-    assert f"ansible-runner worker --private-data-dir {used[0]}" in names
+    assert f"--private-data-dir {used[0]}/data" in names
     assert [secret for secret in secrets if secret in names] == []

@@ -11,6 +11,7 @@ import json
 import os
 import queue
 import secrets
+import select
 import shutil
 import signal
 import subprocess
@@ -21,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import shorten
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.writing import OBJECTS
@@ -38,6 +39,9 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.slices.workers 
 
 #: Of what a worker tells on its way nothing is kept here: least of all its environment.
 _QUIET = ("--omit-event-data", "--omit-env-files")
+#: So long nothing is heard of a worker that is gone, in seconds: a sign of life comes every 20.
+_SILENCE = 120.0
+_BLOCK = 1 << 16
 #: How often a slice is tried.
 _TRIES = 2
 #: A worker that lost so many slices one after the other gets no more.
@@ -128,8 +132,7 @@ class Runner:
         with self._changed:
             self._stopped = True
             for process in self._processes:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGTERM)
+                _terminate(process)
             self._changed.notify_all()
 
     def _work(self, worker: Worker, folder: Path) -> None:
@@ -224,14 +227,20 @@ class Runner:
             )
             taking = self._start(
                 [runner, "process", str(folder), "--ident", RUN],
-                **{**common, "stdin": working.stdout, "stdout": subprocess.DEVNULL},
+                **{**common, "stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL},
             )
-            for process in (sending, working):
-                _close(process.stdout)
+            # only the next process of a pipe holds an end of it
+            cast("IO[bytes]", sending.stdout).close()
+            source, target = cast("IO[bytes]", working.stdout), cast("IO[bytes]", taking.stdin)
+            heard = forward(source, target, _SILENCE)
+            if not heard:
+                _terminate(working)
             for process in (taking, working, sending):
                 self._wait(process)
             errors.seek(0)
-            return working.returncode, errors.read().decode("utf-8", "replace")
+            words = errors.read().decode("utf-8", "replace")
+            silent = f"nothing was heard of it for {_SILENCE:g} seconds"
+            return working.returncode, words if heard else silent
 
     def _start(self, command: Sequence[str], **settings: Any) -> subprocess.Popen[bytes]:
         """A process in a group of its own, so that all that it starts can be ended with it."""
@@ -253,10 +262,22 @@ class Runner:
             self._processes.discard(process)
 
 
-def _close(stream: IO[bytes] | None) -> None:
-    """Only the next process of the pipe holds this end of it."""
-    if stream is not None:
-        stream.close()
+def forward(source: IO[bytes], target: IO[bytes], silence: float) -> bool:
+    """Hand on a stream until it ends; false where nothing came for so many seconds."""
+    with source, suppress(BrokenPipeError), target:
+        while select.select([source], [], [], silence)[0]:
+            data = os.read(source.fileno(), _BLOCK)
+            if not data:
+                return True
+            target.write(data)
+            target.flush()
+        return False
+    return True
+
+
+def _terminate(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
 
 
 @contextmanager

@@ -23,4 +23,4 @@ trap finish EXIT
 trap 'exit 143' HUP INT TERM
 
 TOOLCHAIN_SLICE=$folder TMPDIR=$folder ANSIBLE_LOCAL_TEMP=$folder/ansible ANSIBLE_REMOTE_TEMP=$folder/ansible \
-  ansible-runner worker --private-data-dir "$folder/data"
+  ansible-runner worker --keepalive-seconds 20 --private-data-dir "$folder/data"

@@ -13,6 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ansible import constants
+
+#: Where this collection was found.
+_COLLECTIONS = Path(__file__).absolute().parents[6]
 SCRIPT = Path(__file__).resolve().with_name("worker.sh")
 _KINDS = ("local", "ssh", "receptor")
 #: What neither a shell nor the option parser of a program reads as anything but a name.
@@ -60,14 +64,22 @@ class Worker:
         """Whether a command that ended so, without results, left nothing running over there."""
         if self.kind == "receptor":
             return status == 0 or _UNIT_ENDED.search(words) is not None
-        return self.kind == "local" or status != _NO_CONNECTION
+        return self.kind == "local" or 0 <= status != _NO_CONNECTION
 
     def environment(self) -> dict[str, str]:
         """The environment of the command. The connections are in the stream alone."""
         names = [name for name in os.environ if not name.startswith("TOOLCHAIN_")]
         found = {name: os.environ[name] for name in names}
-        programs = str(Path(sys.executable).parent)
-        return {**found, "PATH": os.pathsep.join([programs, found.get("PATH", os.defpath)])}
+        if self.kind != "local":
+            return found
+        # a slice begins in another folder, and is to find the same settings and collections
+        paths = [str(_COLLECTIONS), *constants.config.get_config_value("COLLECTIONS_PATHS")]
+        programs = [str(Path(sys.executable).parent), found.get("PATH", os.defpath)]
+        found["ANSIBLE_COLLECTIONS_PATH"] = os.pathsep.join(dict.fromkeys(map(str, paths)))
+        found["PATH"] = os.pathsep.join(programs)
+        if constants.CONFIG_FILE:
+            found["ANSIBLE_CONFIG"] = str(constants.CONFIG_FILE)
+        return found
 
 
 def workers(value: Any, slices: int | None) -> list[Worker]:

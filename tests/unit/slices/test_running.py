@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.slices.packing 
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.slices.running import (
     Runner,
     SlicedRun,
+    forward,
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.slices.units import (
     Description,
@@ -177,3 +180,24 @@ def test_a_file_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     sentence = "the file /nowhere/x.groovy cannot be read: No such file or directory."
     assert str(caught.value) == f"ci_baseline_scripts[0].src: {sentence}"
     assert stage.runs == []
+
+
+def test_a_worker_of_which_nothing_is_heard_is_given_up() -> None:
+    source, into = os.pipe()
+    with open(source, "rb", buffering=0) as stream, open(into, "wb", buffering=0) as worker:
+        worker.write(b"a sign of life")
+        with tempfile.TemporaryFile() as kept, open(os.dup(kept.fileno()), "wb") as target:
+            assert not forward(stream, target, 0.01)
+            kept.seek(0)
+            assert kept.read() == b"a sign of life"
+
+
+def test_a_stream_is_handed_on_to_its_end() -> None:
+    source, into = os.pipe()
+    os.write(into, b"all of it")
+    os.close(into)
+    with tempfile.TemporaryFile() as kept, open(os.dup(kept.fileno()), "wb") as target:
+        with open(source, "rb", buffering=0) as stream:
+            assert forward(stream, target, 10)
+        kept.seek(0)
+        assert kept.read() == b"all of it"

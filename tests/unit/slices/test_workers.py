@@ -15,6 +15,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.slices.workers 
     Worker,
     settings,
 )
+from tests.helpers import playbook
 
 TAKES = "a worker is local, ssh:HOST or receptor:NODE."
 GOOD: list[tuple[Any, Any, tuple[int, list[str]]]] = [
@@ -62,12 +63,16 @@ def test_connections_of_the_environment_are_in_the_stream_alone(
     environment = Worker("local").environment()
     assert "not-for-processes" not in environment.values()
     assert environment["PATH"].endswith(":/somewhere")
+    assert playbook.collections_path() == Path(
+        environment["ANSIBLE_COLLECTIONS_PATH"].split(":")[0]
+    )
 
 
 def test_whether_a_lost_slice_may_still_run() -> None:
     lost = "ERROR: Remote unit failed: exit status 143"
     assert Worker("local").has_ended(-9, "")
     assert Worker("ssh", "a").has_ended(1, "")
+    assert not Worker("ssh", "a").has_ended(-15, "")
     assert not Worker("ssh", "a").has_ended(255, "Connection reset by peer")
     assert Worker("receptor", "a").has_ended(1, lost)
     assert not Worker("receptor", "a").has_ended(1, "ERROR: [Errno 111] Connection refused")
@@ -91,7 +96,10 @@ def test_the_command_of_a_machine_behind_ssh_is_a_script_for_its_shell(tmp_path:
     )
     listed, arguments, stream = ran.stdout.splitlines()
     assert listed.startswith("drwx------")
-    assert (arguments, stream) == (f"worker --private-data-dir {folder}/data", "the stream")
+    assert (arguments, stream) == (
+        f"worker --keepalive-seconds 20 --private-data-dir {folder}/data",
+        "the stream",
+    )
     assert (ran.returncode, folder.exists()) == (7, False)
 
 
