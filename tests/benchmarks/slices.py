@@ -20,7 +20,7 @@ from tests.helpers.sizes import size
 from tools import tree
 
 SERVERS = size(50, 2)
-VERSIONS = size(40, 1)
+VERSIONS = size(20, 1)
 WORKERS = size(4, 1)
 DELAY_MS = 50
 LEAST_RATIO = 3.0

@@ -77,6 +77,8 @@ class Worker:
         programs = [str(Path(sys.executable).parent), found.get("PATH", os.defpath)]
         found["ANSIBLE_COLLECTIONS_PATH"] = os.pathsep.join(dict.fromkeys(map(str, paths)))
         found["PATH"] = os.pathsep.join(programs)
+        # who is told of a run is not told of each of its parts
+        found["ANSIBLE_CALLBACKS_ENABLED"] = "delivery.toolchain.report"
         if constants.CONFIG_FILE:
             found["ANSIBLE_CONFIG"] = str(constants.CONFIG_FILE)
         return found
