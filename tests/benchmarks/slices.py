@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Wall time of `drift` over many servers, each of which takes 50 ms for an answer, with 1, 2 and 4
-workers on this machine; a worker looks at one server after the other.
+workers on this machine; a worker looks at one server after the other, at one project after the other.
 
 Several forks, as Ansible has them without workers, would wait side by side as well, but all of them
 with the processors of one machine: workers are for more than that.
@@ -20,21 +20,25 @@ from tests.helpers.sizes import size
 from tools import tree
 
 SERVERS = size(50, 2)
-VERSIONS = size(20, 1)
+PROJECTS = size(50, 1)
 WORKERS = size(4, 1)
 DELAY_MS = 50
 LEAST_RATIO = 3.0
+NAMES = [f"project {number}" for number in range(PROJECTS)]
+SEED = {"analysis": {"projects": [{"name": name} for name in NAMES]}}
 
 
 def _seconds(sandbox: Sandbox, collections: Path, workers: int) -> float:
     """How long a run takes; it has to find the same, whoever looks."""
-    login = connections.connection("tracker", sandbox.urls["tracker"])
-    versions = [{"project": "REL", "name": f"99.{number}"} for number in range(VERSIONS)]
+    login = connections.connection("analysis", sandbox.urls["analysis"])
     variables = {
-        "desired_state_versions": versions,
+        "analysis_config_modules": [
+            {"project": name, "name": "wanted", "paths": ["**"]} for name in NAMES
+        ],
+        "analysis_config_parallel": 1,
         "drift_report": "report",
         "drift_workers": ["local"] * workers,
-        "enforce_connections": {"tracker": login},
+        "enforce_connections": {"analysis": login},
         "enforce_hosts": "all",
     }
     hosts: dict[str, Any] = {f"server{number}": {} for number in range(SERVERS)}
@@ -53,7 +57,7 @@ def _seconds(sandbox: Sandbox, collections: Path, workers: int) -> float:
         if run.code != 0:
             raise SystemExit(run.output[-3000:])
         counts = json.loads((folder / "report/report.json").read_text("utf-8"))["counts"]
-    if counts != {"ok": 0, "drift": SERVERS * VERSIONS, "failed": 0}:
+    if counts != {"ok": 0, "drift": SERVERS * PROJECTS, "failed": 0}:
         raise SystemExit(f"{workers} workers found {counts}")
     return seconds
 
@@ -62,12 +66,12 @@ def run() -> bool:
     """Print the table; whether the promise is kept."""
     with (
         tempfile.TemporaryDirectory(prefix="toolchain-bench-") as folder,
-        Sandbox.start(flavour="real") as sandbox,
+        Sandbox.start(seed=SEED, flavour="real") as sandbox,
     ):
         collections = Path(folder) / "collections"
         tree.link_tree(collections)
-        sandbox.settings("tracker", delay_ms=DELAY_MS)
-        print(f"\n{SERVERS} servers, {VERSIONS} versions each, {DELAY_MS} ms an answer\n")
+        sandbox.settings("analysis", delay_ms=DELAY_MS)
+        print(f"\n{SERVERS} servers, {PROJECTS} projects each, {DELAY_MS} ms an answer\n")
         print(f"{'workers':>7}{'seconds':>9}{'requests':>10}")
         seconds = {}
         for workers in sorted({1, (WORKERS + 1) // 2, WORKERS}):
