@@ -18,7 +18,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import artifact_deploy
 
-_SETTINGS = {
+SETTINGS = {
     "dialect": "jfrog",
     "vendor": "Vendor",
     "timeout": 60,
@@ -45,16 +45,16 @@ def deploy_all(url: str, sources: list[Path]) -> list[Deployed]:
 
 def _deploy(url: str, source: str) -> Deployed:
     options = artifact_deploy.ArtifactDeployOptions(repo="repo", path="deployed/", src=source)
-    connection = Connection(service="repo", url=url, settings=_SETTINGS)
+    connection = Connection(service="repo", url=url, settings=SETTINGS)
     task = Task(connection, print, read_only=False)
     operation = artifact_deploy.ArtifactDeployOperation(task, options)
     plan = operation.plan()
     if plan.changed:
         operation.apply(plan)
-    return Deployed(plan.changed, task.accounting.bytes_sent, _peak())
+    return Deployed(plan.changed, task.accounting.bytes_sent, peak())
 
 
-def _peak() -> float:
+def peak() -> float:
     """The most memory of this program; what the process had before it began does not count."""
     for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
         name, _colon, value = line.partition(":")

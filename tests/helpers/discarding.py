@@ -23,6 +23,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from types import TracebackType
 from typing import Any
@@ -59,6 +60,8 @@ class _Connection:
     target: str = ""
     headers: dict[str, str] = field(default_factory=dict)
     counted: bool = False
+    #: Bytes that follow the next answer.
+    zeros: int = 0
 
 
 class Discarding:
@@ -167,6 +170,8 @@ class Discarding:
             self._known.clear()
         if target.startswith("/-/fill/"):
             self._fill(*map(int, target.split("/")[3:]))
+        if target.startswith("/-/huge/"):
+            self._have_huge(int(target.rpartition("/")[2]))
         if target.startswith("/-/delay/"):
             self._delay = float(target.rpartition("/")[2])
         return found
@@ -178,6 +183,15 @@ class Discarding:
             sums = {name: hashlib.new(name, content).hexdigest() for name in ("sha1", "sha256")}
             path = f"{_ROOT}/bench/{number % 10}/{number}.bin"
             self._files[path] = {"size": size, "content": content, **sums}
+
+    def _have_huge(self, size: int) -> None:
+        """Have one file of so many zeros, which are nowhere stored."""
+        sums = {"sha1": hashlib.sha1(), "sha256": hashlib.sha256()}
+        for block in _zeros(size):
+            for each in sums.values():
+                each.update(block)
+        digests = {name: each.hexdigest() for name, each in sums.items()}
+        self._files[f"{_ROOT}/bench/huge.bin"] = {"size": size, "zeros": size, **digests}
 
     def _count(self, connection: _Connection) -> None:
         self._counts.requests += 1
@@ -194,6 +208,9 @@ class Discarding:
             return self._head(path)
         if connection.method == "GET" and "content" in self._files.get(path, {}):
             return 200, self._head(path)[1], self._files[path]["content"]
+        if connection.method == "GET" and "zeros" in self._files.get(path, {}):
+            connection.zeros = self._files[path]["zeros"]
+            return 200, self._head(path)[1], b""
         if path == "/api/system/version":
             return 200, {}, b'{"version": "7.77.5"}'
         if path.startswith("/api/repositories/"):
@@ -250,9 +267,18 @@ class Discarding:
         return 200, {"Content-Type": "application/json"}, json.dumps({"files": files}).encode()
 
 
+def _zeros(size: int) -> Iterator[bytes]:
+    block = bytes(_BLOCK)
+    for begin in range(0, size, _BLOCK):
+        yield block[: size - begin]
+
+
 def _send(connection: _Connection, answer: bytes) -> None:
     connection.socket.setblocking(True)
     connection.socket.sendall(answer)
+    zeros, connection.zeros = connection.zeros, 0
+    for block in _zeros(zeros):
+        connection.socket.sendall(block)
     connection.socket.setblocking(False)
 
 
@@ -269,7 +295,7 @@ class Server:
         self.url = f"http://127.0.0.1:{int(self._process.stdout.readline())}"
 
     def _control(self, name: str) -> Counts:
-        with _OPENERS.open(f"{self.url}/-/{name}", timeout=60) as answer:
+        with _OPENERS.open(f"{self.url}/-/{name}", timeout=600) as answer:
             return Counts(**json.load(answer))
 
     def counts(self) -> Counts:
@@ -285,6 +311,10 @@ class Server:
     def fill(self, files: int, size: int) -> None:
         """Have files to fetch below the folder `bench`."""
         self._control(f"fill/{files}/{size}")
+
+    def have_huge(self, size: int) -> None:
+        """Have one file of so many bytes to fetch, `bench/huge.bin`."""
+        self._control(f"huge/{size}")
 
     def forget(self) -> None:
         """Drop every file, and what arrived."""
