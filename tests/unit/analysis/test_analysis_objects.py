@@ -552,6 +552,13 @@ REFUSALS: dict[str, tuple[str, Mapping[str, Any], tuple[Reply, ...], str, str]] 
         "invalid",
         "new_name",
     ),
+    "a pattern for an absent build": (
+        "build",
+        {"project": "p", "name": "nightly_*", "state": "absent"},
+        (lines(BUILD),),
+        "invalid",
+        "has a wildcard",
+    ),
     "a defect type that is not there": (
         "defect_type",
         {"project": "p", "code": "X", "enabled": True},

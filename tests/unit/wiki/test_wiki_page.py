@@ -285,6 +285,11 @@ def test_nothing_is_absent_in_an_unknown_space_or_on_another_server(stub: Stub, 
         assert Run(stub, state="absent", **options).fails().kind == "not_found"
 
 
+def test_a_pattern_is_no_page_that_is_absent(stub: Stub, wiki: Wiki) -> None:
+    error = Run(stub, space="REL", title="Notes *", state="absent").fails()
+    assert (error.kind, "wildcard" in error.message) == ("invalid", True)
+
+
 def test_a_wiki_that_says_little_of_a_missing_page_still_is_one(stub: Stub, wiki: Wiki) -> None:
     listed = Reply(body={"results": []})
     stub.answer = lambda seen: Reply(404, {}) if "/content/9" in seen.path else listed

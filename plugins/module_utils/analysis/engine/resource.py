@@ -177,7 +177,11 @@ def hidden(resource: Resource, current: State | None) -> dict[str, Any]:
 
 
 def refuse_impossible(resource: Resource, found: Plan) -> None:
-    """Fail for a change to what the server marks as read-only, and for one that lacks options."""
+    """Fail for a change to what the server marks as read-only, for one that lacks options, and for
+    a pattern where one object is to go: that none is called so is no absence.
+    """
+    if resource.desired is None and not found.changed and "*" in resource.title:
+        raise invalid(f"{resource.title} has a wildcard in its name, but names one object")
     if not found.changed:
         return
     if found.before.get("readonly") is True:

@@ -122,6 +122,8 @@ class SinglePage:
             raise ToolchainError("conflict", f"{self._options.named} {problem}")
 
     def _removal(self, page: Page | None) -> Plan:
+        if page is None and "*" in (self._options.title or ""):
+            raise invalid(f"{self._options.named} has a wildcard in its title, but is one page")
         if page is None or page.status == "trashed":
             return unchanged({"page": None, "ignored_differences": []}, "")
         missed = None if self._options.force else self._client.is_missed(page)
