@@ -105,6 +105,8 @@ class Action(NormalAction):
                 f" and {program} is older: name another one in the variable"
                 " ansible_python_interpreter"
             )
+            for told in ("exception", "module_stderr", "module_stdout"):
+                result.pop(told, None)
 
     def _may_run_here(self, task_vars: Mapping[str, Any]) -> bool:
         task = self._task

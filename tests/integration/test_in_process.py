@@ -339,15 +339,20 @@ def test_an_unknown_core_costs_time_and_one_warning(fresh: Fresh, tmp_path: Path
 
 @pytest.mark.parametrize(("older", "named"), [("True", True), ("False", False)])
 def test_an_older_python_is_named(tmp_path: Path, older: str, named: bool) -> None:
-    """A Python in which the module breaks off, and whether it says to be older than is needed."""
-    answers = f'case "$1" in -c) echo {older};; *) echo "SyntaxError: oh" >&2; exit 1;; esac'
+    """A Python in which the module breaks off, and whether it says to be older than is needed: that
+    is one sentence, what broke off is of no use then.
+    """
+    thrown = "Traceback (most recent call last):\\nSyntaxError: oh\\n"
+    answers = f'case "$1" in -c) echo {older};; *) printf "{thrown}" >&2; exit 1;; esac'
     python = _script(tmp_path / "python", f"#!/bin/sh\n{answers}\n")
     task = playbook.task("analysis_role", {"name": "x", "url": "http://127.0.0.1:9"}, "role")
     play = playbook.play([task], vars={"ansible_python_interpreter": python})
-    event = playbook.run(tmp_path, [play]).event("role")
+    run = playbook.run(tmp_path, [play])
+    event = run.event("role")
     said = f"need Python 3.10 or newer where they run, and {python} is older"
     assert event.status == "failed"
     assert (said in event.result["msg"]) is named, event.result
+    assert ("SyntaxError" not in run.output + run.recorded) is named, run.output
 
 
 def _pairs(run: playbook.Run, way: str) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
