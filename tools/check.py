@@ -67,16 +67,17 @@ def _pytest(name: str) -> Job:
 
 # The longest come first: what is short fills the gaps at the end.
 JOBS = (
-    # It makes a home of its own, with the settings of pip from the real one.
-    Job("sanity", ("python", "-m", "tools.sanity"), own_home=False),
+    _pytest("integration"),
+    _pytest("contract"),
+    _pytest("faults"),
+    _pytest("unit"),
     Job(
         "molecule",
         ("molecule", "--base-config", ".config/molecule/config.yml", "test", "--all"),
         group="tests",
     ),
-    _pytest("integration"),
-    _pytest("contract"),
-    _pytest("faults"),
+    # It makes a home of its own, with the settings of pip from the real one.
+    Job("sanity", ("python", "-m", "tools.sanity"), own_home=False),
     *(
         # They look for interpreters, and install, as the user does.
         Job(
@@ -88,7 +89,6 @@ JOBS = (
         for pair in ("oldest", "newest")
     ),
     Job("galaxy-importer", ("python", "-m", "tools.importer")),
-    _pytest("unit"),
     Job("benchmarks", ("python", "-m", "tests.benchmarks", "--smallest"), group="tests"),
     Job("ansible-lint", ("ansible-lint", "--offline", "--config-file", ".ansible-lint")),
     Job(

@@ -40,6 +40,8 @@ _OF_THE_PROJECT = (
 #: Unit tests of what speaks to a service: they say the same on every core of a Python.
 _ROOMS = ("analysis", "ci", "repo", "tracker", "wiki")
 _PART = "analysis_role or repo_info or tracker_project_info or wiki_page_info or ci_script"
+#: The steps that say how a module is started in a process of its own, given its options and heard.
+_STARTED = ("--separate-steps", "3")
 _COLUMNS = {
     "release": "release",
     "python": "Python",
@@ -129,15 +131,14 @@ def jobs(pair: Pair, brief: bool) -> list[check.Job]:
     if brief:
         return [
             job("unit", "pytest", "tests/unit/test_ansible_internals.py", *report),
-            job("contract", "pytest", "tests/contract", "-k", _PART, *report),
+            job("contract", "pytest", "tests/contract", "-k", _PART, *_STARTED, *report),
             demo,
         ]
     without = [part for name in pair.without for part in ("--skip-test", name)]
     return [
         job("sanity", "python", "-m", "tools.sanity", *without),
         job("unit", "pytest", "tests/unit", *_left_out(pair), *report),
-        # the three that say how a module is started, given its options and heard
-        job("contract", "pytest", "tests/contract", "--separate-steps", "3", *report),
+        job("contract", "pytest", "tests/contract", *_STARTED, *report),
         demo,
         job("loop", "python", "-m", "tests.benchmarks.once"),
     ]

@@ -7,6 +7,7 @@ Every test reads the directories, so that a file that is added is judged without
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import sys
 from collections.abc import Iterator
@@ -84,7 +85,8 @@ def dotted(path: Path) -> str:
     return f"ansible_collections.delivery.toolchain.{name}" if parts[0] == "plugins" else name
 
 
-def imports(path: Path) -> set[str]:
+@functools.cache
+def imports(path: Path) -> frozenset[str]:
     """Every module that a file imports, anywhere in it, by its absolute name."""
     package = dotted(path).split(".")
     if path.stem != "__init__":
@@ -97,7 +99,7 @@ def imports(path: Path) -> set[str]:
             base = package[: len(package) - node.level + 1] if node.level else []
             origin = ".".join([*base, *([node.module] if node.module else [])])
             names.update(f"{origin}.{alias.name}" for alias in node.names)
-    return names
+    return frozenset(names)
 
 
 def inside(name: str, *rooms: str) -> bool:
