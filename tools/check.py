@@ -124,11 +124,13 @@ class Runner:
     """Runs jobs on the copy in `folder/collections`; `stop` ends all that is running.
 
     `programs` is the folder of the environment that they run in, `variables` are added to theirs.
+    A job that takes longer than `limit` seconds is ended.
     """
 
     folder: Path
     programs: Path = Path(sys.executable).parent
     variables: Mapping[str, str] = field(default_factory=dict)
+    limit: int = JOB_SECONDS
     stopped: bool = False
     running: set[subprocess.Popen[bytes]] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -171,9 +173,9 @@ class Runner:
             )
             self.running.add(process)
         try:
-            return process.wait(JOB_SECONDS)
+            return process.wait(self.limit)
         except subprocess.TimeoutExpired:
-            os.write(output, f"\nended after {JOB_SECONDS} seconds\n".encode())
+            os.write(output, f"\nended after {self.limit} seconds\n".encode())
             return 1
         finally:
             # Also after a good end: a job must not leave a server behind.

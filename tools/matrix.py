@@ -42,6 +42,8 @@ _ROOMS = ("analysis", "ci", "repo", "tracker", "wiki")
 _PART = "analysis_role or repo_info or tracker_project_info or wiki_page_info or ci_script"
 #: The steps that say how a module is started in a process of its own, given its options and heard.
 _STARTED = ("--separate-steps", "3")
+#: A whole matrix takes hours, in which the machine has other things to do as well.
+_JOB_SECONDS = 2 * 60 * 60
 _COLUMNS = {
     "release": "release",
     "python": "Python",
@@ -160,7 +162,7 @@ def run(pair: Pair, folder: Path, brief: bool) -> dict[str, str]:
         print(f"=== {pair.name}: not run, there is no Python {pair.python} here", flush=True)
         return {"core": f"not run: no Python {pair.python} here"}
     programs = environment(pair, python)
-    runner = check.Runner(folder, programs, {"SANDBOX_PYTHON": sys.executable})
+    runner = check.Runner(folder, programs, {"SANDBOX_PYTHON": sys.executable}, _JOB_SECONDS)
     cells = {"core": _version(programs)}
     for job in jobs(pair, brief):
         outcome = runner.run(job)
