@@ -126,7 +126,7 @@ def jobs(pair: Pair, brief: bool) -> list[check.Job]:
     """The checks of a pair; C(brief): what says most in two minutes."""
 
     def job(name: str, *command: str) -> check.Job:
-        return check.Job(f"{pair.name} {name}", command, own_home=name != "sanity")
+        return check.Job(f"{pair.name}-{name}", command, own_home=name != "sanity")
 
     report = ("--junitxml", "{report}", "-p", "no:cacheprovider")
     demo = job("demo", "python", "-m", "tools.demo")
@@ -167,7 +167,7 @@ def run(pair: Pair, folder: Path, brief: bool) -> dict[str, str]:
     for job in jobs(pair, brief):
         outcome = runner.run(job)
         check.print_outcome(outcome)
-        name = job.name.split()[-1]
+        name = job.name.rsplit("-", 1)[-1]
         cells[name] = f"{outcome.failed} failed" if outcome.failed else "passed"
         if name == "loop" and not outcome.failed:
             times = json.loads(outcome.output.splitlines()[-1])

@@ -41,17 +41,15 @@ def test_a_part_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch, name: str
         ansible_internals.find()
 
 
-@pytest.mark.parametrize(
-    "name",
-    [name for name in NAMES if name.endswith(("_BuiltModule", "get_module_encoder", "_exception"))],
-)
-def test_a_function_that_takes_something_else_is_missing(
-    monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    owner, last = _owner(name)
-    monkeypatch.setattr(owner, last, lambda: None)
-    with pytest.raises(ansible_internals.Missing):
-        ansible_internals.find()
+def test_a_function_that_takes_something_else_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The functions among the parts; ansible-core 2.16 has none of them."""
+    ansible_internals.find()
+    for name in NAMES:
+        if name.endswith(("_BuiltModule", "get_module_encoder", "_exception")):
+            with monkeypatch.context() as patch:
+                patch.setattr(*_owner(name), lambda: None)
+                with pytest.raises(ansible_internals.Missing):
+                    ansible_internals.find()
 
 
 @pytest.mark.parametrize("name", ["_global_warnings", "_global_deprecations"])

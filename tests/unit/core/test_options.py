@@ -285,7 +285,7 @@ def test_the_netrc_file_of_the_user_is_never_read(tmp_path: Path, netrc: Path) -
     [
         (None, "cannot be read"),
         ("machine other login o password x\n", "no login and password for the machine host.exam"),
-        ("machine host.example login only\n", "no login and password"),
+        ("machine host.example password only\n", "no login and password"),
         ("what is this\n", "not in netrc format (line 1)"),
         ("machine host.example login me password \udcff\n", "is not text in UTF-8"),
     ],
