@@ -22,7 +22,7 @@ _ROLES = {
     "ci": ("ci_baseline", {"fail_on_drift", "in_check_mode"}),
     "repo": ("repo_housekeeping", {"parallel", "force"}),
 }
-_OWN = {"ci": "jobs", "tracker": "versions", "wiki": "pages"}
+_OWN = {"ci": ("jobs",), "tracker": ("versions",), "wiki": ("pages", "trees")}
 _TYPES = {
     "str": "string",
     "path": "string",
@@ -45,8 +45,8 @@ def schemas() -> dict[Path, str]:
             for name, option in (_options(role) if role else {}).items()
         }
         properties = {name: _schema(each) for name, each in options.items() if name not in left_out}
-        if service in _OWN:
-            properties[_OWN[service]] = _schema(own[f"desired_state_{_OWN[service]}"])
+        for name in _OWN.get(service, ()):
+            properties[name] = _schema(own[f"desired_state_{name}"])
         schema = {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": f"Desired state of the service {service}",

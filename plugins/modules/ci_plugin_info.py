@@ -24,7 +24,8 @@ extends_documentation_fragment:
 options:
   required:
     description:
-      - The plugins that must be there, as a list of dicts with C(name) and C(version), or as a dict with names and versions.
+      - The plugins that must be there, as a list of dicts with C(name), C(version) and C(state), or as a dict with names and versions.
+      - C(state) is V(present) or V(enabled), which mean the same here, or V(absent) or V(disabled) for a plugin that must not work.
       - A plugin that is newer than its version is as good. Without a version, and with V(latest), every version is.
       - Put versions into quotation marks, as YAML reads a bare 1.10 as the number 1.1.
     type: raw
@@ -93,8 +94,14 @@ inactive:
   type: list
   elements: str
   sample: [ant]
+unwanted:
+  description: Plugins that are to be V(absent) or V(disabled), and are not.
+  returned: success
+  type: list
+  elements: dict
+  sample: [{name: greenballs, installed: "1.15", state: absent}]
 compliant:
-  description: Whether RV(missing), RV(outdated) and RV(inactive) are all empty.
+  description: Whether RV(missing), RV(outdated), RV(inactive) and RV(unwanted) are all empty.
   returned: success
   type: bool
   sample: true

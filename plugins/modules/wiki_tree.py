@@ -75,6 +75,17 @@ options:
     description: Whether a new body may take the place in the text from inline comments of readers. Otherwise that is a conflict.
     type: bool
     default: false
+  mark:
+    description:
+      - Whether each page gets the mark by which this tree knows it again. With V(false) the pages below the tree are known by their
+        titles alone, as if O(adopt) were set, so that pages which people made are held as they are. None is renamed or pruned then.
+      - The playbook C(delivery.toolchain.export) writes trees for V(false).
+    type: bool
+    default: true
+  attachments:
+    description: Whether files that pages name become their attachments. With V(false) the attachments of the wiki are left as they are.
+    type: bool
+    default: true
   parallel:
     description: How many pages are read or written at once.
     type: int
@@ -133,6 +144,11 @@ pages:
       description: V(created), V(adopted), V(moved), V(renamed), V(updated), V(unchanged) or V(deleted).
       type: str
       returned: always
+    changes:
+      description: What differs, as dicts with C(field), C(before) and C(after).
+      type: list
+      elements: dict
+      returned: with C(--diff)
   sample:
     - path: index.md
       id: "2001"

@@ -29,8 +29,7 @@ _TYPES = {
     "!unsafe": "string",
 }
 #: Which variable a key of a file is where it is not one of the service's role.
-_OWN = {"jobs": "desired_state_jobs", "versions": "desired_state_versions"}
-_OWN["pages"] = "desired_state_pages"
+_OWN = {name: f"desired_state_{name}" for name in ("jobs", "versions", "pages", "trees")}
 _ROLES = {"analysis": "analysis_config", "ci": "ci_baseline", "repo": "repo_housekeeping"}
 
 

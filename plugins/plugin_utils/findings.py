@@ -157,22 +157,57 @@ def of_artifact_trash(result: Result) -> Iterator[Finding]:
 def of_ci_plugin_info(result: Result) -> Iterator[Finding]:
     """Plugins that are not as a baseline or a lock file has them, and those that are."""
     found: dict[str, Finding] = {}
+    required = result.get("required") or {}
+    entries = [] if isinstance(required, dict) else required
+    versions = required if isinstance(required, dict) else {}
+    versions = {**versions, **{one["name"]: one.get("version") for one in entries}}
     for name in result.get("missing") or []:
-        found[name] = missing("plugin", name)
+        after = {"version": versions[name] or "any"} if name in versions else None
+        found[name] = missing("plugin", name, after)
     for one in [*(result.get("outdated") or []), *(result.get("newer") or [])]:
-        text = f"is {one['installed']}, wanted is {one['required']}"
-        before, after = {"version": one["installed"]}, {"version": one["required"]}
-        found[one["name"]] = different("plugin", one["name"], text, before, after)
+        found[one["name"]] = _other_version(one["name"], one["installed"], one["required"])
     for name in result.get("inactive") or []:
-        found.setdefault(name, different("plugin", name, "disabled or not loaded"))
+        found.setdefault(name, _switched(name, "disabled or not loaded", enabled=True))
+    for one in result.get("unwanted") or []:
+        found[one["name"]] = (
+            unwanted("plugin", one["name"], {"version": one["installed"]})
+            if one["state"] == "absent"
+            else _switched(one["name"], "enabled, wanted is disabled", enabled=False)
+        )
     for name in result.get("extra") or []:
         found[name] = unwanted("plugin", name, why="it is not in the lock file")
     yield from found.values()
-    required = result.get("required") or {}
-    names = required if isinstance(required, dict) else [one["name"] for one in required]
+    names = list(versions)
     if result.get("lock_file"):
         names = [one["short_name"] for one in result.get("plugins") or []]
     yield from (wanted("plugin", name) for name in names if name not in found)
+
+
+def _other_version(name: str, there: Any, version: Any) -> Finding:
+    text = f"is {there}, wanted is {version}"
+    return different("plugin", name, text, {"version": there}, {"version": version})
+
+
+def _switched(name: str, text: str, *, enabled: bool) -> Finding:
+    return different("plugin", name, text, {"enabled": not enabled}, {"enabled": enabled})
+
+
+def of_ci_plugin(result: Result) -> Iterator[Finding]:
+    """Plugins that are installed, updated, removed and switched, and those that are as wanted."""
+    for one in result.get("plugins") or []:
+        name, action = one["name"], one["action"]
+        if action == "installed":
+            yield missing("plugin", name, {"version": one.get("after")})
+        elif action == "updated":
+            yield _other_version(name, one.get("before"), one.get("after"))
+        elif action == "removed":
+            yield unwanted("plugin", name, {"version": one.get("before")})
+        elif action == "enabled":
+            yield _switched(name, "disabled or not loaded", enabled=True)
+        elif action == "disabled":
+            yield _switched(name, "enabled, wanted is disabled", enabled=False)
+        else:
+            yield wanted("plugin", name)
 
 
 def of_ci_script(result: Result) -> Iterator[Finding]:
@@ -221,6 +256,7 @@ READERS: Mapping[str, Callable[[Result], Iterator[Finding]]] = {
     "artifact_trash": of_artifact_trash,
     "build_retention": of_build_retention,
     "ci_java": of_ci_java,
+    "ci_plugin": of_ci_plugin,
     "ci_plugin_info": of_ci_plugin_info,
     "ci_script": of_ci_script,
 }

@@ -19,6 +19,7 @@ ANALYSIS = "groups:\n  - name: quality\n    users: []\nusers:\n  - name: eve\n  
 CI = "plugins:\n  - name: git\ncheck_java: false\njobs:\n  - job: desired\n    src: desired.xml\n"
 TRACKER = "versions:\n  - project: REL\n    name: '9.9'\n"
 WIKI = "pages:\n  - space: REL\n    title: Desired\n    body: <p>{{ not a template }}</p>\n"
+WIKI += "trees:\n  - {src: team, space: REL, mark: false}\n"
 XML = "<project><description>desired</description><builders/></project>"
 
 
@@ -48,6 +49,8 @@ def test_one_variable_holds_all_services(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     _describe(tmp_path, analysis=ANALYSIS, ci=CI, tracker=TRACKER, wiki=WIKI)
     (tmp_path / "desired/desired.xml").write_text(XML, encoding="utf-8")
+    (tmp_path / "desired/team").mkdir()
+    (tmp_path / "desired/team/index.xml").write_text("<h1>Team</h1>", encoding="utf-8")
     variables = {
         "desired_state_folder": "desired",
         "enforce_connections": _logins(sandbox),
@@ -62,6 +65,7 @@ def test_one_variable_holds_all_services(fresh: Fresh, tmp_path: Path) -> None:
         ("ci", "job", "desired"),
         ("tracker", "version", "REL/9.9"),
         ("wiki", "page", "REL/Desired"),
+        ("wiki", "page", "REL/Team"),
     ]
     stats = run.event("Add up what differs").result["ansible_facts"]["drift_found"]
     assert len(stats) == len(report["findings"])

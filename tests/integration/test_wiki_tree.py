@@ -564,3 +564,22 @@ def test_the_next_run_finishes_what_broke_at_any_write(tree: Tree, fault: str, m
         assert len(tree.pages) == 5
         number += 1
     assert number >= 5
+
+
+def test_pages_that_people_made_are_held_without_marks(tree: Tree) -> None:
+    root = tree.make("Team", body="<p>team</p>")
+    tree.make("Rota  of", root, '<p><ac:image><ri:attachment ri:filename="x.png"/></ac:image></p>')
+    rota = '<p><ac:image><ri:attachment ri:filename="x.png"/></ac:image></p>'
+    tree.write(dict.fromkeys(FILES))
+    tree.write({"index.xml": "---\ntitle: Team\nlabels: []\n---\n<p>team</p>"})
+    tree.write({"Rota/index.xml": f"---\ntitle: Rota of\n---\n{rota}"})
+    options: dict[str, Any] = {"mark": False, "attachments": False}
+    assert tree(**options) == (False, {"index.xml": "unchanged", "Rota/index.xml": "unchanged"})
+    assert tree.http["writes"] == 0
+    tree.write({"Rota/new/index.xml": "---\ntitle: New\n---\n<p>new</p>"})
+    tree.send("DELETE", f"/{tree.page('Rota  of')['id']}")
+    done = {"index.xml": "unchanged", "Rota/index.xml": "created", "Rota/new/index.xml": "created"}
+    assert tree(**options) == (True, done)
+    assert tree(**options)[0] is False
+    assert tree.page("New")["metadata"]["properties"] == {}
+    assert "prune" in tree.fails(**options, prune=True).message

@@ -33,7 +33,7 @@ def test_files_and_folders_become_variables_of_roles(tmp_path: Path) -> None:
         analysis__more="users:\n  - name: adam\nmax_deletions: 3\n",
         ci="plugins: [{name: git}]\njobs:\n  - job: a\n    src: jobs/a.xml\n",
         tracker="versions: [{project: OPS, name: '1.0'}]",
-        wiki="",
+        wiki="trees: [{src: team, space: REL}]",
         repo="rules: [{repo: libs, created_before: 4w}]",
     )
     assert found == {
@@ -42,6 +42,7 @@ def test_files_and_folders_become_variables_of_roles(tmp_path: Path) -> None:
         "ci_baseline_plugins": [{"name": "git"}],
         "desired_state_jobs": [{"job": "a", "src": str(tmp_path / "jobs/a.xml")}],
         "desired_state_versions": [{"project": "OPS", "name": "1.0"}],
+        "desired_state_trees": [{"src": str(tmp_path / "team"), "space": "REL"}],
         "repo_housekeeping_rules": [{"repo": "libs", "created_before": "4w"}],
     }
 

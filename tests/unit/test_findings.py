@@ -63,6 +63,36 @@ RESULTS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
             "plugin junit: not wanted, it is not in the lock file (delete)",
         ],
     ),
+    "plugins that are not to work": (
+        "ci_plugin_info",
+        {
+            "unwanted": [
+                {"name": "ant", "installed": "1.0", "state": "absent"},
+                {"name": "git", "installed": "5.0", "state": "disabled"},
+            ]
+        },
+        ["plugin ant: not wanted (delete)", "plugin git: enabled, wanted is disabled (update)"],
+    ),
+    "plugins brought into line": (
+        "ci_plugin",
+        {
+            "plugins": [
+                {"name": "a", "before": None, "after": "1", "action": "installed"},
+                {"name": "b", "before": "1", "after": "2", "action": "updated"},
+                {"name": "c", "before": "1", "after": None, "action": "removed"},
+                {"name": "d", "before": "1", "after": "1", "action": "enabled"},
+                {"name": "e", "before": "1", "after": "1", "action": "disabled"},
+                {"name": "f", "before": "1", "after": "1", "action": "unchanged"},
+            ]
+        },
+        [
+            "plugin a: missing (create)",
+            "plugin b: is 1, wanted is 2 (update)",
+            "plugin c: not wanted (delete)",
+            "plugin d: disabled or not loaded (update)",
+            "plugin e: enabled, wanted is disabled (update)",
+        ],
+    ),
     "a script": (
         "ci_script",
         {"name": "views", **CHANGED},

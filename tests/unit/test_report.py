@@ -133,6 +133,30 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
         {},
         ["issue OPS-1: differs in labels (update, drift)"],
     ),
+    "a tree of pages": (
+        "wiki_tree",
+        {
+            "pages": [
+                {
+                    "title": "Notes",
+                    "action": "created",
+                    "changes": [{"field": "body", "after": "x"}],
+                },
+                {
+                    "title": "Old",
+                    "action": "moved",
+                    "changes": [{"field": "parent", "before": "1", "after": "2"}],
+                },
+                {"title": "Same", "action": "unchanged", "changes": []},
+            ]
+        },
+        {"space": "REL"},
+        [
+            "page REL/Notes: missing (create, drift)",
+            "page REL/Old: differs in parent (update, drift)",
+            "page REL/Same: as wanted (none, ok)",
+        ],
+    ),
     "a reading": ("jql_search", {"changed": False, "issues": []}, {}, []),
     "a job that is held against a configuration": (
         "ci_job_info",

@@ -20,9 +20,8 @@ READS = re.compile(r".*_(info|query|search|report|download|attachment)|oauth_con
 LISTS = {
     "artifact_copy": ("artifacts", "item", "{repo}/{path}"),
     "artifact_deploy": ("artifacts", "item", "{repo}/{path}"),
-    "ci_plugin": ("plugins", "plugin", "{name}"),
     "tracker_issue": ("issues", "issue", "{key}"),
-    "wiki_tree": ("pages", "page", "{title}"),
+    "wiki_tree": ("pages", "page", "{space}/{title}"),
 }
 _DONE = {"none", "unchanged", "absent", "kept", "present", "skipped"}
 _MADE = {"create", "created", "uploaded", "exploded", "checksum_deployed", "copied", "installed"}
@@ -75,7 +74,7 @@ def compared(module: str, result: Result, options: Mapping[str, Any], task: str)
     key, kind, name = LISTS.get(module, ("", "", ""))
     if isinstance(result.get(key), list):
         rows = [row for row in result[key] if isinstance(row, Mapping)]
-        return [_of_row(kind, _filled(name, row) or task, row) for row in rows]
+        return [_of_row(kind, _filled(name, {**options, **row}) or task, row) for row in rows]
     return [_of_task(module, result, options, task)]
 
 
@@ -158,15 +157,17 @@ def _of_row(kind: str, name: str, row: Mapping[str, Any]) -> Finding:
     action = str(row.get("action") or "none")
     if action in _DONE:
         return findings.wanted(kind, name)
+    changes = row.get("changes")
+    told = isinstance(changes, list) and all(isinstance(one, Mapping) for one in changes)
     before, after = row.get("before"), row.get("after")
+    if told:
+        before = {one.get("field"): one.get("before") for one in changes or ()}
+        after = {one.get("field"): one.get("after") for one in changes or ()}
     if action in _MADE:
         return findings.missing(kind, name, after)
     if action in _GONE:
         return findings.unwanted(kind, name, before)
-    changes = row.get("changes")
-    if isinstance(changes, list) and all(isinstance(one, Mapping) for one in changes):
-        before = {one.get("field"): one.get("before") for one in changes}
-        after = {one.get("field"): one.get("after") for one in changes}
+    if told and isinstance(before, dict):
         return findings.different(kind, name, findings.differing(map(str, before)), before, after)
     return findings.different(kind, name, f"differs ({action})", before, after)
 

@@ -135,6 +135,22 @@ def test_a_baseline_that_is_none_is_refused_before_any_request(required: Any) ->
     assert caught.value.kind == "invalid"
 
 
+def test_a_baseline_tells_what_is_not_to_work() -> None:
+    wanted = [
+        {"name": "git", "state": "disabled"},
+        {"name": "ant", "state": "disabled"},
+        {"name": "broken", "state": "absent"},
+        {"name": "gone", "state": "absent"},
+        {"name": "none", "state": "disabled"},
+    ]
+    run({"required": wanted})
+    assert values["unwanted"] == [
+        {"name": "broken", "installed": "1.0-beta", "state": "absent"},
+        {"name": "git", "installed": "5.2.2", "state": "disabled"},
+    ]
+    assert (values["missing"], values["inactive"], values["compliant"]) == (["none"], [], False)
+
+
 def test_a_user_without_rights_is_told_which_one_is_missing() -> None:
     headers = {
         "X-You-Are-Authenticated-As": "viewer",

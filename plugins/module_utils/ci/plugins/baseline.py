@@ -21,6 +21,8 @@ _ANY_VERSION = ("latest", "experimental")
 #: What can be compared with the version of a plugin: no range, and no C(5.x), which would be met
 #: by every version, or by none.
 _VERSION = re.compile(r"(?=\D*\d)(?!.*\.x\Z)\w[\w.+-]*", re.ASCII)
+_WORKING = ("present", "enabled")
+_IDLE = ("absent", "disabled")
 
 #: Plugin to the version that it must have at least, C(None) for any.
 Baseline: TypeAlias = "Mapping[str, str | None]"
@@ -28,12 +30,12 @@ Baseline: TypeAlias = "Mapping[str, str | None]"
 
 def of_option(required: Any) -> dict[str, str | None]:
     """The baseline in the option C(required)."""
+    idle = idle_of(required)
     if isinstance(required, Mapping):
         pairs = list(required.items())
-    elif isinstance(required, Sequence) and not isinstance(required, str):
-        pairs = [_pair(entry) for entry in required]
     else:
-        raise invalid("required is neither a list of name and version nor a dict of them")
+        pairs = [(entry["name"], entry.get("version")) for entry in required]
+        pairs = [pair for pair in pairs if pair[0] not in idle]
     wrong = [name for name, version in pairs if not isinstance(version, (str, type(None)))]
     if wrong:
         raise invalid(f"required: the version of {', '.join(map(str, wrong))} is not a text")
@@ -43,6 +45,22 @@ def of_option(required: Any) -> dict[str, str | None]:
         if found.setdefault(str(name), least) != least:
             raise invalid(f"required: {name} is there twice, with different versions")
     return found
+
+
+def idle_of(required: Any) -> dict[str, str]:
+    """The plugins in the option C(required) that are not to work, as C(absent) or C(disabled)."""
+    if isinstance(required, Mapping):
+        return {}
+    if not isinstance(required, Sequence) or isinstance(required, str):
+        raise invalid("required is neither a list of name and version nor a dict of them")
+    states: dict[str, set[str]] = {}
+    for entry in required:
+        name, state = _state(entry)
+        states.setdefault(name, set()).add("enabled" if state in _WORKING else state)
+    twice = [name for name, found in states.items() if len(found) > 1]
+    if twice:
+        raise invalid(f"required: {twice[0]} is there twice, with different states")
+    return {name: state for name, (state,) in states.items() if state in _IDLE}
 
 
 def of_lock(text: str, file: str) -> dict[str, str | None]:
@@ -69,22 +87,39 @@ def lock_of(plugins: Iterable[Plugin]) -> str:
     return _HEAD + "".join(f"{plugin.short_name}:{plugin.version}\n" for plugin in kept)
 
 
-def judged(plugins: Iterable[Plugin], baseline: Baseline) -> dict[str, Any]:
-    """The return values that say what of the baseline is not kept."""
+def judged(
+    plugins: Iterable[Plugin], baseline: Baseline, idle: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """The return values that say what of the baseline is not kept.
+
+    :param idle: plugins that are not to work, as :func:`idle_of` gives them
+    """
     there = {plugin.short_name: plugin for plugin in plugins}
-    missing = sorted(set(baseline) - set(there))
+    lacking = [name for name, state in (idle or {}).items() if state == "disabled"]
+    missing = sorted({*baseline, *lacking} - set(there))
     inactive = sorted(name for name in baseline if name in there and not there[name].works)
     outdated = [
         {"name": name, "installed": there[name].version, "required": version}
         for name, version in sorted(baseline.items())
         if version is not None and name in there and is_older(there[name].version, version)
     ]
+    unwanted = [
+        {"name": name, "installed": there[name].version, "state": state}
+        for name, state in sorted((idle or {}).items())
+        if name in there and not _is_idle(there[name], state)
+    ]
     return {
         "missing": missing,
         "outdated": outdated,
         "inactive": inactive,
-        "compliant": not (missing or outdated or inactive),
+        "unwanted": unwanted,
+        "compliant": not (missing or outdated or inactive or unwanted),
     }
+
+
+def _is_idle(plugin: Plugin, state: str) -> bool:
+    """Whether a plugin is gone, or disabled, with the next start at the latest [ci-22]."""
+    return plugin.deleted is True or (state == "disabled" and plugin.enabled is False)
 
 
 def beyond(plugins: Iterable[Plugin], baseline: Baseline) -> dict[str, Any]:
@@ -100,10 +135,18 @@ def beyond(plugins: Iterable[Plugin], baseline: Baseline) -> dict[str, Any]:
     return {"extra": extra, "newer": newer}
 
 
-def _pair(entry: Any) -> tuple[Any, Any]:
-    if not isinstance(entry, Mapping) or not entry.get("name") or set(entry) - {"name", "version"}:
-        raise invalid(f"required: {entry!r} is not a dict of name and version")
-    return entry["name"], entry.get("version")
+def _state(entry: Any) -> tuple[str, str]:
+    """Name and state of an entry of C(required)."""
+    known = {"name", "version", "state"}
+    if not isinstance(entry, Mapping) or not entry.get("name") or set(entry) - known:
+        raise invalid(f"required: {entry!r} is not a dict of name, version and state")
+    name, state = str(entry["name"]), entry.get("state") or "present"
+    if state not in (*_WORKING, *_IDLE):
+        words = ", ".join((*_WORKING, *_IDLE))
+        raise invalid(f"required: the state of {name} is {state!r}: it is one of {words}")
+    if state in _IDLE and entry.get("version"):
+        raise invalid(f"required: {name} is to be {state}, leave its version out")
+    return name, state
 
 
 def least_version(version: str | None, place: str) -> str | None:

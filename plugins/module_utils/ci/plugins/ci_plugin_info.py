@@ -40,9 +40,11 @@ class CiPluginInfoOperation:
         self._file = options.lock_file
         self._writes = options.lock == "write"
         self._wanted: baseline.Baseline = {}
+        self._idle: dict[str, str] = {}
         self._locked: baseline.Baseline | None = None
         if options.required is not None:
             self._wanted = baseline.of_option(options.required)
+            self._idle = baseline.idle_of(options.required)
         if self._file is not None and not self._writes:
             self._locked = baseline.of_lock(text_of(self._file, _LOCK_FILE), self._file)
             if options.required is not None:
@@ -76,10 +78,11 @@ class CiPluginInfoOperation:
         return {}
 
     def _values(self, plugins: list[Plugin]) -> dict[str, Any]:
-        if self._wanted and any(plugin.enabled is None for plugin in plugins):
+        if (self._wanted or self._idle) and any(plugin.enabled is None for plugin in plugins):
             self._task.warn("the server does not tell which plugins are disabled or not loaded")
         beyond = _NOTHING_BEYOND
         if self._locked is not None:
             beyond = baseline.beyond(plugins, self._locked)
         entries = [plugin.as_dict() for plugin in plugins]
-        return {"plugins": entries, **baseline.judged(plugins, self._wanted), **beyond}
+        judged = baseline.judged(plugins, self._wanted, self._idle)
+        return {"plugins": entries, **judged, **beyond}

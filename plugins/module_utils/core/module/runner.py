@@ -141,7 +141,7 @@ def run(service: str, options: type[Given], operation: Callable[[Task, Given], O
     # the result tells which server was asked, wherever its address came from
     module.params["url"] = module.params["url"] or connection.url
     warn: Callable[[str], None] = lambda text: module.warn(printable(text))  # noqa: E731
-    task = Task(connection, warn, module.check_mode)
+    task = Task(connection, warn, module.check_mode, module._diff)
     given = typed_options.read(options, module.params)
     try:
         wanted = operation(task, given)

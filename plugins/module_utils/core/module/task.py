@@ -38,11 +38,13 @@ class Task:
     """The connection, and the ways to speak to the user.
 
     C(read_only) is for the transport alone: no operation asks whether it runs in check mode.
+    C(diff): whether both sides of what differs are wanted.
     """
 
     connection: Connection
     warn: Callable[[str], None]
     read_only: bool
+    diff: bool = False
     accounting: Accounting = field(default_factory=Accounting)
     proxies: Proxies = field(default_factory=_known_proxies)
     #: Keeps a secret that only the server tells (a password parameter) out of all output.

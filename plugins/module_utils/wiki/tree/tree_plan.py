@@ -68,6 +68,27 @@ class PagePlan:
             "action": self.action,
         }
 
+    def changes(self) -> list[dict[str, object]]:
+        """What differs, field by field; of one that goes what is known."""
+        page, wanted, fields = self.page, self.wanted, set(self.fields)
+        if wanted is None:
+            return [{"field": "title", "before": page and page.title, "after": None}]
+        was, will = self._bodies()
+        sides: dict[str, tuple[object, object]] = {
+            "title": (page and page.title, wanted.title),
+            "parent": (page and page.parent, self.parent),
+            "mark": (self._marked(), self.path),
+            "body": (was if page else None, will),
+        }
+        for each in self.additions:
+            word = "labels" if isinstance(each, PageLabels) else "attachments"
+            sides[word] = (each.text(after=False), each.text(after=True))
+        return [
+            {"field": name, "before": before, "after": after}
+            for name, (before, after) in sides.items()
+            if name in fields
+        ]
+
     def sides(self) -> tuple[str, str]:
         """Both sides of the diff, without the lines that are alike."""
         before, after = "", ""
@@ -109,6 +130,7 @@ class TreePlanner:
     """Finds the pages of the wanted ones and compares them.
 
     :param places: the space, the page above the root, whether pages of others are taken over
+    :param marks: whether pages are known by their marks; otherwise by their titles alone
     """
 
     def __init__(
@@ -122,7 +144,9 @@ class TreePlanner:
         orphaned_comments: bool,
         parallel: int,
         warn: Callable[[str], None],
+        marks: bool = True,
     ) -> None:
+        self._marks = marks
         self._client, self._reader, self._space, self._parent = client, reader, space, parent
         self._adopt, self._orphaned, self._parallel = adopt, orphaned_comments, parallel
         self._warn = warn
@@ -141,7 +165,7 @@ class TreePlanner:
         def planned(page: WantedPage) -> PagePlan:
             above = page.source.parent
             plan = self._planned(page, found.get(page.source.key), found.get(above or ""))
-            plan.adopted = page.source.key in adopted
+            plan.adopted = self._marks and page.source.key in adopted
             plan.parent = (self._parent or "-") if above is None else titles[above]
             return plan
 
@@ -158,7 +182,7 @@ class TreePlanner:
             if found.shows_parent and self._parent not in (None, found.parent):
                 self._client.require_parent(str(self._parent), self._space)
             return found
-        self._former = self._reader.former_tree(wanted)
+        self._former = self._reader.former_tree(wanted) if self._marks else None
         root = None if self._former is None else self._reader.root(self._former)
         if root is not None and not (_is_root(root) and self._parent in (None, root.parent)):
             self._former = root = None  # it lives elsewhere, and keeps its pages
@@ -178,7 +202,8 @@ class TreePlanner:
     def _matched(self, wanted: Sequence[WantedPage]) -> dict[str, Page]:
         if self.tree is None:
             return {}
-        ids = match(wanted, self.tree.own(), self.tree.pages, self.tree.root.id)
+        own = self.tree.own() if self._marks else {}
+        ids = match(wanted, own, self.tree.pages, self.tree.root.id)
         return {key: self.tree.pages[page_id] for key, page_id in ids.items()}
 
     def _take_by_title(self, wanted: Sequence[WantedPage], found: dict[str, Page]) -> set[str]:
@@ -240,13 +265,14 @@ class TreePlanner:
             plan.fields |= _SAVED
             return plan
         mark = mark_of(page)
-        if page.title.strip() != wanted.title:
+        if " ".join(page.title.split()) != wanted.title:
             plan.fields.add("title")
         parent = self._parent if wanted.source.parent is None else (above.id if above else "")
         if parent is not None and page.parent != parent:
             plan.fields.add("parent")
         root = "" if self.tree is None else self.tree.root.id
-        if mark is None or not mark.is_finished or (mark.tree, mark.file) != (root, plan.path):
+        is_ours = mark is not None and mark.is_finished
+        if self._marks and not (is_ours and (mark.tree, mark.file) == (root, plan.path)):
             plan.fields.add("mark")
         known = mark is not None and (mark.digest, mark.version) == (wanted.digest, page.version)
         if not known:

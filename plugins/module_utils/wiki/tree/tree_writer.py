@@ -25,6 +25,7 @@ class TreeWriter:
     :param space: key of the space
     :param parent: id of the page above the root
     :param warn: is told what is no failure
+    :param marks: whether each page gets its mark
     """
 
     def __init__(
@@ -34,7 +35,10 @@ class TreeWriter:
         parent: str | None,
         parallel: int,
         warn: Callable[[str], None],
+        *,
+        marks: bool = True,
     ) -> None:
+        self._marks = marks
         self._client, self._space, self._parent = client, space, parent
         self._parallel, self._warn = parallel, warn
         self.done: dict[str, Page] = {}
@@ -94,7 +98,7 @@ class TreeWriter:
         for addition in plan.additions:
             addition.apply(page)
         mark = final_mark(plan, page, page.id if key == ROOT else self._ids[ROOT])
-        if mark_of(page) != mark:
+        if self._marks and mark_of(page) != mark:
             write_mark(self._client, page, mark)
         self.done[key], self._ids[key] = page, page.id
 
@@ -107,9 +111,8 @@ class TreeWriter:
         desired = DesiredPage(wanted.title, wanted.body, parent)
         root = None if above is None else self._ids[ROOT]
         first = TreeMark(root, plan.path).shown()
-        writer = PageWriter(
-            self._client, desired, note={}, retry=False, properties={KEY: {"value": first}}
-        )
+        properties = {KEY: {"value": first}} if self._marks else None
+        writer = PageWriter(self._client, desired, note={}, retry=False, properties=properties)
         if page is None:
             saved = writer.create(self._space)
         else:

@@ -75,6 +75,7 @@ class WantedPages:
     """Reads and converts all files of a folder.
 
     :param warn: is told what is no failure
+    :param attachments: whether files that pages name become their attachments
     """
 
     def __init__(
@@ -83,8 +84,11 @@ class WantedPages:
         prefix: str,
         labels: Sequence[str] | None,
         warn: Callable[[str], None],
+        *,
+        attachments: bool = True,
     ) -> None:
         self._folder, self._prefix, self._labels, self._warn = folder, prefix, labels, warn
+        self._attachments = attachments
         self._problems = list(folder.problems)
 
     def all(self) -> list[WantedPage]:
@@ -161,8 +165,10 @@ class WantedPages:
                 body = StorageRenderer(page.document, links, led_to.get(key, set())).body()
             else:
                 body = page.body
-                self._attach_named(links, body)
-            files = {name: self._folder.files[path] for name, path in links.files.items()}
+                if self._attachments:
+                    self._attach_named(links, body)
+            named = links.files if self._attachments else {}
+            files = {name: self._folder.files[path] for name, path in named.items()}
             labels = self._labels_of(page)
             yield WantedPage(page.source, page.title, body, labels, files, page.digest)
 

@@ -41,6 +41,8 @@ class WikiTreeOptions:
     max_deletions: int = 10
     adopt: bool = False
     allow_orphaned_comments: bool = False
+    mark: bool = True
+    attachments: bool = True
     parallel: int = 4
 
 
@@ -54,6 +56,8 @@ class WikiTreeOperation:
             raise invalid("max_deletions: a number of pages cannot be negative")
         if len(options.title_prefix.splitlines()) > 1:
             raise invalid("title_prefix has a line break, which no title can have")
+        if options.prune and not options.mark:
+            raise invalid("prune needs the marks on the pages: leave mark: false out")
         self._task, self._options = task, options
         self._client = WikiClient(
             task, labels=True, more=_MORE, connections=max(10, options.parallel)
@@ -61,7 +65,12 @@ class WikiTreeOperation:
         self._plans: list[PagePlan] = []
         self._deletions: list[PagePlan] = []
         self._writer = TreeWriter(
-            self._client, options.space, options.parent_id, options.parallel, task.warn
+            self._client,
+            options.space,
+            options.parent_id,
+            options.parallel,
+            task.warn,
+            marks=options.mark,
         )
 
     def plan(self) -> Plan:
@@ -69,15 +78,22 @@ class WikiTreeOperation:
         folder = read_folder(options.src, options.exclude)
         for pattern in folder.unmatched:
             task.warn(f"exclude: nothing in src matches '{pattern}'")
-        wanted = WantedPages(folder, options.title_prefix, options.labels, task.warn).all()
+        wanted = WantedPages(
+            folder,
+            options.title_prefix,
+            options.labels,
+            task.warn,
+            attachments=options.attachments,
+        ).all()
         reader = TreeReader(self._client, options.space, options.parallel)
         planner = TreePlanner(
             self._client,
             reader,
             space=options.space,
             parent=options.parent_id,
-            adopt=options.adopt,
+            adopt=options.adopt or not options.mark,
             orphaned_comments=options.allow_orphaned_comments,
+            marks=options.mark,
             parallel=options.parallel,
             warn=task.warn,
         )
@@ -116,9 +132,14 @@ class WikiTreeOperation:
         plans: Sequence[PagePlan] | None = None,
     ) -> list[dict[str, object]]:
         shown = [
-            plan.shown(done.get(_key(plan))) for plan in (self._plans if plans is None else plans)
+            self._row(plan, done.get(_key(plan)))
+            for plan in (self._plans if plans is None else plans)
         ]
-        return [*shown, *(plan.shown() for plan in gone)]
+        return [*shown, *(self._row(plan) for plan in gone)]
+
+    def _row(self, plan: PagePlan, now: Page | None = None) -> dict[str, object]:
+        row = plan.shown(now)
+        return {**row, "changes": plan.changes()} if self._task.diff else row
 
 
 def _key(plan: PagePlan) -> str:
