@@ -28,10 +28,12 @@ options:
       - build_retention
       - ci_java
       - ci_job
+      - ci_plugin
       - ci_plugin_info
       - ci_script
       - tracker_version
       - wiki_page
+      - wiki_tree
     required: true
 """
 
@@ -68,7 +70,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.findings import
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import objects
 
-_MODULES = (*READERS, "ci_job", "tracker_version", "wiki_page")
+_MODULES = (*READERS, "ci_job", "tracker_version", "wiki_page", "wiki_tree")
 
 
 def findings(result: Any, module: Any) -> list[Finding]:

@@ -35,6 +35,8 @@ options:
     description:
       - The configuration, as XML. One that does not say that the job is disabled is that of an enabled job.
       - XML with a document type is refused, and so are stars in place of a secret, which the server would take for the secret.
+      - The words C(kept by the server) in parentheses in place of a secret leave the job the one that it has; M(delivery.toolchain.ci_export)
+        writes configurations so. Where there is none, or it cannot be told which one is meant, the task fails.
     type: str
   src:
     description: A file with the configuration.

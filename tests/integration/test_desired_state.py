@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import yaml
 
 from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
+from tests.unit.stub import Reply, Stub
 
 Fresh = Callable[[str], Sandbox]
 
@@ -20,6 +22,7 @@ CI = "plugins:\n  - name: git\ncheck_java: false\njobs:\n  - job: desired\n    s
 TRACKER = "versions:\n  - project: REL\n    name: '9.9'\n"
 WIKI = "pages:\n  - space: REL\n    title: Desired\n    body: <p>{{ not a template }}</p>\n"
 WIKI += "trees:\n  - {src: team, space: REL, mark: false}\n"
+SERVICES = ("analysis", "ci", "tracker", "wiki")
 XML = "<project><description>desired</description><builders/></project>"
 
 
@@ -91,19 +94,50 @@ def test_a_slip_is_told_before_anything_is_sent(fresh: Fresh, tmp_path: Path) ->
 def test_what_is_exported_does_not_drift(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     logins = _logins(sandbox)
-    chosen = {name: logins[name] for name in ("analysis", "ci")}
-    exporting = {"export_folder": str(tmp_path / "exported"), "export_connections": chosen}
-    _run(tmp_path, "export", exporting)
-    written = yaml.safe_load((tmp_path / "exported/analysis.yml").read_text("utf-8"))
-    assert len(written["roles"]) > 0
-    variables = {
-        "desired_state_folder": str(tmp_path / "exported"),
+    folder = tmp_path / "exported"
+    exporting = {
+        "export_folder": str(folder),
+        "export_connections": {name: logins[name] for name in logins if name != "repo"},
+        "export_wiki_trees": [{"space": "REL"}],
+    }
+    drifting = {
+        "desired_state_folder": str(folder),
         "enforce_connections": logins,
         "drift_report": "report",
         "drift_fail": True,
     }
-    _run(tmp_path, "drift", variables)
+    plays = [
+        {"import_playbook": "delivery.toolchain.export", "vars": exporting},
+        {"import_playbook": "delivery.toolchain.export", "vars": exporting},
+        {"import_playbook": "delivery.toolchain.drift", "vars": drifting},
+    ]
+    run = playbook.run(tmp_path, plays)
+    assert run.code == 0, run.output
+    for name in ("code analysis server", "CI server", "issue tracker", "wiki"):
+        runs = [each for each in run.events if each.task == f"Export the {name}"]
+        assert [each.result["changed"] for each in runs] == [True, False]
+        left_out = [one["name"] for one in runs[0].result["left_out"]]
+        assert left_out == (["delivery/service/*"] if name == "CI server" else [])
+    written = {name: yaml.safe_load((folder / f"{name}.yml").read_text()) for name in SERVICES}
+    assert [len(written["ci"]["jobs"]) > 5, len(written["analysis"]["roles"]) > 0] == [True, True]
     report = _report(tmp_path)
     assert report["findings"] == []
-    assert report["counts"]["ok"] > 10
+    pages = len(list(folder.rglob("wiki/**/*.xml")))
+    lists = [entries for each in written.values() for entries in each.values()]
+    assert report["counts"]["ok"] >= sum(map(len, lists)) + pages - 1
     assert [each for each in sandbox.urls if sandbox.requests(each, writes=True)] == []
+
+
+def test_the_alert_of_the_guide_posts_what_differs_and_shows_no_address(tmp_path: Path) -> None:
+    guide = (Path(__file__).resolve().parents[2] / "docs/drift.md").read_text("utf-8")
+    (text,) = re.findall(r"```yaml\n(- name: Alert\n.*?)```", guide, re.DOTALL)
+    (tmp_path / "report").mkdir()
+    report = {"counts": {"drift": 1, "failed": 0}, "findings": [{"text": "job a: missing"}]}
+    (tmp_path / "report/report.json").write_text(json.dumps(report), encoding="utf-8")
+    with Stub(answer=lambda seen: Reply(body="ok")) as stub:
+        address = {"ALERT_WEBHOOK": f"{stub.url}/hook-secret-12345"}
+        run = playbook.run(tmp_path, yaml.safe_load(text), variables=address)
+        assert run.code == 0, run.output
+        (sent,) = [json.loads(seen.body) for seen in stub.seen]
+    assert sent == {"text": "1 objects differ, 0 could not be read: job a: missing"}
+    assert run.shows(["hook-secret-12345"]) == []

@@ -32,7 +32,7 @@ CORE = f"{UTILS}.core"
 RUNNER = f"{CORE}.module.runner"
 #: The rooms of each row in their order: a file imports its own room and those before it.
 ROOMS = {
-    "core": ("core", "core/connection", "core/http", "core/module"),
+    "core": ("core", "core/connection", "core/http", "core/module", "core/export"),
     "local": ("local",),
     "repo": (
         "repo",

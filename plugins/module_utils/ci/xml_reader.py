@@ -118,13 +118,28 @@ def written(element: XmlElement) -> str:
     """An element as XML that a server reads as it was read here: no text in it changes, but for
     blanks between elements.
     """
+    head, text = _parts_written(element)
+    inner = "".join(map(written, element.children))
+    return f"{head}>{text}{inner}</{element.name}>"
+
+
+def written_in_lines(element: XmlElement, indent: str = "") -> str:
+    """The same, an element a line where no text stands between them."""
+    head, text = _parts_written(element)
+    if text or not element.children:
+        inner = "".join(map(written, element.children))
+        return f"{indent}{head}>{text}{inner}</{element.name}>\n"
+    below = "".join(written_in_lines(child, f"{indent}  ") for child in element.children)
+    return f"{indent}{head}>\n{below}{indent}</{element.name}>\n"
+
+
+def _parts_written(element: XmlElement) -> tuple[str, str]:
+    """The beginning of an element, and its own text."""
     attributes = "".join(
         f' {name}="{_line_breaks_kept(value)}"' for name, value in element.attributes.items()
     )
     own = "" if element.children and not element.text.strip() else element.text
-    text = _escaped(own).replace("\r", "&#xd;")
-    inner = "".join(map(written, element.children))
-    return f"<{element.name}{attributes}>{text}{inner}</{element.name}>"
+    return f"<{element.name}{attributes}", _escaped(own).replace("\r", "&#xd;")
 
 
 def _line_breaks_kept(value: str) -> str:

@@ -141,6 +141,14 @@ class WikiClient:
             below = answer.status == 200 and bool(_results(answer, "a list of pages"))
         return "pages are below it" if below else None
 
+    def home(self, key: str) -> str:
+        """The id of the home page of a space; C(not_found) where it has none that is shown."""
+        answer = self._space(key)
+        home = member(answer.json(), "homepage", "id") if answer.status == 200 else None
+        if home is None:
+            raise answer.error("not_found", f"the space {key} shows no home page: name a title")
+        return str(home)
+
     def _space(self, key: str) -> Answer:
         what = f"reading the space {key}"
         return self._ask(what, path("rest", "api", "space", key), {"expand": "homepage"}, _TOLD)

@@ -15,7 +15,9 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils import findings
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.findings import Finding, Result
 
 #: What only reads, or writes files of the machine alone, compares nothing.
-READS = re.compile(r".*_(info|query|search|report|download|attachment)|oauth_consumer|ci_artifact")
+READS = re.compile(
+    r".*_(info|query|search|report|download|attachment|export)|oauth_consumer|ci_artifact"
+)
 #: Modules that return a list of objects, each with an action: its key, its kind, its name.
 LISTS = {
     "artifact_copy": ("artifacts", "item", "{repo}/{path}"),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ...core.errors import ToolchainError, shorten
@@ -15,10 +16,33 @@ from .object_kinds import KINDS, PROJECTS, ROLE_ASSIGNMENTS, USERS, Catalogue, O
 _SECRETS = "users: password"
 
 
+@dataclass(frozen=True)
+class ExportedConfiguration:
+    """C(lists): a list per kind, without what is built in; C(omitted): what is not in it.
+
+    C(doubts): by kind, why a list may not be whole.
+    """
+
+    lists: dict[str, list[dict[str, Any]]]
+    omitted: list[str]
+    doubts: dict[str, list[str]]
+
+
 def read(
     task: Task, client: AnalysisClient, projects: Sequence[str] | None, parallel: int
 ) -> Mapping[str, Any]:
-    """C(config), a list per kind, without what is built in; C(omitted), what is not in it.
+    """C(config) and C(omitted), as return values; what is doubted is warned of."""
+    found = read_lists(client, projects, parallel)
+    for option, doubts in found.doubts.items():
+        for doubt in doubts:
+            task.warn(f"exporting {option}: {doubt}")
+    return {"config": found.lists, "omitted": found.omitted}
+
+
+def read_lists(
+    client: AnalysisClient, projects: Sequence[str] | None, parallel: int
+) -> ExportedConfiguration:
+    """The configuration of the server.
 
     :param projects: those whose objects are wanted, C(None) for all
     """
@@ -30,11 +54,12 @@ def read(
     }
     catalogue.load([place for each in places.values() for place in each])
     config: dict[str, list[dict[str, Any]]] = {}
+    doubts: dict[str, list[str]] = {}
     for option, found in places.items():
         config[option] = [entry for place in found for entry in catalogue.entries(*place)]
-        for doubt in dict.fromkeys(catalogue.listed(*place).doubt for place in found):
-            if doubt is not None:
-                task.warn(f"exporting {option}: {doubt}")
+        told = dict.fromkeys(catalogue.listed(*place).doubt for place in found)
+        if any(told):
+            doubts[option] = [doubt for doubt in told if doubt is not None]
     if projects is not None:
         config[PROJECTS.option] = [{"name": name} for name in chosen]
         config[ROLE_ASSIGNMENTS.option] = [
@@ -42,7 +67,8 @@ def read(
             for entry in config[ROLE_ASSIGNMENTS.option]
             if entry.get("project") in (None, *chosen)
         ]
-    return {"config": config, "omitted": [_SECRETS] if config[USERS.option] else []}
+    omitted = [_SECRETS] if config[USERS.option] else []
+    return ExportedConfiguration(config, omitted, doubts)
 
 
 def _chosen(catalogue: Catalogue, projects: Sequence[str] | None) -> list[str]:

@@ -19,6 +19,7 @@ from ..job_address import Job, JobName, job_of
 from . import configuration
 from .configuration import ConfigurationDrift
 from .job_store import JobStore, is_disabled
+from .kept_secrets import KEPT, marked, with_secrets
 
 _FOLDER = "com.cloudbees.hudson.plugins.folder.Folder"
 # Server fact [ci-5]: what no name may have; blanks around it would be cut off.
@@ -108,7 +109,8 @@ class CiJobOperation:
         except xml_reader.UnreadableXml as error:
             raise invalid(f"{name} is no configuration of a job: {error}") from None
         for secret in secrets:
-            self._task.hide(secret)
+            if secret != KEPT:
+                self._task.hide(secret)
         if stars:
             raise invalid(
                 f"{name} has stars in place of a secret in {', '.join(sorted(set(stars)))}: the"
@@ -124,6 +126,7 @@ class CiJobOperation:
     def _creation(self, text: str) -> Plan:
         self._check_name()
         self._store.require_folder()
+        self._refuse_marks(marked(text), "there is no such job")
         self._steps = [lambda: self._create(text), lambda: self._verify(text)]
         return Plan("", configuration.normalized(text), "create").returning(differences=[])
 
@@ -164,6 +167,8 @@ class CiJobOperation:
     def _update(self, live: str, wanted: str) -> Plan:
         self._hide_secrets(live)
         self._check_same_kind(live, wanted)
+        wanted, missing = with_secrets(live, wanted)
+        self._refuse_marks(missing, "it has none there that can be told")
         found = configuration.drift(live, wanted)
         if found.uncompared:
             self._task.warn(
@@ -266,6 +271,14 @@ class CiJobOperation:
             return f"{self._store.job.name}\n"
         self._hide_secrets(live)
         return configuration.normalized(live)
+
+    def _refuse_marks(self, names: list[str], reason: str) -> None:
+        if names:
+            raise invalid(
+                f"{self._store.what}: the configuration says that the server keeps the secret in"
+                f" {_named(sorted(set(names)))}, and {reason}: write the secret, encrypted by"
+                " Ansible Vault, or enter it on the server"
+            )
 
     def _hide_secrets(self, live: str) -> None:
         """C(protocol) where the configuration of the server cannot be read."""

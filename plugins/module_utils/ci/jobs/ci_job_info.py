@@ -20,6 +20,7 @@ from ..builds.ci_build_stop import build_segment
 from ..client import object_of, objects, server_of
 from ..job_address import Job, JobName, job_of
 from . import configuration
+from .kept_secrets import with_secrets
 
 #: What is read of each build of a list [W2.4].
 FIELDS = (
@@ -162,7 +163,8 @@ class CiJobInfoOperation(ReadOnly):
             self._task.hide(secret)
         values: dict[str, Any] = {"config_xml": text} if self._options.config else {}
         if self._options.expected_config is not None:
-            found = configuration.drift(text, self._options.expected_config)
+            expected, _missing = with_secrets(text, self._options.expected_config)
+            found = configuration.drift(text, expected)
             values["config_drift"] = found.found
             values["diff"] = {"before": found.before, "after": found.after}
         return values

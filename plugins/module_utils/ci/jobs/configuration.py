@@ -91,7 +91,11 @@ def normalized(text: str) -> str:
 
 def kind_of(text: str) -> str:
     """The name of the root element, which says what kind of job it is."""
-    name = parse(text).name
+    return short_root(parse(text).name)
+
+
+def short_root(name: str) -> str:
+    """The short name of a root element."""
     return _SHORT_ROOTS.get(name, name)
 
 
@@ -114,7 +118,7 @@ def with_enabled(text: str, enabled: bool | None) -> str:
 def secrets(text: str) -> list[str]:
     """The secret values in a configuration, those that can be told from other text."""
     elements = parse(text).iterate()
-    found = [value for element, holder in elements for value in _secrets_of(element, holder)]
+    found = [value for element, holder in elements for value in secret_texts(element, holder)]
     return [value for value in found if len(value) >= _SHORTEST_SECRET and set(value) != {"*"}]
 
 
@@ -125,16 +129,16 @@ def masked_secrets(text: str) -> list[str]:
     return [
         element.name
         for element, holder in parse(text).iterate()
-        if any(_STARS.fullmatch(value) for value in _secrets_of(element, holder))
+        if any(_STARS.fullmatch(value) for value in secret_texts(element, holder))
     ]
 
 
 def _comparable(text: str) -> XmlElement:
     """The configuration in the one form in which it is compared and shown."""
     root = parse(text)
-    root.name = _SHORT_ROOTS.get(root.name, root.name)
+    root.name = short_root(root.name)
     for element, holder in list(root.iterate()):
-        for secret in _secrets_of(element, holder):
+        for secret in secret_texts(element, holder):
             if _ENCRYPTED.fullmatch(element.text.strip()) is None:
                 element.text = element.text.replace(secret, MASK)
     for element, _holder in root.iterate():
@@ -148,7 +152,7 @@ def _sealed(root: XmlElement) -> Iterator[XmlElement]:
     return (each for each, _holder in root.iterate() if _ENCRYPTED.fullmatch(each.text))
 
 
-def _secrets_of(element: XmlElement, holder: XmlElement | None) -> Iterator[str]:
+def secret_texts(element: XmlElement, holder: XmlElement | None) -> Iterator[str]:
     """The secret parts of an element's own text: what is encrypted, or all of it by its name."""
     text = element.text.strip()
     of_password = holder is not None and "Password" in holder.name.rpartition(".")[2]
@@ -184,7 +188,7 @@ class _Comparison:
             self._add(path or live.name, "changed")
         elif MASK in live.text:
             self.uncompared.append(path or live.name)
-        in_list = _is_list(live.children) or _is_list(wanted.children)
+        in_list = is_list(live.children) or is_list(wanted.children)
         pair = _by_place if in_list else _by_name
         self._children(live, wanted, list(pair(live.children, wanted.children)), path, in_list)
 
@@ -227,7 +231,7 @@ class _Places:
         return f"{name}[{self._seen[name]}]" if name in self._repeated else name
 
 
-def _is_list(children: Sequence[XmlElement]) -> bool:
+def is_list(children: Sequence[XmlElement]) -> bool:
     """Entries are named by their classes, or alike; members of an object by its fields."""
     names = [child.name for child in children]
     return len(set(names)) < len(names) or any("." in name for name in names)

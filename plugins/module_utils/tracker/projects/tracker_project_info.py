@@ -40,9 +40,9 @@ class TrackerProjectInfoOperation(ReadOnly):
 
     def plan(self) -> Plan:
         key = self._key
-        return unchanged({"projects": self._all() if key is None else [self._project(key)]})
+        return unchanged({"projects": self.all() if key is None else [self._project(key)]})
 
-    def _all(self) -> list[Project]:
+    def all(self) -> list[Project]:
         """All projects that the account sees; one answer where the server still has the list."""
         answer = self._client.read(_READING, _LIST, expect=(200, 410))
         return _listed(answer, answer.json()) if answer.status == 200 else self._by_page()
@@ -74,7 +74,7 @@ class TrackerProjectInfoOperation(ReadOnly):
             if not isinstance(project, dict) or "key" not in project:
                 raise unreadable(answer, "a project")
             return project
-        for project in self._all():
+        for project in self.all():
             if key in (project.get("key"), str(project.get("id"))):
                 return project
         said = describe(answer)

@@ -271,8 +271,8 @@ class TreePlanner:
         if parent is not None and page.parent != parent:
             plan.fields.add("parent")
         root = "" if self.tree is None else self.tree.root.id
-        is_ours = mark is not None and mark.is_finished
-        if self._marks and not (is_ours and (mark.tree, mark.file) == (root, plan.path)):
+        place = None if mark is None or not mark.is_finished else (mark.tree, mark.file)
+        if self._marks and place != (root, plan.path):
             plan.fields.add("mark")
         known = mark is not None and (mark.digest, mark.version) == (wanted.digest, page.version)
         if not known:

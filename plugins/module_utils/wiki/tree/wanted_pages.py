@@ -110,7 +110,7 @@ class WantedPages:
         except (ToolchainError, Malformed, OSError, UnicodeDecodeError) as error:
             self._problems.append(_placed(source.path, error))
             return None
-        wrong = _wrong_title(page.title)
+        wrong = wrong_title(page.title)
         if wrong is not None:
             self._problems.append(f"{source.path}:1: {wrong}")
         return page
@@ -220,7 +220,7 @@ def _first_heading(tree: StorageElement) -> str:
     return ""
 
 
-def _wrong_title(title: str) -> str | None:
+def wrong_title(title: str) -> str | None:
     if _CONTROL.search(title):
         return "the title has a control character"
     if len(title) > _LONGEST_TITLE:

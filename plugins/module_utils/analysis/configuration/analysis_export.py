@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""C(analysis_export): the configuration of the server as C(analysis.yml) of a desired state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...core.errors import invalid
+from ...core.export.service_export import ExportOptions, ServiceExport, ServiceState
+from ...core.module.task import Task
+from ..client import AnalysisClient
+from .export import read_lists
+
+_PARALLEL = 4
+_UNTOLD = (
+    "Passwords of users are not told by the server.",
+    "Builds and issues are no part of a desired state.",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnalysisExportOptions(ExportOptions):
+    """The options of C(analysis_export)."""
+
+    project: list[str] | None = None
+
+
+class AnalysisExportOperation(ServiceExport):
+    """Writes the whole server, or some of its projects.
+
+    A list that may not be whole is left out: with C(purge) beside it, what it lacks would be
+    deleted, and a group without its members would lose them.
+    """
+
+    service = "analysis"
+
+    def __init__(self, task: Task, options: AnalysisExportOptions) -> None:
+        super().__init__(task, options)
+        if options.project is not None and not options.project:
+            raise invalid("project is empty: name projects, or leave it out for all of them")
+        self._projects = options.project
+        self._client = AnalysisClient(task, connections=_PARALLEL)
+
+    def read(self) -> ServiceState:
+        self._task.progress("reading the configuration of the code analysis server")
+        found = read_lists(self._client, self._projects, _PARALLEL)
+        state = ServiceState(untold=_UNTOLD)
+        for kind, doubts in found.doubts.items():
+            state.leave_out("list", kind, "; ".join(doubts))
+        state.values = {
+            kind: entries
+            for kind, entries in found.lists.items()
+            if entries and kind not in found.doubts
+        }
+        return state

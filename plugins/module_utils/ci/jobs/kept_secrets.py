@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Configurations of jobs that leave their secrets on the server: in place of each stands a mark,
+and what is saved has the secret that the job has there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..xml_reader import XmlElement, parse, shown, written_in_lines
+from .configuration import is_list, secret_texts, short_root
+
+#: What stands in place of a secret.
+KEPT = "(kept by the server)"
+#: What is secret within a longer text: what the server has encrypted [ci-15], and the password in
+#: an address, unless a variable stands for it.
+_WITHIN = re.compile(
+    r"(?P<before>://[^\s/@:\"'<>]*:)(?P<password>[^\s/@$\"'{}<>]+)(?=@)"
+    r"|(?P<sealed>\{AQAA[A-Za-z0-9+/]{8,}={0,2}\})"
+)
+_STARS = re.compile(r"\*{4,}")
+
+
+def without_secrets(text: str) -> tuple[str, int]:
+    """A configuration with marks in place of its secrets, and how many there are."""
+    root = parse(text)
+    count = _taken_out(root)
+    return (written_in_lines(root), count) if count else (text, 0)
+
+
+def with_secrets(live: str, text: str) -> tuple[str, list[str]]:
+    """A configuration with the secrets of the server in place of the marks, and the names of the
+    elements for which the server has none, or none that can be told to be theirs.
+    """
+    if KEPT not in text:
+        return text, []
+    server, wanted = parse(live), parse(text)
+    missing: list[str] = []
+    if short_root(server.name) == short_root(wanted.name):
+        _fill(server, wanted, None, missing)
+    else:
+        missing = [element.name for element in _marked(wanted)]
+    return written_in_lines(wanted), missing
+
+
+def marked(text: str) -> list[str]:
+    """The names of the elements that have a mark."""
+    return [element.name for element in _marked(parse(text))] if KEPT in text else []
+
+
+def _marked(root: XmlElement) -> Iterator[XmlElement]:
+    return (element for element, _holder in root.iterate() if KEPT in element.text)
+
+
+def _taken_out(root: XmlElement) -> int:
+    count = 0
+    for element, holder in list(root.iterate()):
+        if is_secret(element, holder):
+            element.text, found = KEPT, 1
+        else:
+            element.text, found = _WITHIN.subn(_mark, element.text)
+        count += found
+    return count
+
+
+def is_secret(element: XmlElement, holder: XmlElement | None) -> bool:
+    """Whether the whole text of an element is a secret."""
+    text = element.text.strip()
+    return bool(text) and list(secret_texts(element, holder)) == [text]
+
+
+def _mark(found: re.Match[str]) -> str:
+    return f"{found['before'] or ''}{KEPT}"
+
+
+def _fill(
+    server: XmlElement, wanted: XmlElement, holder: XmlElement | None, missing: list[str]
+) -> None:
+    if KEPT in wanted.text:
+        text = _filled(server, wanted.text, holder)
+        if text is None:
+            missing.append(wanted.name)
+        else:
+            wanted.text = text
+    in_list = is_list(server.children) or is_list(wanted.children)
+    left = list(server.children)
+    for child in wanted.children:
+        if not any(_marked(child)):
+            continue
+        other = _counterpart(left, child, wanted.children, in_list=in_list)
+        if other is None:
+            missing += [element.name for element in _marked(child)]
+        else:
+            left = [each for each in left if each is not other]
+            _fill(other, child, server, missing)
+
+
+def _filled(server: XmlElement, text: str, holder: XmlElement | None) -> str | None:
+    """The text with the secrets of the server's; C(None) where there are not as many."""
+    if text.strip() == KEPT:
+        there = server.text.strip()
+        usable = is_secret(server, holder) and _STARS.fullmatch(there) is None
+        return there if usable else None
+    secrets = [one["password"] or one["sealed"] for one in _WITHIN.finditer(server.text)]
+    parts = text.split(KEPT)
+    if len(parts) != len(secrets) + 1:
+        return None
+    return parts[0] + "".join(map("".join, zip(secrets, parts[1:], strict=True)))
+
+
+def _counterpart(
+    there: list[XmlElement], child: XmlElement, siblings: list[XmlElement], *, in_list: bool
+) -> XmlElement | None:
+    """The element of the server that a wanted one with marks is. In a list it is one that is the
+    same but for the secret, or the only one of its kind: a secret never goes to another entry.
+    """
+    alike = [each for each in there if each.name == child.name]
+    if not in_list:
+        return alike[0] if alike else None
+    wanted = _shown_without(child)
+    same = [each for each in alike if _shown_without(each) == wanted]
+    if same:
+        return same[0]
+    only = len(alike) == 1 and [each.name for each in siblings].count(child.name) == 1
+    return alike[0] if only else None
+
+
+def _shown_without(element: XmlElement) -> str:
+    """An element with marks in place of its secrets, and without versions of plugins."""
+    copy = parse(written_in_lines(element))
+    _taken_out(copy)
+    for each, _holder in copy.iterate():
+        each.attributes.pop("plugin", None)
+        each.text = each.text.strip()
+    return shown(copy)

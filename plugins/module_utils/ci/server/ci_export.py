@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""C(ci_export): jobs and plugins of the server as C(ci.yml) of a desired state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+from urllib.parse import unquote
+
+from ...core.address import path
+from ...core.concurrency import bounded
+from ...core.errors import ToolchainError, invalid
+from ...core.export.file_names import FileNames
+from ...core.export.service_export import ExportOptions, ServiceExport, ServiceState
+from ...core.module.task import Task
+from ...core.progress import Count
+from ..client import object_of, objects, server_of
+from ..job_address import Job, job_of
+from ..jobs import configuration
+from ..jobs.job_store import JobStore
+from ..jobs.kept_secrets import without_secrets
+from ..plugins import plugin_list
+from ..plugins.baseline import least_version
+from ..plugins.plugin_list import Plugin
+from ..xml_reader import UnreadableXml
+
+_FOLDER = "com.cloudbees.hudson.plugins.folder.Folder"
+_UNTOLD = (
+    "Scripts are not kept by the server: write those that have to run into scripts.",
+    "Secrets stay on the server: '(kept by the server)' stands in place of each in the jobs.",
+    "Credentials, views, nodes and the configuration of the server are no part of a desired state.",
+)
+_DEEPEST = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class CiExportOptions(ExportOptions):
+    """The options of C(ci_export)."""
+
+    jobs: list[str] | None = None
+    exclude: list[str] = field(default_factory=list)
+    plugins: bool = True
+    parallel: int = 4
+
+
+@dataclass(frozen=True)
+class _Item:
+    """A job or folder. C(stem): its file, without the ending; C(made_below): how many jobs the
+    server makes in it by itself.
+    """
+
+    job: Job
+    names: tuple[str, ...]
+    stem: str
+    kind: str
+    made_below: int
+
+
+class CiExportOperation(ServiceExport):
+    """Writes the jobs that the patterns name, and the plugins."""
+
+    service = "ci"
+
+    def __init__(self, task: Task, options: CiExportOptions) -> None:
+        super().__init__(task, options)
+        if options.parallel < 1:
+            raise invalid("parallel: at least one job at a time is needed")
+        self._options = options
+        self._server = server_of(task, connections=max(10, options.parallel))
+        self._names = FileNames()
+        self._used: set[str] = set()
+
+    def read(self) -> ServiceState:
+        state = ServiceState(untold=_UNTOLD)
+        if self._options.plugins:
+            self._read_plugins(state)
+        if self._options.jobs != []:
+            self._read_jobs(state)
+        for pattern in (*(self._options.jobs or ()), *self._options.exclude):
+            if pattern not in self._used:
+                self._task.warn(f"nothing that the account sees is named as '{pattern}'")
+        return state
+
+    def _read_plugins(self, state: ServiceState) -> None:
+        wanted: list[dict[str, Any]] = []
+        for plugin in plugin_list.read(self._server):
+            if plugin.deleted is True:
+                state.leave_out("plugin", plugin.short_name, "the next start removes it")
+            elif plugin.works:
+                wanted.append(_working(plugin, state))
+            elif plugin.enabled is False:
+                wanted.append({"name": plugin.short_name, "state": "disabled"})
+            else:
+                state.leave_out("plugin", plugin.short_name, "it is not loaded")
+        state.values["plugins"] = wanted
+
+    # -- jobs ----------------------------------------------------------------------------------
+
+    def _read_jobs(self, state: ServiceState) -> None:
+        items = list(self._below((), "ci/jobs", state))
+        count = Count(self._task.progress, "reading the configurations of jobs", len(items))
+
+        def read(item: _Item) -> str | ToolchainError:
+            try:
+                return self._configuration(item)
+            finally:
+                count.one()
+
+        entries = []
+        found = bounded(self._options.parallel, read, items)
+        for item, text in zip(items, found, strict=True):
+            entry = self._entry(item, text, state)
+            entries += [entry] if entry else []
+        state.values["jobs"] = entries
+
+    def _configuration(self, item: _Item) -> str | ToolchainError:
+        """The text; the error where the server refuses this one alone."""
+        store = JobStore(self._server, item.job, f"exporting the job '{item.job.name}'")
+        try:
+            text = store.configuration()
+        except ToolchainError as error:
+            if error.kind != "permission":
+                raise
+            return error
+        return ToolchainError("not_found", "it is gone, or not visible") if text is None else text
+
+    def _entry(
+        self, item: _Item, text: str | ToolchainError, state: ServiceState
+    ) -> dict[str, Any] | None:
+        """A job as C(ci_job) takes it; its configuration is a file of its own."""
+        try:
+            if isinstance(text, ToolchainError):
+                raise text
+            kept, _count = without_secrets(text)
+            is_folder = configuration.kind_of(kept) == _FOLDER
+            kept.encode("utf-8")
+        except (ToolchainError, UnreadableXml, UnicodeEncodeError) as error:
+            said = error.message if isinstance(error, ToolchainError) else str(error)
+            state.leave_out("job", item.job.name, said)
+            return None
+        if item.made_below:
+            name, reason = f"{item.job.name}/*", "made by the server itself"
+            state.leave_out("job", name, f"{item.made_below} jobs {reason}")
+        src = f"{item.stem}.xml"
+        state.files[src] = kept
+        return {"job": item.job.name, "src": src, **({"folder": True} if is_folder else {})}
+
+    def _below(self, above: tuple[str, ...], stem: str, state: ServiceState) -> Iterator[_Item]:
+        """The jobs of a folder, each before what is in it; without those that are left out."""
+        for shown in self._listed(above, state):
+            names = (*above, str(shown.get("name")))
+            item = self._item(names, stem, shown)
+            if item is None:
+                state.leave_out("job", "/".join(names), "its name cannot be given to ci_job")
+                continue
+            if self._is_named(item, self._options.exclude):
+                continue
+            if self._options.jobs is None or self._is_named(item, self._options.jobs):
+                yield item
+            if item.kind == _FOLDER and len(names) < _DEEPEST:
+                yield from self._below(names, item.stem, state)
+
+    def _listed(self, above: tuple[str, ...], state: ServiceState) -> list[Mapping[str, Any]]:
+        what = f"listing the jobs of {'/'.join(above) or 'the server'}"
+        place = "".join(f"job/{path(name)}/" for name in above)
+        query = {"tree": "jobs[name,_class,jobs[name]]"}
+        try:
+            answer = self._server.read(what, f"{place}api/json", query=query)
+        except ToolchainError as error:
+            if not above or error.kind not in ("permission", "not_found"):
+                raise
+            state.leave_out("job", f"{'/'.join(above)}/*", error.message)
+            return []
+        jobs = object_of(answer).get("jobs")
+        if not isinstance(jobs, list):
+            raise answer.error("protocol", "there is no list of jobs in the answer: check url")
+        return objects(jobs)
+
+    def _item(self, names: tuple[str, ...], stem: str, shown: Mapping[str, Any]) -> _Item | None:
+        """C(None) for a job that the option C(job) of C(ci_job) would not lead to."""
+        kind = str(shown.get("_class", ""))
+        text = "/".join(names)
+        try:
+            job = job_of(text, self._server.connection.url)
+            same = job.path == "/".join(f"job/{path(name)}" for name in names)
+        except (ToolchainError, UnicodeError):
+            return None
+        if not same:
+            return None
+        made = 0 if kind == _FOLDER else len(objects(shown.get("jobs")))
+        return _Item(job, names, self._names.name(stem, unquote(names[-1])), kind, made)
+
+    def _is_named(self, item: _Item, patterns: list[str]) -> bool:
+        """Whether a pattern fits the job, or a folder that it is in."""
+        places = ["/".join(item.names[:depth]) for depth in range(1, len(item.names) + 1)]
+        fitting = [each for each in patterns if any(fnmatchcase(one, each) for one in places)]
+        self._used.update(fitting)
+        return bool(fitting)
+
+
+def _working(plugin: Plugin, state: ServiceState) -> dict[str, Any]:
+    """A plugin that works, with its version as the least one where that can be compared."""
+    try:
+        least = least_version(plugin.version, "version")
+    except ToolchainError as error:
+        state.leave_out("version", plugin.short_name, error.message)
+        least = None
+    return {"name": plugin.short_name, **({"version": least} if least else {})}

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The folder that an export writes: only what it wrote itself is replaced or removed.
+
+A hidden file beside the others says which files of a service the export has written, with their
+digests. A file that a person has made or changed is not touched unless that is allowed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from ..destination import places
+from ..errors import ToolchainError, shorten
+from ..files import make_folders, replacing
+
+_FORMAT = 1
+_MOST_NAMED = 10
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """C(path) is below the folder; C(before) or C(after) is C(None) where there is no such file."""
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+
+    @property
+    def action(self) -> str:
+        if self.before == self.after:
+            return "unchanged"
+        if self.after is None:
+            return "deleted"
+        return "created" if self.before is None else "updated"
+
+
+class ExportFolder:
+    """The files of one service.
+
+    :param overwrite: whether files are replaced that are not as the export left them
+    """
+
+    def __init__(
+        self, folder: str, service: str, *, overwrite: bool, warn: Callable[[str], None]
+    ) -> None:
+        self._folder, self._overwrite, self._warn = folder, overwrite, warn
+        self._list = f".export-{service}.json"
+        self._known: dict[str, set[str]] = {}
+        self._texts: dict[str, bytes] = {}
+        self._changes: list[FileChange] = []
+
+    def compare(self, texts: Mapping[str, str]) -> list[FileChange]:
+        """What would be done to make the files those of C(texts), by their paths below the folder.
+
+        C(conflict) where that would replace what somebody else has written.
+        """
+        self._texts = {path: text.encode("utf-8") for path, text in texts.items()}
+        self._known = self._read_list()
+        paths = [*self._texts, *(path for path in self._known if path not in self._texts)]
+        at = places(self._folder, [self._list, *paths])
+        now = {path: _content(at[path]) for path in paths}
+        foreign = [path for path in paths if self._is_foreign(path, now[path])]
+        self._refuse([path for path in foreign if path in self._texts])
+        for path in foreign:
+            if path not in self._texts:
+                self._warn(f"{path} stays: it was exported earlier, and somebody has changed it")
+        self._changes = [
+            FileChange(path, now[path], self._texts.get(path))
+            for path in paths
+            if path in self._texts or (now[path] is not None and path not in foreign)
+        ]
+        return self._changes
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything is to be written, the list of the files included."""
+        wanted = {path: {_digest(text)} for path, text in self._texts.items()}
+        return wanted != self._known or any(
+            change.action != "unchanged" for change in self._changes
+        )
+
+    def write(self) -> None:
+        """Do it. An export that is cut off in the middle can be run again."""
+        at = places(self._folder, [self._list, *(change.path for change in self._changes)])
+        wanted = {path: {_digest(text)} for path, text in self._texts.items()}
+        make_folders(self._folder)
+        both = {path: {*wanted.get(path, ()), *self._known.get(path, ())} for path in at}
+        self._write_list(at[self._list], {path: both[path] for path in both if both[path]})
+        for change in self._changes:
+            if change.action == "deleted":
+                _remove(at[change.path], self._folder)
+            elif change.after is not None and change.action != "unchanged":
+                make_folders(os.path.dirname(at[change.path]))
+                with replacing(at[change.path]) as file:
+                    file.write(change.after)
+        self._write_list(at[self._list], wanted)
+
+    def _is_foreign(self, path: str, now: bytes | None) -> bool:
+        """Whether a file is there that is neither as it is to be nor as the export left it."""
+        if now is None or now == self._texts.get(path):
+            return False
+        return _digest(now) not in self._known.get(path, ())
+
+    def _refuse(self, foreign: list[str]) -> None:
+        if not foreign or self._overwrite:
+            return
+        more = f" and {len(foreign) - _MOST_NAMED} more" if len(foreign) > _MOST_NAMED else ""
+        names = shorten(", ".join(foreign[:_MOST_NAMED]))
+        raise ToolchainError(
+            "conflict",
+            f"{os.path.abspath(self._folder)} has files that the export has not written, or that"
+            f" were changed since: {names}{more}; overwrite: true replaces them",
+        )
+
+    def _read_list(self) -> dict[str, set[str]]:
+        """The files that were exported earlier; none where the list cannot be understood."""
+        content = _content(os.path.join(self._folder, self._list))
+        try:
+            files = json.loads(content or b"{}")["files"]
+            return {str(path): {str(each) for each in files[path]} for path in files}
+        except (ValueError, KeyError, TypeError):
+            return {}
+
+    def _write_list(self, path: str, files: Mapping[str, set[str]]) -> None:
+        shown = {name: sorted(files[name]) for name in sorted(files)}
+        with replacing(path) as file:
+            file.write(f"{json.dumps({'format': _FORMAT, 'files': shown}, indent=1)}\n".encode())
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _content(path: str) -> bytes | None:
+    """The bytes of a file; C(None) where there is none."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        reason = error.strerror or str(error)
+    raise ToolchainError("failed", f"reading {path}: {reason}")
+
+
+def _remove(path: str, home: str) -> None:
+    """Remove a file, and the folders that are empty then, but not C(home)."""
+    os.unlink(path)
+    folder, top = os.path.dirname(path), os.path.abspath(home)
+    with suppress(OSError):  # one that is not empty stays
+        while os.path.abspath(folder) != top:
+            os.rmdir(folder)
+            folder = os.path.dirname(folder)

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""C(wiki_export): trees of pages as files that C(wiki_tree) reads, and C(wiki.yml) of a desired
+state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from ansible.module_utils.common.yaml import yaml_dump
+
+from ...core.concurrency import spread
+from ...core.errors import ToolchainError, invalid
+from ...core.export.file_names import FileNames
+from ...core.export.service_export import ExportOptions, ServiceExport, ServiceState
+from ...core.module.task import Task
+from ...core.module.typed_options import Option
+from ...core.progress import Count
+from ..client import WikiClient, place_of
+from ..markdown.front_matter import split_front_matter
+from ..page import Page, label_names
+from ..storage.parser import Malformed, parse
+from .existing_pages import ExistingTree, TreeReader
+from .marks import EXPANSION
+from .wanted_pages import title_key, wrong_title
+
+_MORE = (EXPANSION, "space.homepage", "children.page")
+_UNTOLD = (
+    "Attachments, comments, restrictions and the order of pages stay on the wiki.",
+    "Pages that the account may not see are not here: a wiki does not tell that there are any.",
+)
+_WIDTH = 1_000_000
+
+
+@dataclass(frozen=True)
+class ExportedTree:
+    """The suboptions of C(trees)."""
+
+    page_id: str | None = None
+    space: str | None = None
+    title: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WikiExportOptions(ExportOptions):
+    """The options of C(wiki_export)."""
+
+    trees: Annotated[list[ExportedTree], Option(empty=False)]
+    parallel: int = 4
+
+    def require_sense(self) -> None:
+        """C(invalid) for trees that name no page, or name it twice."""
+        for index, tree in enumerate(self.trees):
+            if (tree.page_id is None) is (tree.space is None):
+                raise invalid(f"trees[{index}]: give page_id, or space (and title)")
+            if tree.title is not None and tree.space is None:
+                raise invalid(f"trees[{index}].title goes with space, not with page_id")
+        if not self.trees:
+            raise invalid("trees is empty: name the pages whose trees are exported")
+        if self.parallel < 1:
+            raise invalid("parallel: at least one page at a time is needed")
+
+
+class WikiExportOperation(ServiceExport):
+    """Writes trees of pages."""
+
+    service = "wiki"
+
+    def __init__(self, task: Task, options: WikiExportOptions) -> None:
+        super().__init__(task, options)
+        options.require_sense()
+        self._options = options
+        self._client = WikiClient(
+            task, labels=True, more=_MORE, connections=max(10, options.parallel)
+        )
+        self._names = FileNames()
+
+    def read(self) -> ServiceState:
+        state = ServiceState(untold=_UNTOLD)
+        entries: list[dict[str, Any]] = []
+        seen: set[str] = set()
+        for tree in self._options.trees:
+            root = self._root(tree)
+            if root.id in seen:
+                raise invalid(f"trees: the page '{root.title}' ({root.id}) is there twice")
+            seen.add(root.id)
+            entry = self._tree(root, state)
+            entries += [entry] if entry else []
+        state.values = {"trees": entries}
+        return state
+
+    def _root(self, tree: ExportedTree) -> Page:
+        if tree.space is not None and tree.title is not None:
+            what = f"looking for the page '{tree.title}'"
+            found = self._client.find(what, tree.space, tree.title)
+            if found is None:
+                said = f"there is no page '{tree.title}' in the space {tree.space}"
+                raise ToolchainError("not_found", f"{said}, or no right to see it")
+        else:
+            page_id = tree.page_id or self._client.home(str(tree.space))
+            found = self._client.require(f"reading the page {page_id}", page_id, tree.space)
+        if found.space is None:
+            said = f"the server does not tell the space of the page '{found.title}' ({found.id})"
+            raise ToolchainError("protocol", said)
+        return found
+
+    def _tree(self, root: Page, state: ServiceState) -> dict[str, Any] | None:
+        """A tree as the role C(desired_state) takes it; its files are added to C(state)."""
+        space = str(root.space)
+        reader = TreeReader(self._client, space, self._options.parallel)
+        self._task.progress(f"listing the pages below '{root.title}'")
+        tree = reader.tree(root)
+        pages = list(tree.pages.values())
+        count = Count(self._task.progress, f"reading the pages below '{root.title}'", len(pages))
+
+        def whole(page: Page) -> tuple[Page, tuple[str, ...] | None]:
+            try:
+                return reader.with_body(page), self._labels(page)
+            finally:
+                count.one()
+
+        read = spread(self._options.parallel, whole, pages)
+        texts = {page.id: page_file(page, labels, state) for page, labels in read}
+        files = TreeLayout(tree, texts, self._names, state).files(
+            self._names.name("wiki", f"{space} {root.title}")
+        )
+        if not files:
+            return None
+        src = next(iter(files)).rpartition("/")[0]
+        state.files.update(files)
+        entry: dict[str, Any] = {"src": src, "space": space, "mark": False, "attachments": False}
+        return {**entry, **({} if root.parent is None else {"parent_id": root.parent})}
+
+    def _labels(self, page: Page) -> tuple[str, ...] | None:
+        """Those that came with the page; C(None) where the server does not tell them."""
+        if page.labels is not None:
+            return page.labels
+        what = f"reading the labels of the page '{page.title}' ({page.id})"
+        try:
+            return label_names(self._client.listing(what, place_of(page.id, "label")))
+        except ToolchainError as error:
+            if error.kind not in ("not_found", "permission"):
+                raise
+            return None
+
+
+@dataclass
+class TreeLayout:
+    """Where the pages of a tree lie: one with pages below it is C(index.xml) of its folder.
+
+    C(texts): by the id of the page; C(None) for one that cannot be a file. It is left out, with all
+    that is below it: in another place its pages would be moved.
+    """
+
+    tree: ExistingTree
+    texts: Mapping[str, str | None]
+    names: FileNames
+    state: ServiceState
+
+    def files(self, home: str) -> dict[str, str]:
+        found: dict[str, str] = {}
+        seen: set[str] = set()
+        below: dict[str | None, list[Page]] = {}
+        for page in self.tree.pages.values():
+            if page.id != self.tree.root.id:
+                below.setdefault(page.parent, []).append(page)
+        todo: list[tuple[Page, str, bool]] = [(self.tree.root, home, True)]
+        while todo:
+            page, stem, is_folder = todo.pop(0)
+            text, children = self.texts[page.id], below.get(page.id, [])
+            if text is not None and title_key(page.title) in seen:
+                self.state.leave_out("page", page.title, "another page has this title")
+                text = None
+            if text is None:
+                self._leave_out(children, below)
+                continue
+            seen.add(title_key(page.title))
+            folder = is_folder or bool(children)
+            found[f"{stem}/index.xml" if folder else f"{stem}.xml"] = text
+            todo += [(each, self.names.name(stem, each.title), False) for each in children]
+        return found
+
+    def _leave_out(self, pages: Sequence[Page], below: Mapping[str | None, list[Page]]) -> None:
+        todo = list(pages)
+        while todo:
+            page = todo.pop()
+            self.state.leave_out("page", page.title, "the page above it is left out")
+            todo += below.get(page.id, [])
+
+
+def page_file(page: Page, labels: tuple[str, ...] | None, state: ServiceState) -> str | None:
+    """The file of a page; C(None), and a word in C(state), where C(wiki_tree) would read it in
+    another way. C(protocol) where the server does not send the body.
+    """
+    if page.body is None:
+        said = f"reading the page '{page.title}' ({page.id}): the server does not send the body"
+        raise ToolchainError("protocol", said)
+    head: dict[str, Any] = {"title": " ".join(page.title.split())}
+    if labels is None:
+        state.leave_out("labels", page.title, "the server does not tell them")
+    else:
+        head["labels"] = list(labels)
+    reason = wrong_title(str(head["title"]))
+    try:
+        text = f"---\n{yaml_dump(head, allow_unicode=True, width=_WIDTH)}---\n{page.body}"
+        text.encode("utf-8")
+        front = split_front_matter(text)
+        parse(front.text)
+        same = (front.title, front.labels) == (head["title"], head.get("labels"))
+        if not same or front.text.lstrip("\n") != page.body.lstrip("\n"):
+            reason = reason or "its title, its labels or its body cannot be written into a file"
+    except (Malformed, ToolchainError, UnicodeEncodeError) as error:
+        reason = reason or f"its body cannot be read: {error}"
+    if reason is None:
+        return text
+    state.leave_out("page", page.title, reason)
+    return None

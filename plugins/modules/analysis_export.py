@@ -1,0 +1,119 @@
+#!/usr/bin/python
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: analysis_export
+short_description: Write the code analysis server as a desired state
+version_added: 1.0.0
+description:
+  - Writes C(analysis.yml) of a folder that the role C(desired_state) and the playbooks C(enforce) and C(drift) read, with what
+    M(delivery.toolchain.analysis_info) exports. A list that the server may have cut, or shows in part, is left out as a whole.
+  - What cannot be told, or may not be read, is left out and named, in RV(left_out) and in the head of the file; nothing is left out in silence.
+  - Everything is read before anything is written. On the server nothing is changed.
+  - Files that the export has not written, or that were changed since, are not replaced unless O(overwrite) is set. What it wrote earlier
+    and what is gone from the server is removed from the folder.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.analysis
+  - delivery.toolchain.attributes
+  - delivery.toolchain.attributes.analysis
+requirements:
+  - PyYAML where the module runs
+options:
+  dest:
+    description: The folder of the desired state, on the host that the task runs on. It is created where it is missing.
+    type: path
+    required: true
+  overwrite:
+    description: Whether files in O(dest) are replaced that are not as the export left them.
+    type: bool
+    default: false
+  project:
+    description: Names of projects. Not given, all of them.
+    type: list
+    elements: str
+notes:
+  - The playbook C(delivery.toolchain.export) runs the exports of several services into one folder.
+seealso:
+  - module: delivery.toolchain.analysis_config
+  - module: delivery.toolchain.analysis_info
+"""
+
+EXAMPLES = r"""
+- name: Write the server as it is
+  delivery.toolchain.analysis_export:
+    dest: desired
+"""
+
+RETURN = r"""
+files:
+  description: The files, by their paths in O(dest).
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    path:
+      description: The path of the file.
+      type: str
+      returned: always
+    action:
+      description: V(created), V(updated), V(deleted) or V(unchanged).
+      type: str
+      returned: always
+  sample: [{path: analysis.yml, action: created}]
+exported:
+  description: How many objects of each list are in the file of the service.
+  returned: success
+  type: dict
+  sample: {projects: 12}
+left_out:
+  description: Objects that are not in the folder, each with the reason.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    kind:
+      description: What it is.
+      type: str
+      returned: always
+    name:
+      description: The name of the object.
+      type: str
+      returned: always
+    reason:
+      description: Why it is not there.
+      type: str
+      returned: always
+untold:
+  description: What of the service no export has, as sentences.
+  returned: success
+  type: list
+  elements: str
+http:
+  description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  returned: always
+  type: dict
+error:
+  description: What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
+  returned: on failure
+  type: dict
+"""
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.configuration import (
+    analysis_export,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+
+
+def main() -> None:
+    runner.run(
+        "analysis", analysis_export.AnalysisExportOptions, analysis_export.AnalysisExportOperation
+    )
+
+
+if __name__ == "__main__":
+    main()

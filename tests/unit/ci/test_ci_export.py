@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Jobs as files of a desired state: secrets stay on the server, names stay in the folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+import yaml
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs import kept_secrets
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs.ci_job import (
+    CiJobOperation,
+    CiJobOptions,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_export import (
+    CiExportOperation,
+    CiExportOptions,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from tests.helpers.options import build as options_of
+from tests.unit.ci.tasks import Run
+from tests.unit.stub import Reply, Seen, Stub
+
+FOLDER = "com.cloudbees.hudson.plugins.folder.Folder"
+BRANCHES = "org.jenkinsci.plugins.workflow.multibranch.WorkflowMultiBranchProject"
+SEALED = "{AQAAABAAAAAwAAAA/+09azAZ==}"
+OTHER = "{AQAAABAAAAAQbbbbbbbbbbbb=}"
+CONFIG = f"""<?xml version='1.1' encoding='UTF-8'?>
+<project>
+  <url>https://build:hunter2hunter@git.example/a.git</url>
+  <p><apiToken>{SEALED}</apiToken></p>
+  <hudson.model.PasswordParameterDefinition plugin="x@1">
+    <name>PIN</name><defaultValue>{SEALED}</defaultValue>
+  </hudson.model.PasswordParameterDefinition>
+  <command>echo ${{WORKSPACE}} {OTHER} &amp;&amp; curl https://u:$PASS@h/</command>
+</project>"""
+SECRETS = ("hunter2hunter", SEALED, OTHER)
+
+
+def test_secrets_are_taken_out_and_put_back() -> None:
+    text, count = kept_secrets.without_secrets(CONFIG)
+    assert count == 4
+    assert [secret for secret in SECRETS if secret in text] == []
+    assert "${WORKSPACE}" in text
+    assert "u:$PASS@h" in text
+    whole, missing = kept_secrets.with_secrets(CONFIG, text)
+    assert missing == []
+    assert [secret for secret in SECRETS if secret not in whole] == []
+    assert kept_secrets.without_secrets(whole) == (text, 4)
+    assert kept_secrets.without_secrets("<a> <b/></a>") == ("<a> <b/></a>", 0)
+
+
+def entries(*secrets: tuple[str, str]) -> str:
+    inner = "".join(
+        f"<x.Entry><id>{name}</id><secret>{secret}</secret></x.Entry>" for name, secret in secrets
+    )
+    return f"<project><list>{inner}</list></project>"
+
+
+def test_a_secret_never_goes_to_another_entry() -> None:
+    live = entries(("one", SEALED), ("two", OTHER))
+    wanted = entries(("new", kept_secrets.KEPT), ("two", kept_secrets.KEPT))
+    whole, missing = kept_secrets.with_secrets(live, wanted)
+    assert missing == ["secret"]
+    assert SEALED not in whole
+    assert whole.index("two") < whole.index(OTHER)
+
+
+@pytest.mark.parametrize("live", ["<project/>", "<project><token>****</token></project>", "<x/>"])
+def test_a_secret_that_the_server_does_not_show_is_missed(live: str) -> None:
+    wanted = f"<project><token>{kept_secrets.KEPT}</token></project>"
+    assert kept_secrets.with_secrets(live, wanted)[1] == ["token"]
+
+
+def server(configs: dict[str, str | Reply], listings: dict[str, list[Any]]) -> Any:
+    """A CI server: configurations by the path of their jobs, listings by that of their folders."""
+
+    headers = {"X-Jenkins": "2.4"}
+
+    def answer(seen: Seen) -> Reply:
+        place = unquote(seen.path.split("?")[0]).strip("/").removeprefix("base").strip("/")
+        if place.endswith("api/json") and place.removesuffix("api/json").strip("/") in listings:
+            return Reply(body={"jobs": listings[place.removesuffix("api/json").strip("/")]})
+        found = configs.get(place.removesuffix("/config.xml"), Reply(404, headers=headers))
+        return found if isinstance(found, Reply) else Reply(body=found, headers=headers)
+
+    return answer
+
+
+def export(answer: Callable[[Seen], Reply], folder: Path, **options: Any) -> Any:
+    with Stub(answer=answer) as stub:
+        chosen = options_of(CiExportOptions, dest=str(folder), plugins=False, **options)
+        result = Run(stub.url).play(lambda task: CiExportOperation(task, chosen))
+        assert [seen.method for seen in stub.seen if seen.method != "GET"] == []
+    return result
+
+
+def test_jobs_become_files_and_what_is_missing_is_named(tmp_path: Path) -> None:
+    listings: dict[str, list[Any]] = {
+        "": [
+            {"name": "team", "_class": FOLDER, "jobs": []},
+            {"name": "../../evil", "_class": "x"},
+            {"name": "..", "_class": "x"},
+            {"name": "branches", "_class": BRANCHES, "jobs": [{"name": "main"}]},
+            {"name": "hidden", "_class": "x"},
+            {"name": "odd", "_class": "x"},
+        ],
+        "job/team": [{"name": "build it", "_class": "x"}],
+    }
+    configs: dict[str, str | Reply] = {
+        "job/team": f"<{FOLDER}/>",
+        "job/team/job/build it": CONFIG,
+        "job/branches": f"<{BRANCHES}/>",
+        "job/hidden": Reply(403),
+        "job/odd": "<!DOCTYPE x><x/>",
+    }
+    result = export(server(configs, listings), tmp_path / "desired")
+    written = yaml.safe_load((tmp_path / "desired/ci.yml").read_text("utf-8"))
+    assert written["jobs"] == [
+        {"job": "team", "src": "ci/jobs/team.xml", "folder": True},
+        {"job": "team/build it", "src": "ci/jobs/team/build-it.xml"},
+        {"job": "branches", "src": "ci/jobs/branches.xml"},
+    ]
+    assert {one["name"] for one in result["left_out"]} == {
+        *("../../evil", "..", "branches/*", "hidden", "odd"),
+    }
+    text = (tmp_path / "desired/ci/jobs/team/build-it.xml").read_text("utf-8")
+    assert [secret for secret in SECRETS if secret in text] == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["desired"]
+
+
+def test_patterns_choose_jobs_and_folders(tmp_path: Path) -> None:
+    listings: dict[str, list[Any]] = {
+        "": [{"name": "a", "_class": FOLDER}, {"name": "b", "_class": "x"}],
+        "job/a": [{"name": "x1", "_class": "x"}, {"name": "x2", "_class": "x"}],
+    }
+    configs: dict[str, str | Reply] = {"job/a": f"<{FOLDER}/>", "job/b": "<b/>"}
+    configs |= {"job/a/job/x1": "<x/>", "job/a/job/x2": "<x/>"}
+    export(server(configs, listings), tmp_path, jobs=["a", "none"], exclude=["a/*2"])
+    written = yaml.safe_load((tmp_path / "ci.yml").read_text("utf-8"))
+    assert [one["job"] for one in written["jobs"]] == ["a", "a/x1"]
+
+
+def test_a_refused_list_writes_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ToolchainError) as caught:
+        export(lambda seen: Reply(403), tmp_path / "desired")
+    assert caught.value.kind == "permission"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_job_that_is_not_there_cannot_get_a_secret_that_was_kept() -> None:
+    text, _count = kept_secrets.without_secrets(CONFIG)
+    with Stub(answer=server({}, {"": []})) as stub:
+        chosen = options_of(CiJobOptions, job="gone", config=text)
+        with pytest.raises(
+            ToolchainError, match="the server keeps the secret in apiToken"
+        ) as caught:
+            Run(stub.url).play(lambda task: CiJobOperation(task, chosen))
+    assert caught.value.kind == "invalid"

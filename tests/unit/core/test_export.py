@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The folder that an export writes: safe names, nothing of others replaced, twice the same."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.export.export_folder import (
+    ExportFolder,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.export.file_names import (
+    FileNames,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.export.service_export import (
+    ServiceState,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import Count
+
+HOSTILE = [
+    *("../../etc/passwd", "a/b", "..", ".", "", ".git", "con", "COM1", "index", "README", "a\nb"),
+    *(
+        "a\0b",
+        "\ud800",
+        "x" * 5000,
+        "ß" * 300,
+        "a\u202eb",
+        "-rf",
+        "~",
+        "$HOME",
+        "a.",
+        " a",
+        "A",
+        "a",
+    ),
+]
+
+
+def export(folder: Path, texts: dict[str, str], *, overwrite: bool = False) -> dict[str, str]:
+    """The actions; what was warned of stands under C(warned)."""
+    warned: list[str] = []
+    files = ExportFolder(str(folder), "ci", overwrite=overwrite, warn=warned.append)
+    actions = {change.path: change.action for change in files.compare(texts)}
+    if files.changed:
+        files.write()
+    return {**actions, **({"warned": "; ".join(warned)} if warned else {})}
+
+
+def test_names_of_a_server_never_leave_their_folder() -> None:
+    names = FileNames()
+    found = [names.name("ci/jobs", name) for name in HOSTILE]
+    assert len({name.casefold() for name in found}) == len(HOSTILE)
+    for name in found:
+        segments = name.split("/")
+        assert segments[:2] == ["ci", "jobs"]
+        assert len(segments) == 3
+        assert not segments[2].startswith((".", "-"))
+        assert len(segments[2].encode()) < 256
+        assert segments[2].casefold() not in ("index", "readme", "con", "com1")
+    assert FileNames().name("x", "Übersicht 2") == "x/Übersicht-2"
+
+
+def test_the_same_names_come_again() -> None:
+    first, second = FileNames(), FileNames()
+    assert [first.name("x", name) for name in HOSTILE] == [
+        second.name("x", name) for name in HOSTILE
+    ]
+
+
+def test_an_export_writes_once_and_removes_what_it_wrote(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "desired"
+    texts = {"ci.yml": "a: 1\n", "ci/jobs/a/b.xml": "<a/>"}
+    assert export(folder, texts) == dict.fromkeys(texts, "created")
+    stamps = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    assert export(folder, texts) == dict.fromkeys(texts, "unchanged")
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == stamps
+    assert export(folder, {"ci.yml": "a: 2\n"}) == {
+        "ci.yml": "updated",
+        "ci/jobs/a/b.xml": "deleted",
+    }
+    assert sorted(path.name for path in folder.iterdir()) == [".export-ci.json", "ci.yml"]
+
+
+def test_what_others_wrote_is_not_replaced(tmp_path: Path) -> None:
+    export(tmp_path, {"ci.yml": "a: 1\n", "old.xml": "<a/>"})
+    (tmp_path / "ci.yml").write_text("mine: 1\n", encoding="utf-8")
+    (tmp_path / "new.xml").write_text("<mine/>", encoding="utf-8")
+    (tmp_path / "old.xml").write_text("<mine/>", encoding="utf-8")
+    texts = {"ci.yml": "a: 2\n", "new.xml": "<a/>"}
+    with pytest.raises(ToolchainError, match=r"ci\.yml, new\.xml; overwrite") as caught:
+        export(tmp_path, texts)
+    assert caught.value.kind == "conflict"
+    assert (tmp_path / "ci.yml").read_text("utf-8") == "mine: 1\n"
+    done = export(tmp_path, texts, overwrite=True)
+    assert done == {
+        "ci.yml": "updated",
+        "new.xml": "updated",
+        "warned": "old.xml stays: it was exported earlier, and somebody has changed it",
+    }
+    assert (tmp_path / "old.xml").read_text("utf-8") == "<mine/>"
+
+
+def test_a_list_of_files_that_names_others_removes_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "desired"
+    folder.mkdir()
+    listed = json.dumps({"files": {"../out": [hashlib.sha256(b"x").hexdigest()]}})
+    (folder / ".export-ci.json").write_text(listed, encoding="utf-8")
+    (tmp_path / "out").write_text("x", encoding="utf-8")
+    with pytest.raises(ToolchainError, match="which is not written"):
+        export(folder, {"ci.yml": "a: 1\n"})
+    assert (tmp_path / "out").read_text("utf-8") == "x"
+
+
+@pytest.mark.parametrize("listed", ["{", "[]", '{"files": 1}', '{"files": {"ci.yml": 1}}'])
+def test_a_list_of_files_that_cannot_be_read_counts_as_none(tmp_path: Path, listed: str) -> None:
+    (tmp_path / ".export-ci.json").write_text(listed, encoding="utf-8")
+    assert export(tmp_path, {"ci.yml": "a: 1\n"}) == {"ci.yml": "created"}
+
+
+def test_a_link_does_not_lead_out_of_the_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "desired"
+    folder.mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (folder / "ci").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ToolchainError, match="leads out"):
+        export(folder, {"ci/a.xml": "<a/>"})
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["a\nusers: []", "a\u2028b: 1", "a\x85b", "\ud800", "\x07", "#"])
+def test_no_name_ends_the_comment_that_it_stands_in(name: str) -> None:
+    state = ServiceState(values={"jobs": [{"job": "1.10"}]}, untold=("x",))
+    state.leave_out("job", name, "no right")
+    text = state.text()
+    assert yaml.safe_load(text) == {"jobs": [{"job": "1.10"}]}
+    assert "Left out: job" in text
+
+
+def test_what_no_file_can_hold_is_refused() -> None:
+    with pytest.raises(ToolchainError, match="no YAML"):
+        ServiceState(values={"a": "\ud800"}).text()
+
+
+def test_a_long_reading_tells_how_far_it_is_and_a_short_one_nothing() -> None:
+    lines: list[str] = []
+    now: list[Any] = [0.0]
+    count = Count(lines.append, "reading pages", 2000, clock=lambda: float(now[0]))
+    for number in range(2000):
+        now[0] = number * 0.01
+        count.one()
+    assert lines == [
+        "reading pages: 501 of 2,000",
+        "reading pages: 1,001 of 2,000",
+        "reading pages: 1,501 of 2,000",
+    ]

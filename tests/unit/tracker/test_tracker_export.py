@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Versions as a desired state: each as `tracker_version` takes it, or left out by name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.projects.tracker_export import (
+    TrackerExportOperation,
+    TrackerExportOptions,
+)
+from tests.unit.stub import Reply, Seen, Stub, connection_to
+
+VERSIONS: list[dict[str, Any]] = [
+    {"id": "1", "name": "1.10", "released": True, "releaseDate": "2026-01-02", "description": "x"},
+    {"id": "2", "name": "2.0"},
+    {"id": "3", "name": "old", "released": True, "archived": True},
+    {"id": "4", "name": "OLD"},
+    {"id": "5", "name": " blank"},
+    {"id": "6", "name": "odd", "startDate": "yesterday"},
+    {"id": "7", "name": "seven", "releaseDate": 7},
+]
+
+
+def export(folder: Path, replies: dict[str, Reply], **options: Any) -> dict[str, Any]:
+    def answer(seen: Seen) -> Reply:
+        return next((replies[end] for end in replies if seen.path.endswith(end)), Reply(404))
+
+    with Stub(answer=answer) as stub:
+        connection = connection_to(stub.url, "tracker", settings={"retries": 0})
+        task = Task(connection, lambda text: None, read_only=True)
+        chosen = TrackerExportOptions(dest=str(folder), **options)
+        operation = TrackerExportOperation(task, chosen)
+        plan = operation.plan()
+        operation.apply(plan)
+        assert {seen.method for seen in stub.seen} == {"GET"}
+    return dict(plan.result)
+
+
+def test_versions_are_written_as_the_module_takes_them(tmp_path: Path) -> None:
+    replies = {
+        "/project": Reply(body=json.dumps([{"key": "REL"}, {"key": "HID"}])),
+        "/project/REL/versions": Reply(body=json.dumps(VERSIONS)),
+        "/project/HID/versions": Reply(403),
+    }
+    result = export(tmp_path, replies)
+    assert yaml.safe_load((tmp_path / "tracker.yml").read_text("utf-8")) == {
+        "versions": [
+            {
+                "project": "REL",
+                "name": "1.10",
+                "description": "x",
+                "release_date": "2026-01-02",
+                "state": "released",
+            },
+            {"project": "REL", "name": "2.0", "state": "unreleased"},
+            {"project": "REL", "name": "old", "state": "archived"},
+        ]
+    }
+    kinds = [(one["kind"], one["reason"][:11]) for one in result["left_out"]]
+    assert kinds == [
+        ("version", "another ver"),
+        ("version", "its name is"),
+        ("version", "start_date "),
+        ("version", "it has some"),
+        ("project", "reading the"),
+    ]
+
+
+def test_a_named_project_that_is_refused_writes_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ToolchainError) as caught:
+        export(tmp_path / "desired", {"/versions": Reply(403)}, projects=["HID"])
+    assert caught.value.kind == "permission"
+    assert list(tmp_path.iterdir()) == []
