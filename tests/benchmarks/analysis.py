@@ -23,7 +23,7 @@ DELAY_MS = 20
 PARALLEL = 8
 MOST_SECONDS = 5.0
 MOST_REQUESTS = 12  # beyond one per kind and project
-PARALLEL_RATIO = 6.0
+PARALLEL_RATIO = 7.0
 URI_RATIO = 50.0
 
 OBJECTS, CHANGES = configuration.OBJECTS, configuration.ROLES

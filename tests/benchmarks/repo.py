@@ -45,6 +45,9 @@ PROMISED_AT_ONCE, PROMISED_LATER, PROMISED_SANDBOX = 2.5, 1.1, 1.3
 PROMISED_BIG_FETCH, PROMISED_BIG = 1.5, 2.5
 PROMISED_UNCHANGED = 20.0
 PROMISED_MEMORY, PROMISED_FETCH_MEMORY = 120.0, 64.0
+#: A folder with many small files: MiB and seconds of its deployments.
+MANY_FILES = size(50_000, 50)
+PROMISED_MEMORY_FIRST, PROMISED_MEMORY_AGAIN, PROMISED_SECONDS_AGAIN = 150.0, 100.0, 4.0
 SERIAL, SIDE_BY_SIDE, JF = "curl -T", f"curl -T --parallel ({PARALLEL})", "jf rt upload"
 CURL_FETCH, JF_FETCH = f"curl --parallel ({PARALLEL})", "jf rt download"
 FIRST, AGAIN = "artifact_deploy", "artifact_deploy, unchanged"
@@ -325,6 +328,27 @@ def _memory(folder: Path) -> list[bool]:
     return [*verdicts, _verdict(promise, kept, f"{fetched.peak:.0f} MiB")]
 
 
+def _many_in_little(folder: Path) -> list[bool]:
+    """Whether a folder of many files is deployed, and found unchanged, in little memory."""
+    source = folder / "crowd"
+    for number in range(MANY_FILES):
+        path = source / f"{number % 500}" / f"{number}.bin"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"%d" % number)
+    with Server() as server:
+        (first,), (again,) = (deploying.deploy_all(server.url, [source]) for _time in range(2))
+    what = f"{MANY_FILES:,} files"
+    kept = first.changed and first.peak < PROMISED_MEMORY_FIRST
+    promise = f"{what} deployed in less than {PROMISED_MEMORY_FIRST:g} MiB"
+    found = [_verdict(promise, kept, f"{first.peak:.0f} MiB in {first.seconds:.1f} s")]
+    promise = f"{what} unchanged in less than {PROMISED_MEMORY_AGAIN:g} MiB"
+    kept = not again.changed and again.peak < PROMISED_MEMORY_AGAIN
+    found.append(_verdict(promise, kept, f"{again.peak:.0f} MiB"))
+    kept = again.seconds <= PROMISED_SECONDS_AGAIN
+    promise = f"{what} unchanged in at most {PROMISED_SECONDS_AGAIN:g} s"
+    return [*found, _verdict(promise, kept, f"{again.seconds:.1f} s")]
+
+
 def _sparse(path: Path, size: int) -> Path:
     with path.open("wb") as file:
         file.truncate(size)
@@ -402,4 +426,5 @@ def run() -> bool:
         big.unlink()
         kept += _fetch_big(bench)
         kept += _memory(folder)
+        kept += _many_in_little(folder)
     return all(kept)

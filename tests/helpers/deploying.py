@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -29,11 +30,14 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class Deployed:
-    """What was sent, in bytes, and the most memory that the process ever had, in MiB."""
+    """What was sent, in bytes, the most memory that the process ever had, in MiB, and how long it
+    took without its start.
+    """
 
     changed: bool
     sent: int
     peak: float
+    seconds: float
 
 
 def deploy_all(url: str, sources: list[Path]) -> list[Deployed]:
@@ -47,11 +51,13 @@ def _deploy(url: str, source: str) -> Deployed:
     options = artifact_deploy.ArtifactDeployOptions(repo="repo", path="deployed/", src=source)
     connection = Connection(service="repo", url=url, settings=SETTINGS)
     task = Task(connection, print, read_only=False)
+    started = time.monotonic()
     operation = artifact_deploy.ArtifactDeployOperation(task, options)
     plan = operation.plan()
     if plan.changed:
         operation.apply(plan)
-    return Deployed(plan.changed, task.accounting.bytes_sent, peak())
+    seconds = time.monotonic() - started
+    return Deployed(plan.changed, task.accounting.bytes_sent, peak(), seconds)
 
 
 def peak() -> float:

@@ -14,7 +14,7 @@ _BLOCK = 2 * 1024 * 1024
 _FIRST_BLOCK = 64 * 1024
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Digests:
     """C(size) in bytes, digests in lower-case hexadecimal."""
 

@@ -23,7 +23,7 @@ from .client import RepoClient
 if TYPE_CHECKING:
     from ..core.http.connections import Incoming
 
-_CHUNK = 64 * 1024
+CHUNK = 64 * 1024
 #: Longest text of one value: without a limit a text that never ends would be read again and again.
 _LONGEST = 16 * 1024 * 1024
 _BLANK = re.compile(r"[ \t\r\n]*")
@@ -39,6 +39,10 @@ class StreamedObject:
     rows: list[dict[str, Any]] = field(default_factory=list)
     members: dict[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
+
+    def take(self, row: dict[str, Any]) -> None:
+        """Keep a row; decoded one by one, rows would have names of their own each."""
+        self.rows.append({sys.intern(key): value for key, value in row.items()})
 
 
 class InvalidJson(ValueError):
@@ -131,8 +135,7 @@ def parse(pieces: Iterable[bytes], member: str, found: StreamedObject) -> None:
             for _row in text.entries("]"):
                 row = text.value()
                 if isinstance(row, dict):
-                    # rows that are decoded one by one would have names of their own each
-                    found.rows.append({sys.intern(key): value for key, value in row.items()})
+                    found.take(row)
         else:
             found.members[name] = text.value()
     if text.mark():
@@ -187,7 +190,7 @@ def _read(
 
 def _noted(response: Incoming, head: list[bytes]) -> Iterator[bytes]:
     """The pieces of a body; the first is kept in C(head), for messages."""
-    for piece in response.iter_content(_CHUNK):
+    for piece in response.iter_content(CHUNK):
         if not head:
             head.append(piece)
         yield piece

@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.dialect import dialect_of
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import listing
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.artifact_deploy import (
     ArtifactDeployOperation,
 )
@@ -231,8 +232,8 @@ def test_a_server_that_does_not_know_head_is_asked_for_the_listing(server: Serve
     assert plan.changed
     assert actions(values) == [("d/a", "uploaded")]
     server.on["GET /api/storage/r?list"] = Reply(body={"files": []})
-    for listing in (Reply(body={"files": []}), Reply(404), Reply(body={"files": [{"uri": "/b"}]})):
-        server.on["GET /api/storage/r/d?list"] = listing
+    for listed in (Reply(body={"files": []}), Reply(404), Reply(body={"files": [{"uri": "/b"}]})):
+        server.on["GET /api/storage/r/d?list"] = listed
         error = server.fails(ArtifactDeployOperation, options(path="d/a", content="x"))
         assert error.kind == "failed"
         assert "not there" in error.message
@@ -461,6 +462,35 @@ def test_a_folder_is_planned_with_one_listing(server: Server, dist: Path) -> Non
     plan, _ignored = server.run(ArtifactDeployOperation, options(path="t/1", src=f"{dist}/"))
     assert not plan.changed
     assert server.asked == ["GET /api/repositories/r", LISTING]
+
+
+def test_a_long_listing_is_read_whole(server: Server) -> None:
+    names = [f"ä{number}.txt" for number in range(1000)]
+    server.on["GET /api/storage/r/t?list"] = Reply(
+        body={"files": [{"uri": f"/{name}", **entry(name)} for name in names]}
+    )
+    found = listing.listing(server.client(), "r", "t")
+    assert found == {
+        f"t/{name}": listing.StoredItem(len(name), sums(name)["sha256"], sums(name)["sha1"])
+        for name in names
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "means"),
+    [('{"files": null}', {}), ('{"uri": "x"}', None), ('\ufeff{"files": []}', {})],
+)
+def test_a_listing_of_another_shape_is_read_as_a_whole(
+    server: Server, body: str, means: dict[str, Any] | None
+) -> None:
+    server.on["GET /api/storage/r/t?list"] = Reply(body=body)
+    assert listing.listing(server.client(), "r", "t") == means
+
+
+def test_a_listing_that_ends_too_early_is_none(server: Server) -> None:
+    server.on["GET /api/storage/r/t?list"] = Reply(body='{"files": [{"uri": "/a"}, {"uri": "/b"}')
+    with pytest.raises(ToolchainError, match="JSON was expected"):
+        listing.listing(server.client(), "r", "t")
 
 
 def test_only_what_differs_is_sent(server: Server, dist: Path) -> None:

@@ -25,7 +25,7 @@ from .uploads import Uploader
 Done = dict[str, tuple[str, int]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FileAction:
     """What is to be done about one file."""
 
@@ -67,7 +67,8 @@ class FileDeployment:
         return False
 
     def _wanted_files(self) -> list[WantedFile]:
-        return read_all(self._sources, self._client.connections)
+        sources, self._sources = self._sources, ()  # what is read of them takes their place
+        return read_all(sources, self._client.connections)
 
     def plan(self) -> Plan:
         self._repo, found = read_states(self._client, self._repo, self._wanted_files())

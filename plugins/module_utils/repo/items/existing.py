@@ -21,7 +21,7 @@ from .sources import WantedFile
 _WORTH_A_WHOLE_LISTING = 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FileState:
     """A wanted file and what the server has at its place.
 

@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ...core.http.messages import Answer, json_or_none
+from ...core.json_text import TooDeep
 from ..client import RepoClient, item_path, listed_objects, object_of
 from ..digests import Digests
+from ..json_rows import CHUNK, InvalidJson, StreamedObject, parse
 
 _LISTING = "a folder listing"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StoredItem:
     """What the server tells of an item that is there; C(None): it does not tell."""
 
@@ -118,16 +120,45 @@ def listing(
         return {}
     if answer.status != 200:
         return None
+    prefix = f"{folder}/" if folder else ""
+    listed = _Listed(prefix)
+    try:
+        parse(_pieces(answer.body), "files", listed)
+    except (InvalidJson, TooDeep):
+        return _taken_whole(answer, _Listed(prefix))
+    return listed.items
+
+
+class _Listed(StreamedObject):
+    """The items of a listing, each made as its entry is read: the entries of a large folder would
+    take several times the memory.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        super().__init__()
+        self._prefix, self.items = prefix, dict[str, StoredItem]()
+
+    def take(self, row: dict[str, Any]) -> None:
+        name = str(row.get("uri") or "").strip("/")
+        if name:
+            self.items[self._prefix + name] = _of_entry(row)
+
+
+def _pieces(body: bytes) -> Iterator[bytes]:
+    for start in range(0, len(body), CHUNK):
+        yield body[start : start + CHUNK]
+
+
+def _taken_whole(answer: Answer, listed: _Listed) -> dict[str, StoredItem] | None:
+    """The items of an answer that is not as listings are: C(null) in place of a list is an empty
+    one, a server that tells nothing of files cannot list, and what is no JSON raises.
+    """
     found = object_of(answer, _LISTING)
     if "files" not in found:
         return None
-    files = listed_objects(answer, found["files"], _LISTING)
-    prefix = f"{folder}/" if folder else ""
-    return {
-        prefix + str(entry["uri"]).strip("/"): _of_entry(entry)
-        for entry in files
-        if str(entry.get("uri") or "").strip("/")
-    }
+    for row in listed_objects(answer, found["files"], _LISTING):
+        listed.take(dict(row))
+    return listed.items
 
 
 def _listing(

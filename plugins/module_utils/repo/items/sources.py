@@ -29,7 +29,7 @@ class Content(Protocol):
         """The bytes from their beginning."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class LocalFile:
     path: str
 
@@ -45,7 +45,7 @@ class TextContent:
         return io.BytesIO(self.text.encode())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class WantedFile:
     """A file as it shall be in the repository: its path there, its digests, its properties."""
 
@@ -55,7 +55,7 @@ class WantedFile:
     properties: Properties = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FileSource:
     """A file to deploy that has not been read yet."""
 
