@@ -244,6 +244,17 @@ def test_a_drift_is_told_and_changes_nothing() -> None:
     }
 
 
+def test_secrets_that_are_expected_are_hidden_before_the_server_answers() -> None:
+    refused = Stub(answer=lambda seen: Reply(500, "no <apiToken>expected-secret</apiToken>"))
+    with refused as stub:
+        played = Played(stub, read_only=True)
+        expected = "<project><apiToken>expected-secret</apiToken></project>"
+        given = options_of(ci_job_info.CiJobInfoOptions, job="j", expected_config=expected)
+        with pytest.raises(ToolchainError):
+            ci_job_info.CiJobInfoOperation(played.task(), given).plan()
+    assert "expected-secret" in played.hidden
+
+
 def listed(served: Served, **options: Any) -> tuple[list[dict[str, Any]], Stub]:
     with Stub(answer=served) as stub:
         given = {"job": "folder/job", "fields": ["number", "result"], **options}

@@ -72,7 +72,8 @@ class CiJobInfoOperation(ReadOnly):
         if options.tree is not None and options.depth is not None:
             raise invalid("tree and depth exclude each other: the server takes tree")
         if options.expected_config is not None:
-            _check_expected(options.expected_config)
+            for secret in _secrets_expected(options.expected_config):
+                task.hide(secret)  # before a server can show them again
         self._what = f"reading the job '{self._job.name}'"
         self._server = server_of(task)
 
@@ -170,9 +171,10 @@ class CiJobInfoOperation(ReadOnly):
         return values
 
 
-def _check_expected(text: str) -> None:
+def _secrets_expected(text: str) -> list[str]:
+    """The secrets in C(expected_config); C(invalid) where it cannot be read."""
     try:
-        xml_reader.parse(text)
+        return configuration.secrets(text)
     except xml_reader.UnreadableXml as error:
         raise invalid(f"expected_config cannot be compared: {error}") from None
 
