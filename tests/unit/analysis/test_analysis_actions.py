@@ -66,7 +66,7 @@ WRITTEN = {
     "report": "project build x y",
 }
 #: Modules that only read: what they share with those that write, they do not send.
-READERS = {"analysis_info", "analysis_issue_info", "analysis_report"}
+READERS = {"analysis_export", "analysis_info", "analysis_issue_info", "analysis_report"}
 #: Only for the import of a project; builds are looked at, as a project is not deleted with those
 #: that are protected.
 NEVER_SENT = {

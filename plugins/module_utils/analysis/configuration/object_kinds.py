@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError
 from ...core.plan import without_none
+from ...core.progress import Count
 from ..answers import Record
 from ..client import AnalysisClient, Call
 from ..engine import accounts
@@ -223,7 +224,15 @@ class Catalogue:
         if any(kind in (PROJECTS, ROLE_ASSIGNMENTS) for kind, _project in missing):
             with suppress(ToolchainError):  # asked for again, and kept, by what needs them
                 self.projects()
-        found = spread(self._parallel, lambda place: self._listing(*place), missing)
+        count = Count(self._client.progress, "reading lists of the server", len(missing))
+
+        def read(place: tuple[ObjectKind, str | None]) -> Listed | ToolchainError:
+            try:
+                return self._listing(*place)
+            finally:
+                count.one()
+
+        found = spread(self._parallel, read, missing)
         for (kind, inside), listed in zip(missing, found, strict=True):
             self._read[kind.option, inside] = listed
 

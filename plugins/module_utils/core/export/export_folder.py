@@ -144,8 +144,7 @@ def _content(path: str) -> bytes | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        reason = error.strerror or str(error)
-    raise ToolchainError("failed", f"reading {path}: {reason}")
+        raise ToolchainError("failed", f"reading {path}: {error.strerror or error}") from None
 
 
 def _remove(path: str, home: str) -> None:

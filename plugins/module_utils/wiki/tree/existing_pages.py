@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError
+from ...core.progress import Count, Listener
 from ..client import WikiClient
 from ..page import Page, member
 from .marks import TreeMark, mark_of, with_mark
@@ -40,10 +41,11 @@ class TreeReader:
     """Finds pages of one space.
 
     :param client: reads pages with their marks
+    :param say: shows how far a long reading is
     """
 
-    def __init__(self, client: WikiClient, space: str, parallel: int) -> None:
-        self._client, self._space, self._parallel = client, space, parallel
+    def __init__(self, client: WikiClient, space: str, parallel: int, say: Listener) -> None:
+        self._client, self._space, self._parallel, self._say = client, space, parallel, say
         self._found: dict[str, Page | None] = {}
 
     def find(self, title: str) -> Page | None:
@@ -63,11 +65,13 @@ class TreeReader:
         """All pages below the root, level by level."""
         found = ExistingTree(root, {root.id: root})
         level = [root]
+        count = Count(self._say, f"listing the pages below '{root.title}'")
         while level:
             above = [page for page in level if page.has_children is not False]
             lists = spread(self._parallel, self._children, above)
             level = [page for pages in lists for page in pages if page.id not in found.pages]
             found.pages.update((page.id, page) for page in level)
+            count.one(len(level))
         return found
 
     def with_body(self, page: Page) -> Page:

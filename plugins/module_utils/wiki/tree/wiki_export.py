@@ -109,8 +109,7 @@ class WikiExportOperation(ServiceExport):
     def _tree(self, root: Page, state: ServiceState) -> dict[str, Any] | None:
         """A tree as the role C(desired_state) takes it; its files are added to C(state)."""
         space = str(root.space)
-        reader = TreeReader(self._client, space, self._options.parallel)
-        self._task.progress(f"listing the pages below '{root.title}'")
+        reader = TreeReader(self._client, space, self._options.parallel, self._task.progress)
         tree = reader.tree(root)
         pages = list(tree.pages.values())
         count = Count(self._task.progress, f"reading the pages below '{root.title}'", len(pages))

@@ -85,7 +85,7 @@ class WikiTreeOperation:
             task.warn,
             attachments=options.attachments,
         ).all()
-        reader = TreeReader(self._client, options.space, options.parallel)
+        reader = TreeReader(self._client, options.space, options.parallel, task.progress)
         planner = TreePlanner(
             self._client,
             reader,
