@@ -102,7 +102,7 @@ SLIPS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a misspelt choice": (
         {**CONFIG, "enforce_role_names": "ci_baseline"},
-        "The playbook enforce does not know enforce_role_names",
+        "does not know enforce_role_names",
     ),
     "an unknown role": ({**CONFIG, "enforce_roles": "analysis"}, "analysis"),
 }

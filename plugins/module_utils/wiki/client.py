@@ -39,7 +39,7 @@ _TOLD = (200, 400, 403, 404, 405)
 _SUCCESSOR = "its successor is api/v2/pages, which this module does not speak"
 _NO_LOOK_UP = (
     "this server has no look-up by title (the written interface of the wiki knows none):"
-    " give page_id"
+    " only page_id finds a page there"
 )
 _NO_LISTING = "the written interface of the wiki knows neither labels nor attachments"
 _JAVA_PACKAGE = re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z]\w*(?:Exception|Error)\b)")

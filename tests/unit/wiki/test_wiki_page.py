@@ -478,7 +478,7 @@ def test_a_server_that_cannot_look_up_titles_is_explained(stub: Stub, wiki: Wiki
     wiki.finds = False
     error = Run(stub, space="REL", title="Notes", body="").fails()
     assert error.kind == "not_found"
-    assert "give page_id" in error.message
+    assert "only page_id" in error.message
 
 
 @pytest.mark.parametrize("body", [b"", b"null", b'{"id": "7"}', b"<html><h1>Hello</h1></html>"])

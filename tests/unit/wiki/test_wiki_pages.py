@@ -219,7 +219,7 @@ def test_a_page_that_cannot_be_read(
 
 def test_what_a_server_cannot_do_is_said(stub: Stub, wiki: Wiki) -> None:
     wiki.finds = False
-    with pytest.raises(ToolchainError, match=r"no look-up by title .* give page_id"):
+    with pytest.raises(ToolchainError, match=r"no look-up by title .* only page_id"):
         read(stub, space="REL", title="Notes")
     wiki.expands = frozenset({"version"})
     with pytest.raises(ToolchainError, match="does not send the body"):
