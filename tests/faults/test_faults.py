@@ -83,7 +83,8 @@ HICCUPS: dict[str, dict[str, Any]] = {
     "a short break": {"status": 503, "headers": {"Retry-After": "0"}},
 }
 #: Options that name a folder, in which a task would find what the one before has left.
-FOLDERS = {"artifact_download": "dest", "ci_artifact": "dest", "tracker_attachment": "dest"}
+FOLDERS = dict.fromkeys(("artifact_download", "ci_artifact", "tracker_attachment"), "dest")
+FOLDERS |= {name: "dest" for name in MODULES if name.endswith("_export")}
 #: What hits the write alone.
 WRITE_TROUBLES = {
     "a redirected write": Trouble("protocol", {"redirect": "/repo/api/system/ping"}),
