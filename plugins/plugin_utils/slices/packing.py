@@ -12,6 +12,7 @@ import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ _FILES = {
     "ci_baseline_scripts": "src",
     "desired_state_jobs": "src",
     "desired_state_pages": "src",
+    "desired_state_trees": "src",
 }
 
 
@@ -171,7 +173,9 @@ class Package:
         source = Path(os.path.abspath(self.start / Path(str(value)).expanduser()))
         if source not in self._copied:
             target = Path("files") / str(len(self._copied)) / source.name
-            copy: Callable[..., Any] = shutil.copytree if source.is_dir() else shutil.copyfile
+            # a link that leads out of a folder stays one, and is refused over there as it is here
+            tree = partial(shutil.copytree, symlinks=True)
+            copy: Callable[..., Any] = tree if source.is_dir() else shutil.copyfile
             problem = ""
             try:
                 (self.folder / target).parent.mkdir(mode=0o700, parents=True)

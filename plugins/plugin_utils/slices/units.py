@@ -17,6 +17,7 @@ _DESIRED = {
     "desired_state_jobs": "ci",
     "desired_state_versions": "tracker",
     "desired_state_pages": "wiki",
+    "desired_state_trees": "wiki",
 }
 #: The lists whose entries each belong to one project, and the key that names it.
 _PROJECTS = {
@@ -24,6 +25,7 @@ _PROJECTS = {
     "analysis_config_modules": "project",
     "analysis_config_views": "project",
     "desired_state_pages": "space",
+    "desired_state_trees": "space",
     "desired_state_versions": "project",
 }
 #: The other lists of the code analysis server: they belong together.

@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.slices.units import (
     Description,
@@ -13,6 +16,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.slices.units im
     is_sent,
 )
 
+ROOT = Path(__file__).resolve().parents[3]
 ROLES = ["analysis_config", "ci_baseline", "desired_state", "repo_housekeeping"]
 VARIABLES: dict[str, Any] = {
     "analysis_config_users": [{"name": "eve"}],
@@ -22,6 +26,7 @@ VARIABLES: dict[str, Any] = {
     "desired_state_jobs": [{"job": "one"}],
     "desired_state_versions": [{"project": "A", "name": "1"}, {"project": "B", "name": "2"}],
     "desired_state_pages": [{"page_id": "7", "body": "x"}, {"space": "S", "title": "T"}],
+    "desired_state_trees": [{"space": "S", "src": "tree"}],
     "repo_housekeeping_rules": [{"repo": "libs"}],
     "enforce_connections": {"ci": {"url": "c"}, "wiki": {"url": "w"}, "repo": {"url": "r"}},
     "toolchain_ci_token": "t",
@@ -41,8 +46,18 @@ def test_a_host_has_a_part_for_each_service_and_project() -> None:
     assert short(WHOLE.units("h")) == parts
 
 
+def test_no_list_of_the_role_is_left_out() -> None:
+    specs = yaml.safe_load((ROOT / "roles/desired_state/meta/argument_specs.yml").read_text())
+    options = specs["argument_specs"]["main"]["options"]
+    lists = [name for name, option in options.items() if option["type"] == "list"]
+    assert len(lists) >= 4
+    for name in lists:
+        part = Description(["desired_state"], {name: [{"name": "x"}]})
+        assert part.part(part.units("h")) == part
+
+
 def test_all_parts_together_are_the_whole() -> None:
-    for name in ("analysis_config_modules", "desired_state_versions", "desired_state_pages"):
+    for name in sorted(name for name in VARIABLES if name.startswith("desired_state_")):
         found = [WHOLE.part([unit]).variables.get(name, []) for unit in WHOLE.units("h")]
         assert sorted(str(one) for entries in found for one in entries) == sorted(
             map(str, VARIABLES[name])
