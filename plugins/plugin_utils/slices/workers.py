@@ -64,7 +64,8 @@ class Worker:
         """Whether a command that ended so, without results, left nothing running over there."""
         if self.kind == "receptor":
             return status == 0 or _UNIT_ENDED.search(words) is not None
-        return self.kind == "local" or 0 <= status != _NO_CONNECTION
+        # a script that was killed could not end what it had started
+        return status >= 0 and (self.kind == "local" or status != _NO_CONNECTION)
 
     def environment(self) -> dict[str, str]:
         """The environment of the command. The connections are in the stream alone."""

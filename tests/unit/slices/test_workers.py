@@ -70,7 +70,8 @@ def test_connections_of_the_environment_are_in_the_stream_alone(
 
 def test_whether_a_lost_slice_may_still_run() -> None:
     lost = "ERROR: Remote unit failed: exit status 143"
-    assert Worker("local").has_ended(-9, "")
+    assert Worker("local").has_ended(143, "")
+    assert not Worker("local").has_ended(-9, "")  # its children go on
     assert Worker("ssh", "a").has_ended(1, "")
     assert not Worker("ssh", "a").has_ended(-15, "")
     assert not Worker("ssh", "a").has_ended(255, "Connection reset by peer")
