@@ -78,7 +78,6 @@ def test_plugins_are_installed_and_the_restart_waits_for_builds(
         "ansible.builtin.import_role": {"name": "delivery.toolchain.ci_baseline"},
         "vars": {
             "ci_baseline_install_plugins": True,
-            "ci_baseline_restart": True,
             "ci_baseline_check_java": False,
             "ci_baseline_plugins": [{"name": "git", "version": "5.6.0"}, {"name": "timestamper"}],
         },
