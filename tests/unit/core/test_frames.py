@@ -18,7 +18,7 @@ RECORD = {"buildInfo": {"name": "agent", "number": "1", "started": "2026-01-02T0
 
 def test_a_promotion_is_ten_frames_in_six_files_away(monkeypatch: pytest.MonkeyPatch) -> None:
     paths: list[list[traceback.FrameSummary]] = []
-    send = HTTPConnectionPool.urlopen
+    send = HTTPConnectionPool.request
 
     def watched(self: HTTPConnectionPool, method: str, *rest: Any, **parts: Any) -> Any:
         frames = traceback.extract_stack()[:-1]
@@ -30,7 +30,7 @@ def test_a_promotion_is_ten_frames_in_six_files_away(monkeypatch: pytest.MonkeyP
     def answer(seen: Seen) -> Reply:
         return Reply(200, RECORD) if seen.method == "GET" else Reply(200, {"messages": []})
 
-    monkeypatch.setattr(HTTPConnectionPool, "urlopen", watched)
+    monkeypatch.setattr(HTTPConnectionPool, "request", watched)
     with Stub(answer=answer) as stub:
         given = {"url": stub.url, "build_name": "agent", "build_number": "1", "status": "released"}
         with given_to_a_module(given), pytest.raises(SystemExit):

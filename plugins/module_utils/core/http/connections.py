@@ -34,7 +34,7 @@ _LONGEST_LINE = 64 * 1024 + 1  # the library refuses lines that are longer than 
 _AT_ONCE = 32 * 1024
 #: Bytes of a body that go in one block with the head.
 _WITH_HEAD = 64 * 1024
-_FIELD = re.compile(r"[^:\s][^:\r\n]*: (?:[^\s\0][^\r\n\0]*)?")
+_FIELD = re.compile(r"(?=[\0-\xff]*\Z)[^:\s][^:\r\n]*: (?:[^\s\0][^\r\n\0]*)?")
 #: The head of a whole answer as servers write it; any other one is left to the standard library.
 _USUAL_HEAD = re.compile(
     rb"HTTP/1\.1 ([2-5][0-9][0-9])(?: ([^\r\n]*))?((?:\r\n[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n]*)*)"
@@ -295,18 +295,9 @@ def _head(first: str, fields: Mapping[str, str]) -> bytes:
     for name, value in fields.items():
         line = f"{name}: {value}"
         if _FIELD.fullmatch(line) is None:
-            raise _unfit(name)
+            raise UnfitHeader(f"the header {name!r} has a character that no header can have")
         lines.append(line)
-    text = "\r\n".join([*lines, "", ""])
-    try:
-        return text.encode("latin-1")
-    except UnicodeEncodeError as error:
-        before = text[: error.start].rpartition("\n")[2]
-    raise _unfit(before.partition(":")[0])
-
-
-def _unfit(name: str) -> UnfitHeader:
-    return UnfitHeader(f"the header {name!r} has a character that no header can have")
+    return "\r\n".join([*lines, "", ""]).encode("latin-1")
 
 
 @functools.cache

@@ -125,7 +125,7 @@ class Kept:
         login(outgoing)
         prepared = self._with_cookies(outgoing) if self.keeps_cookies else None
         way = self._ways.get((place, proxy)) or self._way(place, proxy)
-        incoming: Incoming = way.pool.urlopen(
+        incoming: Incoming = way.pool.request(
             outgoing.method,
             way.before_path + request_target(outgoing.url),
             body=Load(outgoing.body, way.host, streamed),
