@@ -8,6 +8,13 @@ from typing import Any
 
 import yaml
 
+#: What a case may say.
+KEYS = frozenset(
+    {"module", "service", "flavours", "dialect", "login", "settings", "seed", "secrets", "missing"}
+    | {"create", "update", "delete", "run", "run_changed", "check_changed", "again_changed"}
+    | {"writes", "requests", "after_create"}
+)
+
 #: Name to case: the module's name, or for a further case of a module that name and an addition.
 CASES: dict[str, dict[str, Any]] = {
     path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))

@@ -20,6 +20,7 @@ import yaml
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
 from tests.helpers import request_table
+from tests.helpers.cases import CASES, KEYS
 from tools import actions, lock, reference
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -207,6 +208,10 @@ def test_a_lookup_has_the_connection_options_of_one_service() -> None:
 def test_every_module_has_a_contract_case_and_no_case_is_left_over() -> None:
     cases = (ROOT / "tests" / "contract" / "cases").glob("*.yml")
     assert {load(case)["module"] for case in cases} == MODULES
+
+
+def test_a_case_says_nothing_that_no_test_reads() -> None:
+    assert {name: left for name, case in CASES.items() if (left := set(case) - KEYS)} == {}
 
 
 def test_the_readme_names_every_module_lookup_filter_and_role() -> None:
