@@ -11,7 +11,8 @@ umask 077
 mkdir "$folder" || exit 73
 
 finish() {
-  while left=$(grep -lszxF "TOOLCHAIN_SLICE=$folder" /proc/[0-9]*/environ); do
+  # a process that ends meanwhile is an error to grep: what it has found counts, not its status
+  while left=$(grep -lszxF "TOOLCHAIN_SLICE=$folder" /proc/[0-9]*/environ); [ -n "$left" ]; do
     for process in $left; do
       process=${process#/proc/}
       kill -s KILL "${process%/environ}" 2>/dev/null
