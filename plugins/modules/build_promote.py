@@ -13,6 +13,8 @@ description:
   - Gives a build a status, copies or moves its files to another repository, or both.
   - The newest promotion of the build is read first; where it has the wanted status and target already, nothing is sent.
   - A server that does not show the promotions of a build is sent the promotion every time, and the task reports C(changed).
+  - In check mode a server that has told that it speaks the dialect V(jfrog) is asked to try the promotion without doing it, so that what it
+    would refuse fails there, too. Any other server is only read.
   - A promotion without O(status) leaves no trace in the build; in the dialect V(jfrog) the place of the build's files tells whether it is done.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
@@ -77,6 +79,7 @@ options:
   gate:
     description:
       - Have the server try the promotion first without doing it. Errors that it finds fail the task, in check mode too.
+      - A server of which it is not known that it can do so is read afterwards. Where it has promoted all the same, the task fails and says so.
     type: bool
     default: false
 seealso:

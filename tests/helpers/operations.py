@@ -28,6 +28,7 @@ class Operation:
     writes: int = 0
     exact: bool = True
     before: dict[str, Any] | None = None
+    check: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,12 @@ _RELEASE = {**_VERSION, "state": "released", "release_date": "2026-05-31", "unre
 _ISSUE = {"issue": "REL-22", "priority": "High", "labels": [], "status": "Open"}
 _MOVE = {"issue": "REL-23", "add": {"labels": ["counted"]}, "status": "In Progress"}
 _MANY = {"jql": "project = REL AND labels = deploy", "add": {"labels": ["deploy"]}}
+_PROMOTION = {
+    "build_name": "agent",
+    "build_number": "12",
+    "status": "released",
+    "target_repo": "generic-release-local",
+}
 _OLD = {
     "rules": [{"repo": "generic-snapshot-local", "path": "nightly/agent", "created_before": "4w"}]
 }
@@ -112,6 +119,9 @@ OPERATIONS: dict[str, Operation] = {
         "artifact_properties", _MARK, False, requests=1, before=_MARK
     ),
     "cleanup of 4 files": Operation("artifact_cleanup", _OLD, True, requests=5, writes=4),
+    "check mode of build_promote": Operation(
+        "build_promote", _PROMOTION, True, requests=3, check=True
+    ),
     "changed wiki_page": Operation(
         "wiki_page", {**_PAGE, "body": "<p>Other words.</p>"}, True, requests=2, writes=1
     ),
@@ -136,7 +146,9 @@ def count(sandbox: Sandbox, folder: Path, collections: Path | None = None) -> di
     for name, operation in OPERATIONS.items():
         if operation.before is not None:
             tasks.append(playbook.task(operation.module, operation.before, f"before {name}"))
-        tasks.append(playbook.task(operation.module, operation.arguments, name))
+        tasks.append(
+            playbook.task(operation.module, operation.arguments, name, check_mode=operation.check)
+        )
     defaults = connections.module_defaults(sandbox.urls, repo={"dialect": "jfrog"})
     play = playbook.play(tasks, module_defaults=defaults)
     controls = {"localhost": sandbox.control}

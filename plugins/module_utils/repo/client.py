@@ -58,6 +58,20 @@ class RepoClient:
                 self.transport.memory[_SPEAKS_JFROG] = self._ask()
             return JFROG if self.transport.memory[_SPEAKS_JFROG] else self._generic
 
+    def rehearses_promotions(self) -> bool:
+        """Whether a promotion with C(dryRun) surely promotes nothing: the dialect has it, and the
+        server itself has told that it speaks it, whatever the option C(dialect) says.
+        """
+        if not self.dialect.rehearses_promotions:
+            return False
+        with self._finding:
+            if _SPEAKS_JFROG not in self.transport.memory:
+                try:
+                    self.transport.memory[_SPEAKS_JFROG] = self._ask()
+                except ToolchainError:
+                    return False
+            return bool(self.transport.memory[_SPEAKS_JFROG])
+
     def _possible(self) -> tuple[Dialect, ...]:
         """The dialects that the server may speak, before it was asked anything."""
         return (JFROG, self._generic) if self._named is None else (self._named,)

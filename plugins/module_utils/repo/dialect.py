@@ -54,6 +54,8 @@ class Dialect:
     recursive_unless_told: bool
     #: A build promotion is told to fail fast; elsewhere it is told only not to.
     fail_fast_told: bool
+    #: A promotion with C(dryRun) is known to promote nothing; elsewhere the field is only named.
+    rehearses_promotions: bool
 
 
 JFROG = Dialect(
@@ -76,6 +78,7 @@ JFROG = Dialect(
     recursive_unless_told=True,
     # server fact [repo-15]: what a missing field stands for differs between releases
     fail_fast_told=True,
+    rehearses_promotions=True,
 )
 
 
@@ -101,6 +104,8 @@ def generic(vendor: str) -> Dialect:
         recursive_unless_told=False,
         # the written interface has no such field
         fail_fast_told=False,
+        # the written interface names the field, and does not say what a server does with it
+        rehearses_promotions=False,
     )
 
 

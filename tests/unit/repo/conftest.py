@@ -19,7 +19,11 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.tas
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typed_options import (
     argument_spec,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation, Plan
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import (
+    Operation,
+    Plan,
+    Rehearsing,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import RepoClient
 from tests.helpers.options import build
 from tests.unit.stub import Reply, Seen, Stub, connection_to
@@ -87,6 +91,8 @@ class Server:
         values = dict(plan.result)
         if plan.changed and not check:
             values.update(made.apply(plan))
+        elif plan.changed and isinstance(made, Rehearsing):
+            made.rehearse(plan)
         return plan, values
 
     def fails(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -41,6 +42,11 @@ def status(name: str, repository: str | None = "rel", second: int = 1) -> dict[s
 def record(*statuses: dict[str, Any], **fields: Any) -> Reply:
     info = {"name": "app", "number": "7", **fields}
     return Reply(body={"buildInfo": {**info, "statuses": list(statuses)} if statuses else info})
+
+
+def shown(*statuses: dict[str, Any]) -> Reply:
+    """A record from a server that tells what it is."""
+    return replace(record(*statuses), headers={"X-JFrog-Version": "Artifactory/7.77.5"})
 
 
 def said(*messages: tuple[str, str], code: int = 200) -> Reply:
@@ -268,14 +274,18 @@ def test_a_target_that_is_not_shown_is_left_to_the_server(server: Server, hidden
     assert server.warnings[0].startswith("what the repository 'rel' is cannot be read")
 
 
-def test_a_target_that_is_not_there_fails_in_check_mode_too(server: Server) -> None:
+@pytest.mark.parametrize(("dialect", "asked"), [("jfrog", [True]), ("generic", [])])
+def test_a_target_that_is_not_there_fails_in_check_mode_too(
+    server: Server, dialect: str, asked: list[bool]
+) -> None:
+    server.dialect = dialect
     server.on["GET /api/repositories"] = Reply(body="[]")
-    server.on[RECORD] = record()
+    server.on[RECORD] = shown()
     server.on[PROMOTE] = Reply(404, "Cannot find target repository by the key 'rel'.")
     with pytest.raises(ToolchainError) as caught:
         server.run(BuildPromoteOperation, options(status="x", target_repo="rel"), check=True)
     assert caught.value.kind == "not_found"
-    assert [body["dryRun"] for body in server.bodies(PROMOTE)] == [True]
+    assert [body["dryRun"] for body in server.bodies(PROMOTE)] == asked
 
 
 def test_a_refusal_in_another_shape(server: Server) -> None:
@@ -374,10 +384,74 @@ def test_a_rehearsal_goes_before_and_stops_what_would_fail(server: Server, check
 
 
 def test_a_rehearsal_that_went_well(server: Server) -> None:
-    server.on[RECORD] = [record(), record(status("released", None))]
+    server.on[RECORD] = [shown(), shown(status("released", None))]
     server.on[PROMOTE] = said(("INFO", "fine"))
     server.run(BuildPromoteOperation, options(status="released", gate=True))
     assert [body.get("dryRun") for body in server.bodies(PROMOTE)] == [True, None]
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_a_server_that_promotes_instead_of_rehearsing_is_told_of(
+    server: Server, check: bool
+) -> None:
+    server.dialect = "generic"
+    server.on[RECORD] = [record(), record(status("released", None))]
+    server.on[PROMOTE] = said()
+    task, given = server.task(check=check), options(status="released", gate=True)
+    operation = BuildPromoteOperation(task, build(BuildPromoteOptions, **given))
+    with pytest.raises(ToolchainError, match="does not rehearse") as caught:
+        operation.plan()
+    assert (caught.value.kind, task.failure(caught.value)["changed"]) == ("failed", True)
+    assert server.asked.count(PROMOTE) == 1
+
+
+VERSION = "GET /api/system/version"
+GIVEN = options(status="released")
+
+
+def test_check_mode_asks_a_server_that_surely_rehearses(server: Server) -> None:
+    server.on[RECORD] = shown()
+    server.on[PROMOTE] = said(("ERROR", "no permission"))
+    with pytest.raises(ToolchainError, match=r"rehearsing.*no permission") as caught:
+        server.run(BuildPromoteOperation, GIVEN, check=True)
+    assert caught.value.kind == "rejected"
+    assert server.asked == [RECORD, PROMOTE]
+    assert [body["dryRun"] for body in server.bodies(PROMOTE)] == [True]
+
+
+def test_a_rehearsal_in_check_mode_is_no_write(server: Server) -> None:
+    server.on[RECORD] = shown()
+    server.on[PROMOTE] = said(("INFO", "fine"))
+    plan, values = server.run(BuildPromoteOperation, GIVEN, check=True)
+    assert (plan.changed, values["messages"]) == (True, [])
+
+
+@pytest.mark.parametrize(
+    ("dialect", "told", "asked"),
+    [
+        # nothing says that the server heeds dryRun, whatever the task says of it
+        ("generic", record(), [RECORD]),
+        ("generic", shown(), [RECORD]),
+        ("jfrog", record(), [RECORD, VERSION]),
+        ("auto", record(), [RECORD, VERSION]),
+    ],
+)
+def test_check_mode_rehearses_with_no_server_that_might_promote(
+    server: Server, dialect: str, told: Reply, asked: list[str]
+) -> None:
+    server.dialect, server.on[RECORD] = dialect, told
+    plan, _values = server.run(BuildPromoteOperation, GIVEN, check=True)
+    assert plan.changed
+    assert server.asked == asked
+
+
+@pytest.mark.parametrize("dialect", ["jfrog", "auto"])
+def test_a_server_behind_a_proxy_is_asked_what_it_is(server: Server, dialect: str) -> None:
+    server.dialect, server.on[RECORD] = dialect, record()
+    server.on[VERSION] = Reply(body={"version": "7.77.5"})
+    server.on[PROMOTE] = said(("INFO", "fine"))
+    server.run(BuildPromoteOperation, GIVEN, check=True)
+    assert server.asked == [RECORD, VERSION, PROMOTE]
 
 
 @pytest.mark.parametrize(

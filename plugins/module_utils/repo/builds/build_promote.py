@@ -68,7 +68,7 @@ class BuildPromoteOperation:
         self._client = RepoClient(task)
         self._record: Mapping[str, Any] = {}
         self._target = options.target_repo
-        self._is_hidden = False
+        self._hidden: ToolchainError | None = None
 
     def plan(self) -> Plan:
         self._read()
@@ -78,7 +78,7 @@ class BuildPromoteOperation:
         if not self._options.force and self._is_done():
             promotion = (newest or Promotion(None, self._target)).as_dict()
             return Plan({}, {}, result={"messages": [], "promotion": promotion})
-        if self._options.gate or self._is_hidden:
+        if self._options.gate:
             self._judge(self._rehearse())
         before = {} if newest is None else self._shown(newest)
         wanted = Promotion(self._options.status, self._target)
@@ -88,7 +88,7 @@ class BuildPromoteOperation:
 
     def _behind(self, target: str) -> str:
         """The repository that the target stands for. One that is not shown may be there all the
-        same: a rehearsal tells, in check mode too.
+        same: the server tells.
         """
         try:
             return deployment_target(self._client, target)
@@ -96,7 +96,7 @@ class BuildPromoteOperation:
             if error.kind != "not_found":
                 raise
             self._task.warn(f"what the repository '{target}' is cannot be read: {error}")
-            self._is_hidden = True
+            self._hidden = error
             return target
 
     def _shown(self, promotion: Promotion) -> dict[str, Any]:
@@ -160,9 +160,22 @@ class BuildPromoteOperation:
     def _path(self) -> str:
         return f"api/build/promote/{address.path(self._name, self._number)}"
 
+    def rehearse(self, plan: Plan) -> None:
+        """Ask a server that surely knows C(dryRun); of another one, reading has to do."""
+        if self._options.gate:
+            return
+        if self._client.rehearses_promotions():
+            self._judge(self._rehearse())
+        elif self._hidden is not None:
+            raise self._hidden
+
     def _rehearse(self) -> Answer:
-        """Have the server try it without doing it (C(dryRun), written interface [W2.1]): a read."""
-        return self._client.transport.read(
+        """Have the server try it without doing it (C(dryRun), written interface [W2.1]): a read.
+
+        Raises C(failed) where a server has not listened to that, and has promoted.
+        """
+        known = len(records.promotions(self._record))
+        answer = self._client.transport.read(
             f"rehearsing the promotion of {self._label}",
             self._path,
             method="POST",
@@ -170,6 +183,13 @@ class BuildPromoteOperation:
             expect=(200, 201, 202, 204, 400),
             judge=refuse_page,
         )
+        if not self._client.rehearses_promotions():
+            self._read()
+            if len(records.promotions(self._record)) > known:
+                error = answer.error("failed", "this server does not rehearse: it has promoted")
+                error.result["changed"] = True
+                raise error
+        return answer
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         known = len(records.promotions(self._record))
