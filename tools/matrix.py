@@ -37,6 +37,8 @@ _OF_THE_PROJECT = (
     *("architecture", "build", "citations", "licences", "linear_time", "matrix", "metadata"),
     "tools",
 )
+#: Unit tests of what stands directly on Ansible.
+_ON_ANSIBLE = ("tests/unit/test_ansible_internals.py", "tests/unit/core/test_runner.py")
 #: Unit tests of what speaks to a service: they say the same on every core of a Python.
 _ROOMS = ("analysis", "ci", "repo", "tracker", "wiki")
 _PART = "analysis_role or repo_info or tracker_project_info or wiki_page_info or ci_script"
@@ -132,7 +134,7 @@ def jobs(pair: Pair, brief: bool) -> list[check.Job]:
     demo = job("demo", "python", "-m", "tools.demo")
     if brief:
         return [
-            job("unit", "pytest", "tests/unit/test_ansible_internals.py", *report),
+            job("unit", "pytest", *_ON_ANSIBLE, *report),
             job("contract", "pytest", "tests/contract", "-k", _PART, *_STARTED, *report),
             demo,
         ]

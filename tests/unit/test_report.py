@@ -20,6 +20,9 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
     texts,
     writing,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
+    recorder as recorder_module,
+)
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import (
     KEYS,
     Contents,
@@ -380,6 +383,19 @@ def test_what_the_environment_gives_away_is_masked(monkeypatch: pytest.MonkeyPat
     text = json.dumps(recorder.contents.as_json())
     assert "environment-secret" not in text
     assert recorder.contents.findings[0]["server"] == "https://ci"
+
+
+def test_what_ansible_takes_for_a_secret_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        recorder_module,
+        "mask_secrets",
+        lambda text, *, mask_placeholder: text.replace("vaulted", mask_placeholder),
+    )
+    recorder = Recorder(Contents())
+    diff = {"before": {"vaulted": ["a vaulted text"]}, "after": {}}
+    result = {"changed": True, "diff": diff, "invocation": {"module_args": {"job": "vaulted"}}}
+    recorder.result(_task("delivery.toolchain.ci_job"), "h", result, failed=False)
+    assert "vaulted" not in json.dumps(recorder.contents.as_json())
 
 
 def test_facts_of_a_role_add_what_no_result_told() -> None:

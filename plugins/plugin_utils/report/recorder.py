@@ -12,11 +12,20 @@ from typing import Any
 
 import yaml
 
+try:  # ansible-core 2.22 and newer leave it to whoever shows a result
+    from ansible.module_utils.secrets import mask_secrets
+except ImportError:  # older ones take the secrets of a module out of its result
+
+    def mask_secrets(value: str, /, *, mask_placeholder: str) -> str:
+        return value
+
+
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
     printable,
     shorten,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import (
+    MASK,
     Hidden,
     is_secret_name,
     without_user_info,
@@ -43,7 +52,7 @@ _OWNERS = {"artifact": "repo", "build": "repo", "docker": "repo", "jql": "tracke
 
 class Recorder:
     """Collects the objects of a run. What is given away elsewhere by the environment (the tokens of
-    C(TOOLCHAIN_...)) is masked once more.
+    C(TOOLCHAIN_...)) is masked once more, and what Ansible itself takes for a secret.
     """
 
     def __init__(self, contents: Contents) -> None:
@@ -116,7 +125,7 @@ class Recorder:
                 kind=self._line(one["kind"]),
                 name=self._line(one["name"]),
                 action=one["action"],
-                text=printable(self._hidden.mask(str(one["text"])), _TEXT),
+                text=printable(self._mask(one["text"]), _TEXT),
                 before=self._masked(one.get("before")),
                 after=self._masked(one.get("after")),
                 task=self._line(task),
@@ -124,17 +133,21 @@ class Recorder:
             )
 
     def _line(self, text: Any) -> str:
-        return shorten(self._hidden.mask(str(text)), _NAME_LENGTH)
+        return shorten(self._mask(text), _NAME_LENGTH)
+
+    def _mask(self, text: Any) -> str:
+        masked: str = mask_secrets(self._hidden.mask(str(text)), mask_placeholder=MASK)
+        return masked
 
     def _masked(self, value: Any) -> Any:
         """A value as JSON has it, without secrets, in its keys, too."""
         if isinstance(value, Mapping):
-            return {self._hidden.mask(str(key)): self._masked(each) for key, each in value.items()}
+            return {self._mask(key): self._masked(each) for key, each in value.items()}
         if isinstance(value, list | tuple):
             return [self._masked(each) for each in value]
         if value is None or isinstance(value, bool | int | float):
             return value
-        return self._hidden.mask(str(value))
+        return self._mask(value)
 
     def end(self, hosts: Iterable[str]) -> None:
         """The run is over."""

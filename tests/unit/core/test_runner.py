@@ -181,8 +181,10 @@ def test_secrets_of_options_are_masked_in_every_spelling(
     given = {"url": "http://host", "source_password": text}
     with given_to_a_module(given), pytest.raises(SystemExit):
         runner.run("ci", SourcePassword, operation)
-    printed = capsys.readouterr().out
-    shown = json.dumps(json.loads(printed), ensure_ascii=False)
+    printed = json.loads(capsys.readouterr().out)
+    # what ansible-core 2.22 tells the controller, that it may mask it
+    printed.pop("_ansible_new_secrets", None)
+    shown = json.dumps(printed, ensure_ascii=False)
     assert not [form for form in (*spelt, "told", "pass/w", "\x1b", "u001b") if form in shown]
 
 

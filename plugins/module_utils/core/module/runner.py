@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar
 
 from ansible.module_utils import basic
+from ansible.module_utils.ansible_release import __version__
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from .. import json_text
@@ -23,6 +24,9 @@ from .option_secrets import OptionSecrets
 from .task import Task
 
 Given = TypeVar("Given")
+#: Up to ansible-core 2.21 Ansible takes the secrets of a module out of its result. Since then it
+#: masks what it shows, and knows of no spelling but that of the options.
+_ANSIBLE_MASKS_RESULTS = tuple(int(part) for part in __version__.split(".")[:2]) < (2, 22)
 
 
 class _Module(AnsibleModule):
@@ -72,13 +76,13 @@ class _Module(AnsibleModule):
     def exit_json(self, **values: Any) -> NoReturn:
         self.params = self._hide_secrets()
         self._log_now()
-        super().exit_json(**values)
+        super().exit_json(**self._masked(values))
         raise AssertionError("exit_json does not come back")
 
     def fail_json(self, msg: str, **values: Any) -> NoReturn:
         self.params = self._hide_secrets(failed=True)
         self._log_now()
-        super().fail_json(msg, **values)
+        super().fail_json(**self._masked({"msg": msg, **values}))
         raise AssertionError("fail_json does not come back")
 
     def _hide_secrets(self, *, failed: bool = False) -> dict[str, Any]:
@@ -87,7 +91,13 @@ class _Module(AnsibleModule):
         shown = secrets.shown(self.params)
         hidden.add(*secrets.found, *secrets_in_addresses("", self.params))
         self.no_log_values.update(hidden.forms)
-        return shown
+        return self._masked(shown)
+
+    def _masked(self, values: dict[str, Any]) -> dict[str, Any]:
+        if _ANSIBLE_MASKS_RESULTS:
+            return values
+        masked: dict[str, Any] = basic.remove_values(values, self.no_log_values)
+        return masked
 
     def _log_now(self) -> None:
         if self._to_be_logged:
