@@ -298,10 +298,14 @@ def test_requests_are_accounted_for(play: Play, name: str, flavour: str) -> None
 
 @each_variant
 def test_return_values(play: Play, name: str, flavour: str) -> None:
-    expected = CASES[name].get("after_create", {})
-    for way, run in play(name).ways(flavour):
-        event = run.event(first_step(CASES[name]), flavour)
-        assert _part(event.result, expected) == expected, way
+    expected, first = CASES[name].get("after_create", {}), first_step(CASES[name])
+    played = play(name)
+    # with --separate-steps a process of its own may not get as far
+    ways = [way for way in WAYS if first in [step.name for step in played.steps[way]]]
+    assert "in process" in ways
+    for way, run in played.ways(flavour):
+        if way in ways:
+            assert _part(run.event(first, flavour).result, expected) == expected, way
 
 
 def _part(value: Any, shape: Any) -> Any:
