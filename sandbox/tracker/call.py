@@ -87,6 +87,10 @@ class Call:
     def may(self, permission: str, project: str) -> bool:
         return self.rights.may(permission, project)
 
+    def administers(self, project: str) -> bool:
+        """Who administers the server may do so with each of its projects [tracker-28]."""
+        return self.may("administer", project) or self.rights.may_anywhere("system")
+
     def issue(self) -> Issue:
         """The issue that the path names; 404 where it is not seen [tracker-5]."""
         return self.seen(self.part("key"))

@@ -122,13 +122,17 @@ def permissions(call: Call) -> Response:
     for number, (name, permission) in enumerate(sorted(_KEYS.items())):
         if name in asked or not asked:
             have = (
-                call.rights.may_anywhere(permission) if key is None else call.may(permission, key)
+                call.rights.may_anywhere(permission)
+                if key is None or permission == _OF_THE_SERVER
+                else call.may(permission, key)
             )
             shown[name] = {"id": str(number), "key": name, "name": name, "havePermission": have}
     return JSONResponse({"permissions": shown})
 
 
+_OF_THE_SERVER = "system"
 _KEYS = {
+    "ADMINISTER": _OF_THE_SERVER,
     "ADD_COMMENTS": "comment",
     "ADMINISTER_PROJECTS": "administer",
     "ASSIGNABLE_USER": "assignable",

@@ -51,7 +51,7 @@ def _state(version: Json) -> str:
 def _readable(call: Call, wanted: str) -> str:
     """A project whose versions may be read: to browse it, or to administer it."""
     for key, project in call.store.items("tracker.project"):
-        seen = key in call.world.projects or call.may("administer", key)
+        seen = key in call.world.projects or call.administers(key)
         if seen and wanted in (key, project["id"]):
             return key
     raise refusal(404, f"No project could be found with key '{wanted}'.")
@@ -60,7 +60,7 @@ def _readable(call: Call, wanted: str) -> str:
 def _found(call: Call) -> tuple[str, Json]:
     """Project and entry of the version that the path names."""
     project, entry = moves.by_id(call, call.part("id")) or ("", None)
-    seen = project in call.world.projects or call.may("administer", project)
+    seen = project in call.world.projects or call.administers(project)
     if entry is None or not seen:
         raise refusal(404, f"Could not find version for id '{call.part('id')}'")
     return project, entry
@@ -80,7 +80,7 @@ def create(call: Call) -> Response:
         (
             key
             for key, one in call.store.items("tracker.project")
-            if wanted in (key, one["id"]) and call.may("administer", key)
+            if wanted in (key, one["id"]) and call.administers(key)
         ),
         None,
     )
@@ -101,7 +101,7 @@ def create(call: Call) -> Response:
 def update(call: Call) -> Response:
     """PUT /version/{id}: absent members stay, and so do those that clients send as null."""
     project, entry = _found(call)
-    if not call.may("administer", project):
+    if not call.administers(project):
         raise refusal(404 if call.cloud else 403, _UNRIGHTFUL)
     members, before = call.members(), dict(entry)
     if members.get("name") is not None:
@@ -178,7 +178,7 @@ def _administered(call: Call) -> tuple[str, Json]:
     """[tracker-18]: a missing right is 401 here, and no trouble of the login."""
     project, entry = _found(call)
     words = f"The user {call.user} does not have permission to complete this operation."
-    require(call.may("administer", project), refusal(401, words))
+    require(call.administers(project), refusal(401, words))
     return project, entry
 
 

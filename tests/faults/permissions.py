@@ -39,6 +39,19 @@ ALL: dict[str, tuple[str, ...]] = {
         *("webapi_access", "execute_kwxsync"),
     ),
 }
+#: Permissions that no request reads of which it is written that it tells them: check mode says what
+#: would be done, and the run is refused.
+BLIND: dict[str, set[str]] = {
+    # the server rehearses copies and promotions, and nothing else
+    "repo": {"deploy", "delete", "annotate"},
+    # what may be done with an issue or a project is told; who may be assigned is searched by name,
+    # in what the account may see of the accounts
+    "tracker": {"assignable"},
+    "wiki": {"add", "delete", "attach"},
+    "ci": {MANAGE, CREATE, CONFIGURE, DELETE_JOB, f"{ITEM}.Build", f"{ITEM}.Cancel"},
+    # no document says which permission which action needs
+    "analysis": set(ALL["analysis"]),
+}
 TOKEN, LTOKEN = "limited-token-1234567890", "5555" * 16
 LOGINS: dict[str, dict[str, str]] = {
     "repo": {"token": TOKEN, "dialect": "jfrog"},
@@ -59,7 +72,8 @@ class Operation:
     `arguments`: those of its contract case where there are none; `more` are added. `told`: for a
     permission whose lack shows in the middle, what the result says of what was done before.
     `again`: what an unchanged run needs besides. `complete`: permissions whose lack shows only
-    after everything was done.
+    after everything was done. `foretold`: those of `BLIND` whose lack is read here all the same;
+    `untold`: others whose lack is not.
     """
 
     module: str
@@ -69,6 +83,13 @@ class Operation:
     told: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     again: Sequence[str] = ()
     complete: Sequence[str] = ()
+    foretold: Sequence[str] = ()
+    untold: Sequence[str] = ()
+
+    @property
+    def blind(self) -> set[str]:
+        """The permissions that check mode promises something without."""
+        return (BLIND[self.service] - set(self.foretold)) | set(self.untold)
 
     @property
     def service(self) -> str:
@@ -127,6 +148,7 @@ def play(
     granted: Sequence[str],
     *,
     again: bool = False,
+    check: bool = False,
 ) -> Played:
     """Run the task with these permissions, from the state of the seeds or from that which the run
     before has left.
@@ -140,7 +162,8 @@ def play(
         sandbox.seed(seed(operation.module))
     allow(sandbox, service, granted)
     mark = sandbox.mark()
-    result = in_process.run(operation.module, operation.given(sandbox.urls[service], folder))
+    given = {**operation.given(sandbox.urls[service], folder), "_ansible_check_mode": check}
+    result = in_process.run(operation.module, given)
     written = sandbox.requests(service, writes=True, since=mark)
     return Played(result, [one for one in written if (one["served"] or 500) < 400])
 
@@ -171,7 +194,7 @@ MADE = {"key": "REL-26", "action": "created"}
 EDITED = {"key": "REL-23", "action": "updated"}
 OPERATIONS: dict[str, Operation] = {
     "artifact_cleanup": Operation("artifact_cleanup", needs("delete", read=UNSEEN)),
-    "artifact_copy": Operation("artifact_copy", reads("deploy")),
+    "artifact_copy": Operation("artifact_copy", reads("deploy"), foretold=("deploy",)),
     "artifact_copy, over another": Operation(
         "artifact_copy",
         reads("deploy", "delete"),
@@ -181,6 +204,7 @@ OPERATIONS: dict[str, Operation] = {
             "target_repo": SOURCE,
             "target_path": "nightly/agent/2.txt",
         },
+        foretold=("deploy", "delete"),
     ),
     "artifact_copy, moving": Operation(
         "artifact_copy",
@@ -192,6 +216,7 @@ OPERATIONS: dict[str, Operation] = {
             "target_path": "moved",
             "move": True,
         },
+        foretold=("deploy", "delete"),
     ),
     "artifact_deploy": Operation(
         "artifact_deploy",
@@ -224,7 +249,7 @@ OPERATIONS: dict[str, Operation] = {
         "artifact_properties", reads("annotate"), {**FILE, "properties": {"k": "v"}}
     ),
     "artifact_trash": Operation("artifact_trash", needs(ADMIN)),
-    "build_promote": Operation("build_promote", reads("deploy")),
+    "build_promote": Operation("build_promote", reads("deploy"), foretold=("deploy",)),
     "build_publish": Operation(
         "build_publish",
         reads("deploy", "annotate"),
@@ -311,11 +336,20 @@ OPERATIONS: dict[str, Operation] = {
         sees(CREATE, EXTENDED),
         told={EXTENDED: {"job": {"name": "delivery/nightly"}}},
         complete=(EXTENDED,),
+        # a job that is not there has no configuration to read
+        untold=(EXTENDED,),
     ),
     "ci_job, which is there": Operation(
         "ci_job",
         {**sees(CONFIGURE, EXTENDED), SEE: "conflict"},
-        {**JOB, "config": "<project><description>x</description></project>"},
+        {
+            "job": "secret-parameters",
+            "config": "<project><description>x</description></project>",
+        },
+        # without it the secrets in the configuration are stars
+        foretold=(CONFIGURE,),
+        # what may not be seen looks as what is not there
+        untold=(SEE,),
     ),
     "ci_job, disabled": Operation("ci_job", sees(CONFIGURE), {**JOB, "enabled": False}),
     "ci_job, absent": Operation(
@@ -325,6 +359,7 @@ OPERATIONS: dict[str, Operation] = {
         "ci_job",
         sees(CREATE, EXTENDED, CONFIGURE),
         {"job": "delivery/copied", "copy_from": "secret-parameters"},
+        foretold=(CONFIGURE,),
     ),
     "ci_job, copied without secrets": Operation(
         "ci_job",
@@ -338,6 +373,7 @@ OPERATIONS: dict[str, Operation] = {
         {"job": "delivery/more", "folder": True},
         told={EXTENDED: {"job": {"name": "delivery/more"}}},
         complete=(EXTENDED,),
+        untold=(EXTENDED,),
     ),
     "ci_job_build": Operation("ci_job_build", sees(f"{ITEM}.Build")),
     "ci_plugin": Operation(

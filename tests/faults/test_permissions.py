@@ -39,8 +39,12 @@ def test_without_a_permission(
     fresh: Callable[[str], Sandbox], folder: Path, name: str, right: str
 ) -> None:
     sandbox, operation = fresh("real"), OPERATIONS[name]
-    ended = play(sandbox, folder, operation, without(operation, right))
-    result, kind = ended.result, operation.needs[right]
+    granted, kind = without(operation, right), operation.needs[right]
+    foreseen = play(sandbox, folder, operation, granted, check=True).result
+    told = (foreseen.get("error") or {"kind": ""})["kind"]
+    assert told == ("" if right in operation.blind else kind), foreseen.get("msg", foreseen)
+    ended = play(sandbox, folder, operation, granted, again=True)
+    result = ended.result
     assert (result.get("error") or {"kind": ""})["kind"] == kind, result.get("msg", result)
     assert result["changed"] is bool(ended.effects), result["msg"]
     assert bool(ended.effects) is False or right in operation.told, result["msg"]

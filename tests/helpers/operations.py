@@ -101,13 +101,19 @@ OPERATIONS: dict[str, Operation] = {
         "tracker_attachment", _ATTACHMENTS, False, requests=1, before=_ATTACHMENTS
     ),
     "unchanged tracker_version": Operation("tracker_version", _VERSION, False, requests=1),
+    "check mode of a release of a version": Operation(
+        "tracker_version", _RELEASE, True, requests=3, check=True
+    ),
     "release of a version, whose open issues move": Operation(
         "tracker_version", _RELEASE, True, requests=4, writes=1
     ),
     "unchanged tracker_issue": Operation("tracker_issue", _ISSUE, False, requests=1),
     "unchanged tracker_issue with jql": Operation("tracker_issue", _MANY, False, requests=1),
-    "labels and status of an issue": Operation("tracker_issue", _MOVE, True, requests=5, writes=2),
+    "check mode of labels and status of an issue": Operation(
+        "tracker_issue", _MOVE, True, requests=3, check=True
+    ),
     "unchanged wiki_page": Operation("wiki_page", _PAGE, False, requests=1),
+    "labels and status of an issue": Operation("tracker_issue", _MOVE, True, requests=5, writes=2),
     "two unchanged pages of one wiki_page": Operation("wiki_page", _PAGES, False, requests=2),
     "unchanged deploy of one file": Operation(
         "artifact_deploy", _FILE, False, requests=2, before=_FILE

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.client import server_of
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins import (
     baseline,
     plugin_list,
+    update_centre,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins.ci_plugin_info import (
     CiPluginInfoOperation,
@@ -289,3 +291,27 @@ def test_what_waits_for_a_restart(
 def test_a_lock_is_read_as_it_is_written() -> None:
     found = [plugin_list.Plugin("git", "Git plugin", "5.2.2", True, True, False, False)]
     assert baseline.of_lock(baseline.lock_of(found), "x") == {"git": "5.2.2"}
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        (Reply(403), "permission"),
+        # older servers do not know the question, and deny nothing by that
+        (Reply(404), ""),
+        (Reply(500, "<html>Oops!</html>"), ""),
+        (Reply(body="[]"), ""),
+    ],
+)
+def test_who_may_change_plugins_is_told_by_a_rehearsal(reply: Reply, kind: str) -> None:
+    def answer(seen: Seen) -> Reply:
+        return Reply(404) if "crumbIssuer" in seen.path else reply
+
+    told = ""
+    with Stub(answer=answer) as stub:
+        try:
+            update_centre.require_right(server_of(Run(stub.url, read_only=True).task))
+        except ToolchainError as error:
+            told = error.kind
+    assert told == kind
+    assert (stub.seen[-1].method, stub.seen[-1].body) == ("POST", b"<jenkins/>")

@@ -150,6 +150,7 @@ class CiJobOperation:
                 status=404,
             )
         self._hide_secrets(text)
+        self._refuse_stars(text, f"the job '{source.name}'")
         self._check_kind(configuration.kind_of(text) == _FOLDER)
         enabled = self._options.enabled
         self._steps = [lambda: self._store.copy(source), lambda: self._release(enabled)]
@@ -177,6 +178,7 @@ class CiJobOperation:
             )
         if not found.found:
             return unchanged({"differences": []}, state=found.before)
+        self._refuse_stars(live, "it")
         paths = [each.path for each in found.differences]
         self._steps = [lambda: self._save(wanted), lambda: self._verify(wanted)]
         return Plan(found.before, found.after, "update").returning(differences=paths)
@@ -278,6 +280,17 @@ class CiJobOperation:
                 f"{self._store.what}: the configuration says that the server keeps the secret in"
                 f" {_named(sorted(set(names)))}, and {reason}: write the secret, encrypted by"
                 " Ansible Vault, or enter it on the server"
+            )
+
+    def _refuse_stars(self, live: str, name: str) -> None:
+        """C(permission) where the server shows stars in place of secrets: the account may read the
+        configuration, and neither change it nor copy the job [ci-14, ci-21].
+        """
+        if configuration.masked_secrets(live):
+            raise ToolchainError(
+                "permission",
+                f"{self._store.what}: the account lacks the permission Job/Configure for {name}:"
+                " the server shows it stars in place of the secrets",
             )
 
     def _hide_secrets(self, live: str) -> None:

@@ -93,6 +93,9 @@ class CiPluginOperation:
         after = {each.name: self._after(each) for each in acting if each.action != "removed"}
         return Plan(before, after, "update", result=values)
 
+    def rehearse(self, plan: Plan) -> None:
+        update_centre.require_right(self._server)
+
     def _look(self) -> Sequence[Plugin]:
         """The plugins that are there, compared with those that are wanted."""
         plugins = plugin_list.read(self._server)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ...core.errors import shorten
+from ...core.errors import ToolchainError, shorten
 from ...core.http.messages import Answer
 from ...core.http.transport import Transport
 from ...core.polling import Pace
@@ -113,6 +113,23 @@ def read_offers(server: Transport) -> dict[str, str]:
         for kind in ("availables", "updates")
         for each in objects(site.get(kind))
     }
+
+
+def require_right(server: Transport) -> None:
+    """C(permission) where the account may not change plugins: the server tells what it would
+    install to those alone who may [ci-22]. One that cannot be asked so is not held to deny it.
+    """
+    try:
+        server.read(
+            "asking whether the account may change plugins",
+            "pluginManager/prevalidateConfig",
+            method="POST",
+            body=b"<jenkins/>",
+            headers={"Content-Type": "text/xml"},
+        )
+    except ToolchainError as error:
+        if error.kind == "permission":
+            raise
 
 
 def refresh(server: Transport) -> None:

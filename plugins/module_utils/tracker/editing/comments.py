@@ -22,6 +22,7 @@ class CommentPart:
     """Twice is two comments: the ones that are there are compared first."""
 
     names = ("comment",)
+    needs = ("ADD_COMMENTS",)
 
     def __init__(self, site: Site, text: str) -> None:
         self._site, self._text = site, text
@@ -33,7 +34,7 @@ class CommentPart:
     def edits(self, issue: TrackerIssue) -> list[Edit]:
         if self._is_there(issue.fields.get("comment"), issue.key):
             return []
-        return [Edit(self.expected(), lambda: self._add(issue))]
+        return [Edit(self.expected(), lambda: self._add(issue), self.needs)]
 
     def expected(self) -> tuple[Change, ...]:
         return (Change("comment", None, self._text),)
@@ -79,7 +80,7 @@ class CommentPart:
                 look=lambda: self._is_there(None, issue.key),
             )
         except ToolchainError as error:
-            raise self._site.judged(error, "ADD_COMMENTS", issueKey=issue.key) from None
+            raise self._site.judged(error, *self.needs, issueKey=issue.key) from None
 
 
 def _identity(account: Any) -> str | None:

@@ -94,9 +94,8 @@ class Creation:
                 look=self._is_found,
             )
         except ToolchainError as error:
-            needed = ["CREATE_ISSUES", *(["ASSIGN_ISSUES"] if "assignee" in members else [])]
             where = {"projectKey": str(options.project)}
-            raise self._site.judged(error, *needed, **where) from None
+            raise self._site.judged(error, *self._fields.needs, **where) from None
         made = json_or_none(answer.body)
         key = made.get("key") if isinstance(made, Mapping) else None
         return self._confirmed(str(key)) if key else self._only(self._looked_for())

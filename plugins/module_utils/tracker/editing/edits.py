@@ -13,10 +13,11 @@ from .site import TrackerIssue
 
 @dataclass(frozen=True)
 class Edit:
-    """What is to be written to one issue, and how."""
+    """What is to be written to one issue, how, and the permissions that this needs."""
 
     changes: tuple[Change, ...]
     write: Callable[[], None]
+    needs: tuple[str, ...]
 
 
 class Part(Protocol):
@@ -25,6 +26,10 @@ class Part(Protocol):
     @property
     def names(self) -> tuple[str, ...]:
         """The fields by which it is compared."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The permissions for what is expected of a new issue [tracker-28]."""
 
     def differs(self, issue: TrackerIssue) -> bool:
         """Whether an issue may need an edit, by what was read of it alone."""

@@ -53,6 +53,11 @@ class FieldsPart:
         return tuple(dict.fromkeys(field.id for field in self._wanted))
 
     @property
+    def needs(self) -> tuple[str, ...]:
+        """Those of a creation."""
+        return _needed(self.for_creation(), "CREATE_ISSUES")
+
+    @property
     def filled(self) -> set[str]:
         """The fields that have a value afterwards."""
         return {field.id for field in self._wanted if field.value not in (None, [])}
@@ -68,7 +73,8 @@ class FieldsPart:
         if not differing:
             return []
         changes = tuple(field.change(issue.fields.get(field.id)) for field in differing)
-        return [Edit(changes, lambda: self._write(issue, differing))]
+        needed = _needed([field.id for field in differing])
+        return [Edit(changes, lambda: self._write(issue, differing), needed)]
 
     def expected(self) -> tuple[Change, ...]:
         for field in self._wanted:
@@ -158,9 +164,9 @@ class FieldsPart:
             raise self._site.judged(error, *needed, issueKey=issue.key) from None
 
 
-def _needed(fields: Collection[str]) -> list[str]:
+def _needed(fields: Collection[str], first: str = "EDIT_ISSUES") -> tuple[str, ...]:
     """The permissions that a change of these fields needs."""
-    return ["EDIT_ISSUES", *(["ASSIGN_ISSUES"] if "assignee" in fields else [])]
+    return (first, *(["ASSIGN_ISSUES"] if "assignee" in fields else []))
 
 
 def _verbs(issue: TrackerIssue, field: WantedField) -> list[dict[str, Any]]:

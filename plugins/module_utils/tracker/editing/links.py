@@ -51,6 +51,7 @@ class LinksPart:
     """
 
     names = ("issuelinks",)
+    needs = ("LINK_ISSUES",)
 
     def __init__(self, site: Site, wanted: Sequence[tuple[str, str]]) -> None:
         self._site = site
@@ -86,7 +87,7 @@ class LinksPart:
             if link.issue.upper() == issue.key.upper():
                 raise invalid(f"links: the issue {issue.key} cannot be linked to itself")
             self._require(link.issue)
-            edits.append(Edit((_change(link),), self._writer(issue, link)))
+            edits.append(Edit((_change(link),), self._writer(issue, link), self.needs))
         return edits
 
     def expected(self) -> tuple[Change, ...]:
@@ -122,7 +123,7 @@ class LinksPart:
                 repeatable=True,
             )
         except ToolchainError as error:
-            raise self._site.judged(error, "LINK_ISSUES", issueKey=issue.key) from None
+            raise self._site.judged(error, *self.needs, issueKey=issue.key) from None
 
 
 def _change(link: WantedLink) -> Change:

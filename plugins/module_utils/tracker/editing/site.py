@@ -12,6 +12,7 @@ from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import json_or_none, unreadable
 from ...core.module.task import Task
 from ..client import TrackerClient, describe
+from ..permissions import lacking, told_of
 
 _KIND = "tracker.deployment"
 _MOST_ACCOUNTS = 50
@@ -129,17 +130,10 @@ class Site:
         """
         if error.kind not in ("rejected", "not_found", "auth"):
             return error
-        query = {**where, "permissions": ",".join(permissions)}
-        what = "asking for the permissions of the account"
-        try:
-            told = self.client.read(what, "rest/api/2/mypermissions", query=query).json()
-            have = {name: told["permissions"][name]["havePermission"] for name in permissions}
-        except (ToolchainError, KeyError, TypeError):
-            return error  # what it was refused for is known without this, too
-        missing = [name for name in permissions if have[name] is False]
+        missing = lacking(self.client, permissions, **where)
         if missing:
             error.kind = "permission"
-            error.with_words(f"the account lacks the permission {' and '.join(missing)}")
+            error.with_words(told_of(missing))
         return error
 
 

@@ -11,6 +11,7 @@ from ...core.concurrency import first_alone, spread
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.task import Task
 from ...core.plan import Change, Plan
+from .. import permissions
 from ..client import TrackerClient
 from ..search.jql_search import JqlSearchOperation, JqlSearchOptions
 from .creation import Creation, several
@@ -157,6 +158,23 @@ class TrackerIssueOperation:
 
     def _matching(self) -> list[str]:
         return [issue.key for issue in self._search(str(self._options.match), 2)]
+
+    def rehearse(self, plan: Plan) -> None:
+        """Ask for the permissions of what would be written, an issue at a time: a workflow or a
+        role may give them for some issues of a project alone.
+        """
+        changed = [one for one in self._planned if one.changes]
+        spread(self._options.parallel, self._require_permissions, changed)
+
+    def _require_permissions(self, one: PlannedIssue) -> None:
+        if one.key is None:
+            what = f"creating an issue in the project '{self._options.project}'"
+            needs = [name for part in self._wanted.all for name in part.needs]
+            permissions.require(self._client, what, needs, projectKey=str(self._options.project))
+        else:
+            needs = [name for edit in one.edits for name in edit.needs]
+            what = f"changing the issue '{one.key}'"
+            permissions.require(self._client, what, needs, issueKey=one.key)
 
     # -- doing ---------------------------------------------------------------------------------
 

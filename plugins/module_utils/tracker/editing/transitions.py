@@ -26,6 +26,7 @@ class StatusPart:
     """
 
     names = ("status",)
+    needs = ("TRANSITION_ISSUES",)
 
     def __init__(
         self,
@@ -57,7 +58,7 @@ class StatusPart:
             return []  # the same status, by its name in another language
         self._require_fields(issue, chosen)
         change = Change("status", shown(current), self._status)
-        return [Edit((change,), lambda: self._write(issue, chosen))]
+        return [Edit((change,), lambda: self._write(issue, chosen), self.needs)]
 
     def _offered(self, issue: TrackerIssue) -> list[Transition]:
         """What the account may do now; without the right nothing, and no error."""
@@ -71,7 +72,7 @@ class StatusPart:
             raise unreadable(answer, "a list of transitions")
         if not found:
             error = ToolchainError("rejected", f"{what}: none is offered to this account")
-            raise self._site.judged(error, "TRANSITION_ISSUES", issueKey=issue.key)
+            raise self._site.judged(error, *self.needs, issueKey=issue.key)
         return found
 
     def _chosen(self, issue: TrackerIssue, offered: list[Transition]) -> Transition:
@@ -140,7 +141,7 @@ class StatusPart:
         except ToolchainError as error:
             # Server fact [tracker-24]: 409 where another transition of the issue runs.
             if error.status != 409 or not self._has_arrived(issue, chosen):
-                raise self._site.judged(error, "TRANSITION_ISSUES", issueKey=issue.key) from None
+                raise self._site.judged(error, *self.needs, issueKey=issue.key) from None
             return
         self._warn_if_moved_on(issue, chosen)
 

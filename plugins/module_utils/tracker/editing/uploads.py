@@ -73,6 +73,7 @@ class AttachmentsPart:
     """Uploads what is missing; the same name twice would be two attachments."""
 
     names = ("attachment",)
+    needs = ("CREATE_ATTACHMENTS",)
 
     def __init__(self, site: Site, files: Sequence[UploadFile]) -> None:
         self._site, self._files = site, files
@@ -89,7 +90,7 @@ class AttachmentsPart:
         missing = self._missing(issue)
         if missing:
             self._require_room()
-        return [Edit((_change(file),), self._writer(issue, file)) for file in missing]
+        return [Edit((_change(file),), self._writer(issue, file), self.needs) for file in missing]
 
     def expected(self) -> tuple[Change, ...]:
         self._require_room()
@@ -127,7 +128,7 @@ class AttachmentsPart:
                 look=lambda: file.is_among(self._site.field(issue.key, "attachment")),
             )
         except ToolchainError as error:
-            raise self._site.judged(error, "CREATE_ATTACHMENTS", issueKey=issue.key) from None
+            raise self._site.judged(error, *self.needs, issueKey=issue.key) from None
 
 
 def _change(file: UploadFile) -> Change:

@@ -14,6 +14,7 @@ from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, plan, unchanged, without_none
+from .. import permissions
 from ..client import TrackerClient
 from ..fields.documents import plain_lines
 from .version_issues import VersionIssues
@@ -211,6 +212,11 @@ class TrackerVersionOperation:
         place = f"{self._client.url}/projects/{self._options.project}/versions/{number}"
         shown = {name: fields[name] for name in names}
         return {"id": number, **shown, "url": None if number is None else place}
+
+    def rehearse(self, plan: Plan) -> None:
+        what = f"the version '{self._options.name}' of the project '{self._options.project}'"
+        needs = ["ADMINISTER_PROJECTS"]
+        permissions.require(self._client, what, needs, projectKey=self._options.project)
 
     # -- doing ---------------------------------------------------------------------------------
 

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the account of a task may do [tracker-28]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..core.errors import ToolchainError
+from ..core.http.messages import json_or_none
+from .client import TrackerClient
+
+#: Who administers the server administers every project [tracker-28].
+_OF_THE_SERVER = {"ADMINISTER_PROJECTS": "ADMINISTER"}
+
+
+def lacking(client: TrackerClient, permissions: Sequence[str], **where: str) -> list[str]:
+    """Those that the account lacks for an issue (C(issueKey)) or a project (C(projectKey)).
+
+    A server that does not tell of one is not held to deny it.
+    """
+    wider = [_OF_THE_SERVER[name] for name in permissions if name in _OF_THE_SERVER]
+    query = {**where, "permissions": ",".join([*permissions, *wider])}
+    what = "asking for the permissions of the account"
+    try:
+        answer = client.read(what, "rest/api/2/mypermissions", query=query)
+    except ToolchainError:
+        return []
+    told = json_or_none(answer.body)
+    shown = told.get("permissions") if isinstance(told, Mapping) else None
+    known = shown if isinstance(shown, Mapping) else {}
+    return [
+        name
+        for name in permissions
+        if _is_denied(known.get(name))
+        and (name not in _OF_THE_SERVER or _is_denied(known.get(_OF_THE_SERVER[name])))
+    ]
+
+
+def require(client: TrackerClient, what: str, permissions: Sequence[str], **where: str) -> None:
+    """C(permission) for a write that the account may not do, before it is tried."""
+    missing = lacking(client, list(dict.fromkeys(permissions)), **where) if permissions else []
+    if missing:
+        raise ToolchainError("permission", f"{what}: {told_of(missing)}")
+
+
+def told_of(missing: Sequence[str]) -> str:
+    """Words for permissions that the account lacks."""
+    return f"the account lacks the permission {' and '.join(missing)}"
+
+
+def _is_denied(shown: Any) -> bool:
+    return isinstance(shown, Mapping) and shown.get("havePermission") is False

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a server tells of the permissions of an account, and what it does not."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.client import TrackerClient
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.permissions import (
+    lacking,
+    require,
+)
+from tests.unit.stub import Reply, Stub, connection_to
+
+HAS, LACKS = {"havePermission": True}, {"havePermission": False}
+
+
+def client(stub: Stub) -> TrackerClient:
+    settings = {"dialect": "auto", "accept_language": None, "retries": 0}
+    connection = connection_to(stub.url, "tracker", settings=settings)
+    warnings: list[str] = []
+    return TrackerClient(Task(connection, warnings.append, read_only=True))
+
+
+def told(**shown: Any) -> Reply:
+    return Reply(body={"permissions": shown})
+
+
+@pytest.mark.parametrize(
+    ("reply", "missing"),
+    [
+        (told(ADMINISTER_PROJECTS=LACKS, ADMINISTER=LACKS), ["ADMINISTER_PROJECTS"]),
+        (told(ADMINISTER_PROJECTS=LACKS, ADMINISTER=HAS), []),
+        (told(ADMINISTER_PROJECTS=HAS, ADMINISTER=LACKS), []),
+        # what is not told is not held against the account
+        (told(ADMINISTER_PROJECTS=LACKS), []),
+        (told(ADMINISTER_PROJECTS="no", ADMINISTER=None), []),
+        (Reply(body={"permissions": []}), []),
+        (Reply(body="[]"), []),
+        (Reply(body="<html>a page</html>"), []),
+        (Reply(404, {"errorMessages": ["No project could be found with key 'REL'."]}), []),
+        (Reply(500), []),
+    ],
+)
+def test_what_an_account_lacks(reply: Reply, missing: list[str]) -> None:
+    with Stub(reply) as stub:
+        assert lacking(client(stub), ["ADMINISTER_PROJECTS"], projectKey="REL") == missing
+    [seen] = stub.seen
+    query = {"projectKey": ["REL"], "permissions": ["ADMINISTER_PROJECTS,ADMINISTER"]}
+    assert parse_qs(urlsplit(seen.target).query) == query
+
+
+def test_a_refusal_names_each_permission_once() -> None:
+    shown = told(LINK_ISSUES=LACKS, ADD_COMMENTS=LACKS, EDIT_ISSUES=HAS)
+    needs = ["EDIT_ISSUES", "LINK_ISSUES", "LINK_ISSUES", "ADD_COMMENTS"]
+    with Stub(shown) as stub, pytest.raises(ToolchainError) as caught:
+        require(client(stub), "changing the issue 'REL-1'", needs, issueKey="REL-1")
+    assert caught.value.kind == "permission"
+    assert caught.value.message == (
+        "changing the issue 'REL-1': the account lacks the permission LINK_ISSUES and ADD_COMMENTS"
+    )
+
+
+def test_what_needs_no_permission_is_not_asked_for() -> None:
+    with Stub(told()) as stub:
+        require(client(stub), "nothing", [], issueKey="REL-1")
+    assert stub.seen == []
