@@ -390,7 +390,10 @@ PROBLEMS: dict[str, tuple[dict[str, str], list[str]]] = {
         ["x.xml:2: <b> from line 2", "y.xml:2: the attachment '../../a' is not there"],
     ),
     "folder pages": ({"README.md": "# R"}, ["index.md: README.md is the page of this folder, too"]),
-    "labels": ({"x.md": "---\nlabels: [a b]\n---\n"}, ["x.md:1: 'a b' cannot be a label"]),
+    "labels": (
+        {"x.md": "---\nlabels: [a b]\n---\n"},
+        ["x.md:1: 'a b' cannot be a label: it is empty, or has a blank in it"],
+    ),
     "names": ({'"q".txt': "", "x.md": "# X\n\n[a](%22q%22.txt)"}, ["is not a file name"]),
     "a text without end": ({"long.md": "a " * 500_001}, ["long.md:1: the text has 1000002"]),
 }

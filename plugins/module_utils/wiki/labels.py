@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..core.errors import invalid
 from ..core.plan import Change
 from .client import WikiClient, place_of
+from .names import require_labels
 from .page import Page, label_names
 
 
@@ -20,7 +20,9 @@ class PageLabels:
 
     def __init__(self, client: WikiClient, wanted: Iterable[str]) -> None:
         self._client = client
-        self._wanted = tuple(sorted({_label(name) for name in wanted}))
+        labels = list(wanted)
+        require_labels(labels)
+        self._wanted = tuple(sorted({name.lower() for name in labels}))
         self._current: tuple[str, ...] = ()
 
     def plan(self, page: Page | None) -> Change | None:
@@ -65,9 +67,3 @@ class PageLabels:
 
         place = place_of(page.id, "label")
         self._client.send(what, method, place, (200, 204), look=is_done, repeatable=True, **parts)
-
-
-def _label(name: str) -> str:
-    if name.split() != [name]:
-        raise invalid(f"labels: '{name}' has a blank in it, which no label may have")
-    return name.lower()

@@ -85,10 +85,28 @@ def test_a_label_whose_answer_got_lost_is_looked_up(stub: Stub, wiki: Wiki) -> N
     assert methods(stub).count("DELETE") == 1
 
 
-@pytest.mark.parametrize("label", ["", "two words", " x", "tab\tbed"])
+@pytest.mark.parametrize(
+    "label", ["", "two words", " x", "tab\tbed", *"()!#&*,.:;<>?@[]^", "x,y", "v1.2", "x" * 256]
+)
 def test_what_cannot_be_a_label_is_refused(stub: Stub, label: str) -> None:
-    assert Run(stub, page_id="7", labels=[label]).fails().kind == "invalid"
+    error = Run(stub, page_id="7", labels=["fine", label]).fails()
+    assert error.kind == "invalid"
+    assert error.message.startswith("labels[1]: ")
     assert stub.seen == []
+
+
+@pytest.mark.parametrize("title", ["two\nlines", "a\ttab", "x" * 256, "a\u2028b", "\x1b[2J"])
+@pytest.mark.parametrize("named", [{"page_id": "7"}, {"space": "REL"}])
+def test_what_cannot_be_a_title_is_refused(stub: Stub, title: str, named: dict[str, Any]) -> None:
+    error = Run(stub, **named, title=title, body="<p>x</p>").fails()
+    assert error.kind == "invalid"
+    assert error.message.startswith("title: the title has ")
+    assert stub.seen == []
+
+
+def test_a_line_break_behind_a_title_is_cut_off(stub: Stub, wiki: Wiki) -> None:
+    title = wiki.pages["7"]["title"]
+    assert not Run(stub, page_id="7", title=f" {title}\n", body="<p>old</p>")()[0].changed
 
 
 def test_a_page_that_was_saved_before_its_labels_failed_is_told(stub: Stub, wiki: Wiki) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from ...core.errors import invalid
 from ...core.module.typed_options import Option, PathText
 from ..attachments import PageAttachmentOptions
+from ..names import wrong_title
 
 
 @dataclass(frozen=True)
@@ -20,9 +21,12 @@ class PageAddress:
     title: str | None = None
 
     def require(self) -> None:
-        """C(invalid) where the page cannot be found by what is given."""
+        """C(invalid) where the page cannot be found by what is given, or nothing is called so."""
         if self.page_id is None:
             self.space_and_title()
+        wrong = None if self.title is None else wrong_title(self.title.strip())
+        if wrong is not None:
+            raise invalid(f"title: {wrong}")
 
     def space_and_title(self) -> tuple[str, str]:
         """By what a page without C(page_id) is found; C(invalid) where one of them is missing."""

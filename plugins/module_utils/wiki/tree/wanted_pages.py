@@ -15,15 +15,14 @@ from ...core.errors import ToolchainError, invalid
 from ..markdown.converter import StorageRenderer
 from ..markdown.document import MarkdownDocument, nodes, parse_markdown, require_markdown
 from ..markdown.front_matter import FrontMatter, split_front_matter
+from ..names import wrong_label, wrong_title
 from ..storage.canonical import HEADINGS
 from ..storage.parser import Malformed, StorageElement, parse
 from .links import PageLinks, Places
 from .source_files import SourceFile, SourceFolder, is_markdown
 
 _CHILDREN = '<ac:structured-macro ac:name="children"/>'
-_LONGEST_TITLE = 255
 _PLACE = re.compile(r"line (\d+)(?:, column \d+)?: ")
-_CONTROL = re.compile("[\x00-\x1f\x7f]")
 #: Characters of a message; the return value C(problems) has all of them.
 _MOST_SAID = 3000
 
@@ -189,9 +188,9 @@ class WantedPages:
         if self._labels is None and page.labels is None:
             return None
         labels = [*(self._labels or ()), *(page.labels or ())]
-        for label in labels:
-            if label.split() != [label]:
-                self._problems.append(f"{page.source.path}:1: '{label}' cannot be a label")
+        for label in page.labels or ():
+            if (wrong := wrong_label(label)) is not None:
+                self._problems.append(f"{page.source.path}:1: {wrong}")
         return tuple(dict.fromkeys(label.lower() for label in labels))
 
 
@@ -218,14 +217,6 @@ def _first_heading(tree: StorageElement) -> str:
             if text:
                 return text
     return ""
-
-
-def wrong_title(title: str) -> str | None:
-    if _CONTROL.search(title):
-        return "the title has a control character"
-    if len(title) > _LONGEST_TITLE:
-        return f"the title has {len(title)} characters; the wiki keeps {_LONGEST_TITLE}"
-    return None if title.strip() else "the title is empty"
 
 
 def _placed(path: str, error: Exception) -> str:

@@ -20,11 +20,12 @@ from ...core.module.typed_options import Option
 from ...core.progress import Count
 from ..client import WikiClient, place_of
 from ..markdown.front_matter import split_front_matter
+from ..names import wrong_title
 from ..page import Page, label_names
 from ..storage.parser import Malformed, parse
 from .existing_pages import ExistingTree, TreeReader
 from .marks import EXPANSION
-from .wanted_pages import title_key, wrong_title
+from .wanted_pages import title_key
 
 _MORE = (EXPANSION, "space.homepage", "children.page")
 _UNTOLD = (

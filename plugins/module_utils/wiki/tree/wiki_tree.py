@@ -12,6 +12,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Action, Plan
 from ..client import WikiClient
+from ..names import require_labels, wrong_title
 from ..page import Page
 from .existing_pages import TreeReader
 from .marks import EXPANSION
@@ -54,8 +55,10 @@ class WikiTreeOperation:
             raise invalid("parallel: at least one page at a time is needed")
         if options.max_deletions < 0:
             raise invalid("max_deletions: a number of pages cannot be negative")
-        if len(options.title_prefix.splitlines()) > 1:
-            raise invalid("title_prefix has a line break, which no title can have")
+        wrong = wrong_title(f"{options.title_prefix}-")
+        if wrong is not None:
+            raise invalid(f"title_prefix: {wrong}")
+        require_labels(options.labels)
         if options.prune and not options.mark:
             raise invalid("prune needs the marks on the pages: leave mark: false out")
         self._task, self._options = task, options

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What cannot be the title of a page, or a label [wiki-13, wiki-14]."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..core.errors import invalid
+
+_LONGEST = 255
+_CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
+#: What servers refuse in labels, or cut them at.
+_NO_LABEL = re.compile(r"[()!#&*,.:;<>?@\[\]^]")
+
+
+def wrong_title(title: str) -> str | None:
+    """What is wrong with it; C(None) for a title that the wiki keeps as it is."""
+    if _CONTROL.search(title):
+        return "the title has a line break, a tab or another control character"
+    if len(title) > _LONGEST:
+        return f"the title has {len(title)} characters; the wiki keeps {_LONGEST}"
+    return None if title.strip() else "the title is empty"
+
+
+def wrong_label(label: str) -> str | None:
+    """What is wrong with it; C(None) for a label that the wiki keeps as it is."""
+    if label.split() != [label] or _CONTROL.search(label):
+        return f"'{label}' cannot be a label: it is empty, or has a blank in it"
+    if (sign := _NO_LABEL.search(label)) is not None:
+        return (
+            f"'{label}' cannot be a label: it has '{sign[0]}', and servers take none of"
+            " ( ) ! # & * , . : ; < > ? @ [ ] ^ in one"
+        )
+    return None if len(label) <= _LONGEST else f"a label has more than {_LONGEST} characters"
+
+
+def require_labels(labels: Sequence[str] | None) -> None:
+    """C(invalid) for an entry of the option C(labels) that cannot be one."""
+    for number, label in enumerate(labels or ()):
+        wrong = wrong_label(label)
+        if wrong is not None:
+            raise invalid(f"labels[{number}]: {wrong}")
