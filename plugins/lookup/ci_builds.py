@@ -67,6 +67,7 @@ class LookupModule(LookupBase):
         self, terms: list[Any], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
         lookups.set_options(self, "ci", variables, kwargs)
+        lookups.require_terms(terms, "a job")
         return [
             build
             for term in terms

@@ -41,7 +41,7 @@ from typing import Any
 from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import desired_state
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import desired_state, lookups
 
 _OURS = Path(__file__).resolve().parents[2] / "playbooks"
 
@@ -51,6 +51,7 @@ class LookupModule(LookupBase):
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
         self.set_options(var_options=variables, direct=kwargs)
+        lookups.require_terms(terms, "a folder")
         playbooks = Path(str((variables or {}).get("playbook_dir", "."))).resolve()
         start = Path.cwd() if playbooks == _OURS else playbooks
         failed = None

@@ -125,8 +125,17 @@ def kept(
     return lookup_answers.kept({**question, "options": options, "further": others}, answer)
 
 
-def texts(lookup: LookupBase, terms: Sequence[Any]) -> list[str]:
+def require_terms(terms: Sequence[Any], wanted: str) -> None:
+    """AnsibleError for a lookup that was asked for nothing; an empty list as its term is an
+    answer to a question that somebody has computed.
+    """
+    if not terms:
+        raise AnsibleError(f"this lookup was called without a term: give {wanted}")
+
+
+def texts(lookup: LookupBase, terms: Sequence[Any], wanted: str) -> list[str]:
     """The terms of a lookup that takes texts, or lists of them."""
+    require_terms(terms, wanted)
     try:
         return input_check.texts(lookup._flatten(terms), input_check.Place("_terms"))
     except ToolchainError as error:

@@ -122,6 +122,7 @@ def test_what_is_not_told_is_null(fresh: Fresh, tmp_path: Path) -> None:
         ("nightly/999", "reading the build 'nightly' #999"),
         ("nightly", "'nightly' names no build: write build/number"),
         ("build:/1", "names no build"),
+        ("artifact:", "'artifact:' names nothing: write artifact:repo/path"),
         ("image:docker-staging-local/x", "write repo/image:tag"),
         ("artifact:generic-snapshot-local", "is incomplete: write repo/path"),
     ],

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import role_variables
 from tests.unit import test_slips
 from tools import role_readme
 
@@ -53,6 +54,19 @@ def test_every_role_has_argument_specs() -> None:
     folders = {path for path in (role_readme.ROOT / "roles").iterdir() if path.is_dir()}
     assert folders == set(ROLES)
     assert len(ROLES) >= 4
+
+
+@pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
+def test_a_role_refuses_misspelt_variables_before_anything_else(role: Path) -> None:
+    first = load(role / "tasks" / "main.yml")[0]["ansible.builtin.assert"]
+    question = f"query('delivery.toolchain.unknown_variables', '{role.name}')"
+    assert first["that"] == f"{question} | length == 0"
+    assert question in first["fail_msg"]
+    known = list(options_of(role))
+    assert role_variables.unknown(role.name, known) == []
+    for name in known:
+        slip = f"{name}x"
+        assert [told.split()[0] for told in role_variables.unknown(role.name, [slip])] == [slip]
 
 
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)

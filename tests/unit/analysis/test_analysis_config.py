@@ -883,3 +883,12 @@ def test_the_role_takes_what_the_module_takes() -> None:
         (given,) = without_words({name: spec.pop(f"analysis_config_{name}")}, *ignored).values()
         assert given == wanted, name
     assert spec == {}
+
+
+@pytest.mark.parametrize("name", ["co*", "*"])
+def test_a_pattern_that_is_to_be_absent_is_refused(name: str) -> None:
+    """That no group is called so is no absence."""
+    server = Server()
+    with pytest.raises(ToolchainError, match="has a wildcard in its name") as caught:
+        configure(server, groups=[{"name": name, "state": "absent"}])
+    assert caught.value.kind == "invalid"

@@ -218,6 +218,7 @@ class ConfigPlanner:
         plan = compare(resource, current)
         self.unseen.update((kind.option, name) for name in hidden(resource, current))
         if not plan.changed:
+            refuse_impossible(resource, plan)
             self._note_unknown_project(kind, resource)
             self.unchanged += 1
             return

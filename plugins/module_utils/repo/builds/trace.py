@@ -18,6 +18,7 @@ from ..items import listing
 from . import records
 
 _PREFIX = re.compile(r"(artifact|build|image):(.*)", re.DOTALL)
+_FORMS = {"artifact": "repo/path", "build": "build/number", "image": "repo/image:tag"}
 #: The files that stand for a tag: an image, and a list of images for several platforms.
 _MANIFESTS = ("manifest.json", "list.manifest.json")
 #: Where a record says which CI build made it: its own field, else its environment.
@@ -57,6 +58,8 @@ def origin(task: Task, term: str) -> Origin:
 
 def _kind(client: RepoClient, term: str) -> tuple[str, str]:
     prefixed = _PREFIX.fullmatch(term)
+    if prefixed and not prefixed[2].strip():
+        raise invalid(f"'{term}' names nothing: write {prefixed[1]}:{_FORMS[prefixed[1]]}")
     if prefixed:
         return prefixed[1], prefixed[2]
     if ":" in term:
@@ -73,7 +76,7 @@ def _kind(client: RepoClient, term: str) -> tuple[str, str]:
 def _build_of_term(client: RepoClient, term: str) -> dict[str, Any]:
     name, _slash, number = term.rpartition("/")
     if not name.strip() or not number.strip():
-        raise invalid(f"'{term}' names no build: write build/number, as nightly/104")
+        raise invalid(f"'{term}' names no build: write {_FORMS['build']}, as nightly/104")
     return _record(client, name, number)
 
 
@@ -85,7 +88,7 @@ def _record(client: RepoClient, name: str, number: str) -> dict[str, Any]:
 
 
 def _artifact(client: RepoClient, term: str) -> dict[str, Any]:
-    repo, path = _in_repository(term, "repo/path")
+    repo, path = _in_repository(term, _FORMS["artifact"])
     found = _item(client, repo, path)
     if found is None:
         raise ToolchainError("not_found", f"there is no item '{path}' in the repository '{repo}'")
@@ -94,9 +97,9 @@ def _artifact(client: RepoClient, term: str) -> dict[str, Any]:
 
 def _image(client: RepoClient, term: str) -> dict[str, Any]:
     name, _colon, tag = term.rpartition(":")
-    repo, image = _in_repository(name, "repo/image:tag")
-    if not tag.strip():
-        raise invalid(f"'{term}' names no tag: write repo/image:tag")
+    if not name.strip() or not tag.strip():
+        raise invalid(f"'{term}' names no tag: write {_FORMS['image']}")
+    repo, image = _in_repository(name, _FORMS["image"])
     for manifest in _MANIFESTS:
         found = _item(client, repo, join(image, tag, manifest))
         if found is not None:

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Lookups that are asked for nothing."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+from ansible.errors import AnsibleError
+from ansible.plugins.lookup import LookupBase
+
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Those that the playbooks and roles of the collection alone call, and one that takes options.
+OTHERS = {"run_slices", "survey_answers", "unknown_variables", "wiki_page"}
+LOOKUPS = sorted({path.stem for path in (ROOT / "plugins" / "lookup").glob("*.py")} - OTHERS)
+
+
+@pytest.mark.parametrize("name", LOOKUPS)
+def test_a_lookup_without_a_term_says_what_it_wants(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lookups, "set_options", lambda *given: None)
+    monkeypatch.setattr(LookupBase, "set_options", lambda *given, **more: None)
+    module = importlib.import_module(
+        f"ansible_collections.delivery.toolchain.plugins.lookup.{name}"
+    )
+    with pytest.raises(AnsibleError, match="called without a term: give "):
+        module.LookupModule().run([], variables={})
