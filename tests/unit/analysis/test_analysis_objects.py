@@ -775,12 +775,22 @@ def test_an_import_that_runs_and_is_not_waited_for_is_no_change() -> None:
     assert [form["action"] for form in forms] == ["projects", "import_status"]
 
 
-def test_an_import_that_failed_fails_the_task_with_the_servers_words() -> None:
+@pytest.mark.parametrize(
+    ("left", "changed"),
+    [(PROJECTS, False), (lines({"name": "fw"}), True), (Reply(403), None)],
+    ids=["nothing", "a project", "not told"],
+)
+def test_an_import_that_failed_fails_the_task_with_the_servers_words(
+    left: Reply, changed: bool | None
+) -> None:
+    """`changed` is what was read; where that cannot be, an import was begun."""
     options = {"name": "fw", "import_from": SOURCE, **WAIT}
     failed = status("Failed", message="no space left")
-    error = refused("project", PROJECTS, lines(), DONE, failed, **options)
+    error = refused("project", PROJECTS, lines(), DONE, failed, left, **options)
     assert error.kind == "failed"
     assert "importing the project 'fw': no space left" in str(error)
+    assert error.result.get("changed") is changed
+    assert ("it has left a project" in str(error)) is bool(changed)
 
 
 def test_the_password_in_the_address_of_a_source_is_hidden() -> None:

@@ -184,8 +184,17 @@ class ImportPolling:
         return []
 
     def _failed(self, words: str) -> ToolchainError:
+        """The error, with what became of the server: a project may be there in spite of it."""
         said = shorten(words)
-        return ToolchainError("failed", f"{self._wanted.title}: {said}", detail=said)
+        error = ToolchainError("failed", f"{self._wanted.title}: {said}", detail=said)
+        if self._wanted.project is None:
+            return error
+        try:
+            made = self._is_there()
+        except ToolchainError:
+            return error  # an import was started, and what it has left cannot be read
+        error.result["changed"] = made
+        return error.with_words("it has left a project of this name") if made else error
 
     def _pause(self) -> None:
         last = f" ({self._last})" if self._last else ""
