@@ -266,6 +266,8 @@ SLIPS: list[tuple[dict[str, Any], str]] = [
     ({"name": " "}, "name is empty"),
     ({"new_name": 1.1}, "new_name is the number 1.1"),
     ({"name": "x" * 256}, "name has more than 255 characters"),
+    ({"name": "two\nlines"}, "name has a line break, a tab or another control character"),
+    ({"new_name": "a\ttab"}, "new_name has a line break"),
     ({"project": ""}, "project is empty"),
     ({"unresolved": ""}, "unresolved is empty"),
     ({"unresolved": False}, "unresolved is the boolean false"),
@@ -285,8 +287,9 @@ def test_slips_are_refused_before_any_request(
     assert tracker.sandbox.requests("tracker") == []
 
 
-def test_a_pattern_names_no_version_to_delete(tracker: Tracker) -> None:
-    tracker.refused("invalid", "wildcards", project="REL", name="1.*", state="absent")
+@pytest.mark.parametrize("state", ["absent", "present", "released"])
+def test_a_pattern_names_no_version(tracker: Tracker, state: str) -> None:
+    tracker.refused("invalid", "wildcards", project="REL", name="1.*", state=state)
 
 
 @pytest.mark.parametrize("check", [True, False])

@@ -19,6 +19,9 @@ from .error_text import describe, errors_in, messages_of
 _SPEAKS_JFROG, _VERSION = "speaks jfrog", "api/system/version"
 #: Statuses of a server that does not know an address.
 _UNKNOWN = (400, 404, 405, 501)
+#: What no key has, and nobody means in one.
+_NO_KEY = re.compile(r"[/*?\s]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 #: How a part of a page begins: no text of the server does.
 _PART_OF_PAGE = re.compile(
     r"[\ufeff\s]*<(?:!--|(?:a|b|br|center|div|form|h\d|img|link|meta|p|script|span|style|table"
@@ -192,8 +195,22 @@ def refuse_glob(path: str) -> None:
         )
 
 
+def require_new_path(option: str, path: str) -> None:
+    """C(invalid) for a path that is to be made and that nobody means: a server takes wildcards,
+    blanks around a name and control characters as they are.
+    """
+    for segment in segments(path):
+        if segment != segment.strip() or _CONTROL.search(segment):
+            reason = "a blank around a name in it, or a control character"
+        elif "*" in segment or "?" in segment:
+            reason = "wildcards, but names what is to be made"
+        else:
+            continue
+        raise invalid(f"{option}: '{path}' has {reason}")
+
+
 def repository_key(name: str, value: str) -> str:
     """The value of an option that names a repository; C(invalid) where it cannot be a key."""
-    if value.strip() == "" or "/" in value or value in (".", ".."):
+    if _NO_KEY.search(value) or value in ("", ".", ".."):
         raise invalid(f"{name}: '{value}' is not the key of a repository")
     return value

@@ -886,9 +886,10 @@ def test_the_role_takes_what_the_module_takes() -> None:
 
 
 @pytest.mark.parametrize("name", ["co*", "*"])
-def test_a_pattern_that_is_to_be_absent_is_refused(name: str) -> None:
+@pytest.mark.parametrize("state", ["absent", "present"])
+def test_a_pattern_names_no_group(name: str, state: str) -> None:
     """That no group is called so is no absence."""
     server = Server()
     with pytest.raises(ToolchainError, match="has a wildcard in its name") as caught:
-        configure(server, groups=[{"name": name, "state": "absent"}])
+        configure(server, groups=[{"name": name, "state": state}])
     assert caught.value.kind == "invalid"

@@ -192,6 +192,14 @@ def test_everything_is_rehearsed_before_the_first_copy(server: Server) -> None:
     assert store.sent == []
 
 
+@pytest.mark.parametrize("target", ["b/1 ", " b/1", "b /1", "b/1\t"])
+def test_a_blank_at_the_end_of_a_target_is_refused(server: Server, target: str) -> None:
+    error = server.fails(Operation, given(target_path=target))
+    assert error.kind == "invalid"
+    assert error.message.startswith(f"target_path: '{target}' has a blank around a name")
+    assert server.asked == []
+
+
 def test_check_mode_rehearses(server: Server) -> None:
     store = Store(server, r={"a/1": "x"})
     plan, values = server.run(Operation, given(), check=True)

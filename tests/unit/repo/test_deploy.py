@@ -118,6 +118,27 @@ def test_options_that_do_not_go_together(server: Server, given: dict[str, Any], 
     assert server.asked == []
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"path": "a/b.txt "}, "path: 'a/b.txt ' has a blank around a name"),
+        ({"path": "a /b.txt"}, "path: 'a /b.txt' has a blank around a name"),
+        ({"path": "a\n/b.txt"}, "or a control character"),
+        ({"path": "a/*.txt"}, "has wildcards, but names what is to be made"),
+        ({"path": "a/b?.txt"}, "has wildcards"),
+        ({"path": "a.txt", "repo": "r*"}, "repo: 'r*' is not the key of a repository"),
+        ({"path": "a.txt", "repo": "r "}, "repo: 'r ' is not the key of a repository"),
+        ({"path": "a.txt", "repo": "r 1"}, "is not the key of a repository"),
+    ],
+)
+def test_a_place_that_nobody_means_is_refused(
+    server: Server, given: dict[str, Any], said: str
+) -> None:
+    error = server.fails(ArtifactDeployOperation, {"repo": "r", "content": "x", **given})
+    assert (error.kind, said in error.message) == ("invalid", True), error.message
+    assert server.asked == []
+
+
 def test_a_pattern_that_excludes_nothing_is_warned_of(server: Server, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x")
     server.on["GET /api/repositories/r"] = LOCAL

@@ -178,9 +178,9 @@ def hidden(resource: Resource, current: State | None) -> dict[str, Any]:
 
 def refuse_impossible(resource: Resource, found: Plan) -> None:
     """Fail for a change to what the server marks as read-only, for one that lacks options, and for
-    a pattern where one object is to go: that none is called so is no absence.
+    a pattern where one object is to be made or to go: that none is called so is no absence.
     """
-    if resource.desired is None and not found.changed and "*" in resource.title:
+    if "*" in resource.title and not found.before:
         raise invalid(f"{resource.title} has a wildcard in its name, but names one object")
     if not found.changed:
         return

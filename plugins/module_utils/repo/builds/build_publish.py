@@ -286,6 +286,8 @@ def _check_names(options: BuildPublishOptions) -> None:
         given = getattr(options, option)
         if given != given.strip() or given in (".", ".."):
             raise invalid(f"{option} is '{given}': write it without blanks around it, and no '..'")
+        if "*" in given or "?" in given:
+            raise invalid(f"{option} is '{given}', which has wildcards, but names one build")
 
 
 def _modules(options: BuildPublishOptions) -> list[BuildModule]:

@@ -12,7 +12,7 @@ from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
 from ...core.plan import Action, Plan, without_none
 from .. import repositories
-from ..client import RepoClient, join, repository_key, segments
+from ..client import RepoClient, join, repository_key, require_new_path, segments
 from . import registry
 from .tag_states import ImageName, TagState, states_of
 
@@ -56,6 +56,8 @@ class DockerPromoteOperation:
         target_image = options.target_image or options.image
         self._source = _image("repo", options.repo, "image", options.image)
         self._target = _image("target_repo", options.target_repo, "target_image", target_image)
+        require_new_path("target_image", options.target_image or "")
+        require_new_path("target_tag", options.target_tag or "")
         self._names = _names(options)
         if self._source == self._target and all(
             tag == target_tag for tag, target_tag in (self._names or {"": ""}).items()

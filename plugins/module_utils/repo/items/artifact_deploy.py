@@ -11,7 +11,7 @@ from ...core.errors import invalid
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Operation, Plan
-from ..client import join, refuse_glob, repository_key, segments
+from ..client import join, refuse_glob, repository_key, require_new_path, segments
 from ..properties import properties_of
 from .deployment import ArchiveDeployment, FileDeployment
 from .globs import Exclusion
@@ -77,6 +77,9 @@ def _operation(task: Task, options: ArtifactDeployOptions) -> Operation:
     if options.force:
         raise invalid("force allows to delete a whole repository: it goes with state=absent")
     _refuse_without_files(options)
+    require_new_path("path", options.path)
+    for number, artifact in enumerate(options.artifacts or ()):
+        require_new_path(f"artifacts[{number}].path", artifact.path)
     if options.explode:
         return _archive_deployment(task, options)
     exclusion = Exclusion(options.exclude)

@@ -21,6 +21,7 @@ from ..client import (
     join,
     refuse_reported,
     repository_key,
+    require_new_path,
     segments,
 )
 from ..items import listing
@@ -69,6 +70,7 @@ class ArtifactCopyOperation:
             refuse_path(name, given)
             if has_wildcards(given):
                 raise invalid(f"{name}: '{given}' has wildcards, but names one file or folder")
+        require_new_path("target_path", options.target_path or "")
         self._repo, self._path = options.repo, join(*segments(options.path))
         if self._path == "":
             raise invalid("path is empty, which would mean the whole repository: name an item")

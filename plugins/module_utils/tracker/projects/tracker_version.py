@@ -21,6 +21,7 @@ from .version_issues import VersionIssues
 from .versions import MOVE, ProjectVersions, Version, named, same_name
 
 _LONGEST = 255
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _MODES = ("ignore", "warn", "fail")
 #: What each state manages. A version is released, unreleased or archived, as users see it.
@@ -56,8 +57,11 @@ class TrackerVersionOptions:
                 f"start_date is {self.start_date}, after release_date {self.release_date}"
             )
         for option in ("name", "new_name"):
-            if len(getattr(self, option) or "") > _LONGEST:
+            given = (getattr(self, option) or "").strip()
+            if len(given) > _LONGEST:
                 raise invalid(f"{option} has more than {_LONGEST} characters")
+            if _CONTROL.search(given):
+                raise invalid(f"{option} has a line break, a tab or another control character")
         if self.state == "absent":
             self._require_removal()
         elif self.move_to is not None:
@@ -69,6 +73,11 @@ class TrackerVersionOptions:
             raise invalid(f"{given[0]} has no meaning with state 'absent': leave it out")
         if self.move_to is not None and same_name(self.move_to, self.name):
             raise invalid(f"move_to is '{self.move_to}', the version that is to be deleted")
+
+
+def _refuse_pattern(name: str) -> None:
+    if "*" in name or "?" in name:
+        raise invalid(f"name: '{name}' has wildcards, but names one version")
 
 
 def _require_day(option: str, value: str | None) -> None:
@@ -97,6 +106,8 @@ class TrackerVersionOperation:
         if self._options.state == "absent":
             return self._removal(known)
         self._current = self._managed(known)
+        if self._current is None:
+            _refuse_pattern(self._options.new_name or self._options.name)
         if self._options.state == "released":
             self._judge_unresolved(known)
         self._wanted = self._desired()
@@ -108,9 +119,8 @@ class TrackerVersionOperation:
     def _removal(self, known: list[Version]) -> Plan:
         options = self._options
         self._current = named(known, options.name)
-        if self._current is None and any(sign in options.name for sign in "*?"):
-            raise invalid(f"name: '{options.name}' has wildcards, but names one version")
         if self._current is None:
+            _refuse_pattern(options.name)
             return unchanged({"version": None, "unresolved_count": None})
         if options.move_to is not None:
             self._target = self._required(known, "move_to", options.move_to)
