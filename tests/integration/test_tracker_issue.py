@@ -512,6 +512,20 @@ def test_slips_are_refused_before_any_request(
     assert tracker.sandbox.requests("tracker") == []
 
 
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"summary": ""}, "fields.summary must be one line"),
+        ({"Summary": "a\nb"}, "fields.Summary must be one line"),
+        ({"labels": ["x", "a b"]}, "fields.labels[1] is 'a b': a label has no blanks"),
+    ],
+)
+def test_fields_that_have_options_are_held_to_the_same(
+    tracker: Tracker, fields: dict[str, Any], words: str
+) -> None:
+    tracker.refused("invalid", words, issue="REL-22", fields=fields, check=True)
+
+
 @each_server
 @pytest.mark.parametrize(
     "given",

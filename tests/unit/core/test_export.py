@@ -159,3 +159,12 @@ def test_a_long_reading_tells_how_far_it_is_and_a_short_one_nothing() -> None:
         "reading pages: 1,001 of 2,000",
         "reading pages: 1,501 of 2,000",
     ]
+
+
+def test_a_file_where_the_folder_shall_be_is_refused_before_anything_is_read(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "taken").write_text("mine", encoding="utf-8")
+    with pytest.raises(ToolchainError, match="dest must be a folder, but is") as caught:
+        export(tmp_path / "taken", {"ci.yml": "x"})
+    assert caught.value.kind == "invalid"

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from ..destination import places
-from ..errors import ToolchainError, shorten
+from ..errors import ToolchainError, invalid, shorten
 from ..files import make_folders, replacing
 
 _FORMAT = 1
@@ -48,6 +48,8 @@ class ExportFolder:
     def __init__(
         self, folder: str, service: str, *, overwrite: bool, warn: Callable[[str], None]
     ) -> None:
+        if os.path.lexists(folder) and not os.path.isdir(folder):
+            raise invalid(f"dest must be a folder, but is '{folder}'")
         self._folder, self._overwrite, self._warn = folder, overwrite, warn
         self._list = f".export-{service}.json"
         self._known: dict[str, set[str]] = {}

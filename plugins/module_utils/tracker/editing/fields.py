@@ -106,6 +106,11 @@ class FieldsPart:
                 " on the edit screen, the issue is closed to changes, or the right is missing",
             )
             raise self._site.judged(error, *_needed([field.id]), issueKey=issue.key)
+        if known.get("required") is True and field.value in (None, "", []):
+            raise ToolchainError(
+                "rejected",
+                f"editing the issue '{issue.key}': {field.name} cannot be empty: it is required",
+            )
         allowed = known.get("allowedValues")
         if not isinstance(allowed, list) or not allowed:
             return field

@@ -81,14 +81,25 @@ class IssueOptions:
                 raise invalid(f"add.{name} has no meaning beside {name}, which is the whole list")
 
     def _require_texts(self) -> None:
-        summary = (self.summary or "").strip()
-        if "\n" in summary or len(summary) > _LONGEST:
-            raise invalid(f"summary must be one line of at most {_LONGEST} characters")
-        lists = {"labels": self.labels, "add.labels": self.add.labels if self.add else None}
-        for place, labels in lists.items():
-            for number, label in enumerate(labels or []):
-                if len(label.split()) > 1 or label != label.strip() or len(label) > _LONGEST:
-                    raise invalid(
-                        f"{place}[{number}] is '{label}': a label has no blanks, and at most"
-                        f" {_LONGEST} characters"
-                    )
+        if self.summary is not None:
+            require_summary("summary", self.summary)
+        require_labels("labels", self.labels or [])
+        require_labels("add.labels", (self.add.labels if self.add else None) or [])
+
+
+def require_summary(place: str, summary: Any) -> None:
+    """C(invalid) for what no issue can be called [tracker-22]."""
+    text = str(summary or "").strip()
+    if not text or len(text.splitlines()) > 1 or len(text) > _LONGEST:
+        raise invalid(f"{place} must be one line of at most {_LONGEST} characters")
+
+
+def require_labels(place: str, labels: Any) -> None:
+    """C(invalid) for what cannot be a label [tracker-22]."""
+    for number, label in enumerate(labels if isinstance(labels, list) else []):
+        text = str(label)
+        if text.split() != [text] or len(text) > _LONGEST:
+            raise invalid(
+                f"{place}[{number}] is '{label}': a label has no blanks, and at most"
+                f" {_LONGEST} characters"
+            )

@@ -14,7 +14,7 @@ from ..fields.field_values import sent
 from .comments import CommentPart
 from .edits import Part
 from .fields import FieldsPart, WantedField
-from .issue_options import IssueOptions
+from .issue_options import IssueOptions, require_labels, require_summary
 from .links import LinksPart
 from .site import Site
 from .transitions import StatusPart
@@ -26,6 +26,8 @@ _LISTS = {
     "fix_versions": ("fixVersions", True),
     "components": ("components", True),
 }
+#: Fields with options of their own, which may be named in C(fields), too.
+_CHECKS = {"summary": require_summary, "labels": require_labels}
 
 
 class WantedParts:
@@ -111,4 +113,6 @@ class WantedParts:
             place = f"{option}.{name}"
             kind = self._names.find(str(name), place)
             wanted = sent(value, kind.schema, Place(place), cloud=self._site.cloud)
+            if kind.id in _CHECKS:
+                _CHECKS[kind.id](place, wanted)
             yield WantedField(kind.id, str(name), wanted)

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Fields that the server wants filled, and that a task empties."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.editing.fields import (
+    FieldsPart,
+    WantedField,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.editing.site import (
+    Site,
+    TrackerIssue,
+)
+
+
+def edits(value: Any, *, required: bool) -> list[Any]:
+    editable = {"customfield_1": {"required": required}}
+    issue = TrackerIssue("REL-1", {"customfield_1": "x"}, editable)
+    part = FieldsPart(cast(Site, None), [WantedField("customfield_1", "Team", value)])
+    return part.edits(issue)
+
+
+@pytest.mark.parametrize("empty", [None, "", []])
+def test_a_required_field_is_not_emptied(empty: Any) -> None:
+    with pytest.raises(ToolchainError, match="Team cannot be empty: it is required") as caught:
+        edits(empty, required=True)
+    assert caught.value.kind == "rejected"
+    assert len(edits(empty, required=False)) == len(edits("y", required=True)) == 1
