@@ -24,6 +24,9 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action.normal import ActionModule as NormalAction
 from ansible.utils.display import Display
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.sessions import (
+    names_proxies,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import shown_by
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
     ansible_internals,
@@ -33,10 +36,15 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import switch
 
-# For the workers: the process that forks them loads this file, so that none of them pays for it.
+# For the workers: the process that forks them loads this file, so that none of them pays for it,
+# nor for what sessions load when they need it (cookies, and the library that reads proxies).
 importlib.import_module(
     "ansible_collections.delivery.toolchain.plugins.module_utils.core.module.runner"
 )
+importlib.import_module("http.cookiejar")
+if names_proxies():
+    with contextlib.suppress(ImportError):
+        importlib.import_module("requests.utils")
 
 # Ansible takes the terminal away from its workers, and shows nothing more of what they send once
 # it was interrupted. The process that forks them keeps its standard error here for their last

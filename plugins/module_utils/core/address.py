@@ -6,11 +6,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from .errors import invalid, printable
 from .secret import clean_url, misplaced_user_info
+
+if TYPE_CHECKING:
+    from requests import PreparedRequest
 
 #: Scheme, host and port.
 Origin: TypeAlias = "tuple[str, str, int | None]"
@@ -24,6 +27,9 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 _UNFIT = re.compile(r"[\\\s\x00-\x20\x7f-\xa0\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]")
 _PLAIN = re.compile(r"[A-Za-z0-9._~-]*")  # nothing to encode
 _BASE = re.compile(r"https?://[^/?#]+", re.IGNORECASE)
+# A place as it is mostly written, which all parsers read alike.
+_USUAL_BASE = re.compile(r"(https?)://([A-Za-z0-9_-][A-Za-z0-9._-]*)(?::([1-9][0-9]{0,4}))?")
+_HIGHEST_PORT = 65535
 
 # Nothing but what may stand in a path or a query, no segment that begins with a dot or is empty,
 # and nothing percent-encoded that need not be.
@@ -39,6 +45,10 @@ Query: TypeAlias = "Mapping[str, Any] | Pairs"
 _LOGIN_PAGE = re.compile(
     r"(commence)?(log|sign)[-_]?[io]n(\.(action|jsp|do|html?|php|aspx?))?", re.IGNORECASE
 )
+
+
+class UnfitRequest(ValueError):
+    """An address, a header or the address of a proxy with which nothing can be sent."""
 
 
 def path(*segments: str, slash: bool = False) -> str:
@@ -116,21 +126,21 @@ def origin(address: str) -> Origin:
 def _connected(base: str) -> Origin:
     """The origin of an address that has nothing but scheme, user info, host and port.
 
-    The library prepares an address first (encodes the host, drops a port 0). Some of its releases
-    then connect by their own parser, some by that of the standard library: both have to agree.
+    An unusual one is prepared by the library (which encodes the host, and drops a port 0), and then
+    its parser and that of the standard library have to agree.
     """
-    from requests import PreparedRequest
-    from requests.exceptions import RequestException
+    usual = _USUAL_BASE.fullmatch(base)
+    if usual is not None and int(usual[3] or 0) <= _HIGHEST_PORT:
+        return usual[1], usual[2].lower(), int(usual[3] or DEFAULT_PORTS[usual[1]])
     from urllib3.exceptions import HTTPError
     from urllib3.util import parse_url
 
-    prepared = PreparedRequest()
     try:
         urlsplit(base)  # who looks for a proxy, or for user info, reads it unprepared
-        prepared.prepare_url(f"{base}/", None)
-        parts, theirs = urlsplit(prepared.url or ""), parse_url(prepared.url or "")
+        address = prepared(f"{base}/").url or ""
+        parts, theirs = urlsplit(address), parse_url(address)
         host, port = parts.hostname or "", parts.port
-    except (RequestException, HTTPError, ValueError):
+    except (HTTPError, ValueError):
         return NOWHERE
     same = (theirs.scheme, _bare(theirs.host), theirs.port) == (parts.scheme, _bare(host), port)
     if not same or not host or parts.scheme not in DEFAULT_PORTS:
@@ -173,11 +183,22 @@ def request_target(address: str) -> str:
     rest = "" if base is None else address[base.end() :]
     if _USUAL_TARGET.fullmatch(rest):
         return rest
-    from requests import PreparedRequest
+    return prepared(address).path_url
 
-    prepared = PreparedRequest()
-    prepared.prepare_url(address, None)
-    return prepared.path_url
+
+def prepared(address: str) -> PreparedRequest:
+    """What the library C(requests) makes of an address; C(UnfitRequest) where that is nothing.
+
+    It is loaded where it is needed: that takes as long as a small task.
+    """
+    from requests import PreparedRequest, RequestException
+
+    found = PreparedRequest()
+    try:
+        found.prepare_url(address, None)
+    except RequestException as error:
+        raise UnfitRequest(str(error)) from None
+    return found
 
 
 def path_of(address: str) -> str:

@@ -92,6 +92,9 @@ def connected(address: str) -> Origin:
 @example("http://home:8080:80/")
 @example("http://[::1]@home:8080/")
 @example("http://\u3002@home:8080/")
+@example("http://a_b..c-:65535")
+@example("http://home:65536/")
+@example("https://010.1:0080/")
 def test_an_origin_is_what_the_library_connects_to_or_nothing(address: str) -> None:
     found = origin(address)
     assert found == NOWHERE or found == connected(address)

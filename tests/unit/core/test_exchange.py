@@ -12,7 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from requests import PreparedRequest, RequestException
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.address import request_target
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.address import (
+    UnfitRequest,
+    request_target,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.connections import (
     Incoming,
@@ -40,7 +43,7 @@ def test_a_target_is_what_the_library_asks_for(rest: str) -> None:
     try:
         prepared.prepare_url(address, None)
     except RequestException:
-        with pytest.raises(RequestException):
+        with pytest.raises(UnfitRequest):
             request_target(address)
         return
     assert request_target(address) == prepared.path_url

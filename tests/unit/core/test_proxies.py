@@ -67,6 +67,14 @@ def test_the_proxy_gets_its_own_credential(monkeypatch: pytest.MonkeyPatch) -> N
     assert "Authorization" not in proxy.seen[0].headers
 
 
+def test_a_kind_of_proxy_whose_library_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1")
+    with pytest.raises(ToolchainError, match="Missing dependencies for SOCKS support") as caught:
+        transport_to(AWAY).write("creating x", "POST", "x")
+    assert caught.value.kind == "invalid"
+    assert not caught.value.unanswered
+
+
 @pytest.mark.parametrize("value", ["127.0.0.1", "localhost,127.0.0.0/8", "*", "localhost:{port}"])
 def test_a_server_may_be_left_out(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     with Stub(OK) as server, Stub() as proxy:

@@ -6,9 +6,11 @@ from __future__ import annotations
 import os
 
 import pytest
-import requests
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http import sessions
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http import (
+    connections,
+    sessions,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
 from tests.unit.stub import Reply, Stub, connection_to
@@ -37,13 +39,13 @@ def test_a_session_of_the_process_before_the_fork_is_left_to_it(
 ) -> None:
     closed: list[object] = []
 
-    def close(session: requests.Session) -> None:
-        closed.append(session)
+    def close(pools: connections.Pools) -> None:
+        closed.append(pools)
 
     with Stub(answer=lambda seen: Reply()) as stub:
         read(stub.url, "token-0")
         own = os.getpid()
-        monkeypatch.setattr(requests.Session, "close", close)
+        monkeypatch.setattr(connections.Pools, "close", close)
         monkeypatch.setattr(os, "getpid", lambda: own + 1)
         for number in range(sessions._MOST_KEPT):
             read(stub.url, f"token-{number}")

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import quote, urlencode
 
+from ..address import UnfitRequest, prepared
 from ..errors import ToolchainError, invalid
 from ..secret import Secret, hidden
 from .options import Connection, OAuth
@@ -123,14 +124,16 @@ def oauth1(oauth: OAuth) -> Login:
 
 def _sign(signer: Any, request: Outgoing) -> None:
     """Sign a request in the form that the library of OAuth takes."""
-    from requests import PreparedRequest
+    from requests import RequestException
 
-    prepared = PreparedRequest()
-    prepared.prepare_method(request.method)
-    prepared.prepare_url(request.url, None)
-    prepared.prepare_headers(request.headers)
-    prepared.prepare_body(request.body, None)
-    signed = signer(prepared)
+    ready = prepared(request.url)
+    try:
+        ready.prepare_method(request.method)
+        ready.prepare_headers(request.headers)
+        ready.prepare_body(request.body, None)
+        signed = signer(ready)
+    except RequestException as error:
+        raise UnfitRequest(str(error)) from None
     request.headers = {_text(name): _text(value) for name, value in signed.headers.items()}
     request.body = signed.body
 

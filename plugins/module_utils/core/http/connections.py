@@ -10,22 +10,26 @@ block, and the usual head of an answer is read in one go.
 from __future__ import annotations
 
 import functools
+import importlib.util
 import io
+import os
 import re
+import runpy
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from http.client import HTTPException, HTTPMessage, HTTPResponse
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ..address import UnfitRequest
 from ..connection.auth import Content
 from . import bodies
 from .bodies import SLOWEST, SlowBody
 from .messages import Headers
 
 if TYPE_CHECKING:
-    import requests.adapters
     import urllib3
+    from requests.adapters import HTTPAdapter
 
 #: Bytes of lines one after the other: a head, the lines between the chunks of a body.
 _MOST_IN_LINES = 1024 * 1024
@@ -41,6 +45,7 @@ _USUAL_HEAD = re.compile(
     rb"\r\n\r\n"
 )
 _MOST_FIELDS = 100  # as in the standard library
+_MOST_POOLS = 10  # as in C(requests): servers whose connections are kept
 #: What urllib3 before 2 looks for mistakes in.
 _NO_DEFECTS = HTTPMessage()
 
@@ -117,10 +122,6 @@ class _Reader(io.BufferedReader):
     def readinto(self, buffer: Any, /) -> int:
         self._in_lines = 0
         return super().readinto(buffer)
-
-
-class UnfitHeader(ValueError):
-    """A header that cannot be sent."""
 
 
 @dataclass(frozen=True)
@@ -290,24 +291,56 @@ class _Exchange:
 
 
 def _head(first: str, fields: Mapping[str, str]) -> bytes:
-    """The head of a request; C(UnfitHeader), without the value, where one cannot be sent."""
+    """The head of a request; C(UnfitRequest), without the value, where one cannot be sent."""
     lines = [first]
     for name, value in fields.items():
         line = f"{name}: {value}"
         if _FIELD.fullmatch(line) is None:
-            raise UnfitHeader(f"the header {name!r} has a character that no header can have")
+            raise UnfitRequest(f"the header {name!r} has a character that no header can have")
         lines.append(line)
     return "\r\n".join([*lines, "", ""]).encode("latin-1")
 
 
-@functools.cache
-def paced_adapter() -> type[requests.adapters.HTTPAdapter]:
-    """The adapter of the library with such connections, through proxies, too.
+class Pools:
+    """The pools of the HTTP library with such connections, straight and through proxies."""
 
-    It is made when it is asked for: without the library, whose absence is told elsewhere, this file
-    can be loaded all the same.
+    def __init__(self, connections: int) -> None:
+        import urllib3
+
+        self._most = connections
+        self._straight = urllib3.PoolManager(_MOST_POOLS, maxsize=connections, block=True)
+        self._straight.pool_classes_by_scheme = _pool_classes()
+        self._proxied: HTTPAdapter | None = None
+
+    def of(self, address: str, proxy: str | None) -> Any:
+        """The pool of connections to an address; through a proxy as C(requests) reads that."""
+        manager = self._straight if proxy is None else self._through(proxy)
+        return manager.connection_from_url(address)
+
+    def _through(self, proxy: str) -> urllib3.PoolManager:
+        from requests import RequestException
+        from requests.adapters import HTTPAdapter
+
+        if self._proxied is None:
+            self._proxied = HTTPAdapter(pool_maxsize=self._most, pool_block=True)
+        try:
+            manager: urllib3.PoolManager = self._proxied.proxy_manager_for(proxy)
+        except RequestException as error:
+            raise UnfitRequest(str(error)) from None
+        manager.pool_classes_by_scheme = _pool_classes()
+        return manager
+
+    def close(self) -> None:
+        self._straight.clear()
+        if self._proxied is not None:
+            self._proxied.close()
+
+
+@functools.cache
+def _pool_classes() -> dict[str, Any]:
+    """They are made when they are asked for: without the library, whose absence is told elsewhere,
+    this file can be loaded all the same.
     """
-    import requests.adapters
     import urllib3
     from urllib3.connection import HTTPConnection, HTTPSConnection
 
@@ -325,16 +358,32 @@ def paced_adapter() -> type[requests.adapters.HTTPAdapter]:
         ConnectionCls = PacedHttps  # type: ignore[assignment]
         ResponseCls = Incoming
 
-    pools = {"http": HttpPool, "https": HttpsPool}
+    return {"http": HttpPool, "https": HttpsPool}
 
-    class PacedAdapter(requests.adapters.HTTPAdapter):
-        def init_poolmanager(self, *arguments: Any, **options: Any) -> None:
-            super().init_poolmanager(*arguments, **options)
-            self.poolmanager.pool_classes_by_scheme = pools
 
-        def proxy_manager_for(self, *arguments: Any, **options: Any) -> urllib3.ProxyManager:
-            manager: urllib3.ProxyManager = super().proxy_manager_for(*arguments, **options)
-            manager.pool_classes_by_scheme = pools
-            return manager
+def check_certificates(pool: Any, authorities: str | None, own: tuple[str, str | None]) -> None:
+    """How a pool of TLS connections sees who the server is, and shows who it is itself.
 
-    return PacedAdapter
+    :param authorities: a file or a folder of certificates; C(None): nobody checks the server
+    :param own: the files of certificate and key, empty where there is none
+    """
+    pool.cert_reqs = "CERT_NONE" if authorities is None else "CERT_REQUIRED"
+    if authorities is not None:
+        setattr(pool, "ca_cert_dir" if os.path.isdir(authorities) else "ca_certs", authorities)
+    if own[0]:
+        pool.cert_file, pool.key_file = own
+
+
+@functools.cache
+def usual_authorities() -> str:
+    """The certificates that C(requests) trusts. Distributions name theirs in its file C(certs),
+    which is read alone: the whole library takes as long as a small task.
+    """
+    found = importlib.util.find_spec("requests")
+    for folder in found.submodule_search_locations or () if found is not None else ():
+        path = os.path.join(folder, "certs.py")
+        if os.path.isfile(path):
+            return str(runpy.run_path(path)["where"]())
+    from requests.utils import DEFAULT_CA_BUNDLE_PATH
+
+    return str(DEFAULT_CA_BUNDLE_PATH)

@@ -11,15 +11,14 @@ import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..address import UnfitRequest
 from ..errors import Kind, ToolchainError, shorten
 from ..secret import clean_url
 from .bodies import SlowBody, TooLarge, Unpackable
-from .connections import UnfitHeader
 from .messages import Request
 from .sessions import REQUESTS_MISSING
 
 if REQUESTS_MISSING is None:
-    import requests
     import urllib3
     from urllib3.util.ssl_match_hostname import CertificateError
 
@@ -184,14 +183,7 @@ def _tls_reason(causes: list[BaseException]) -> str | None:
 
 def _is_our_mistake(error: Exception) -> bool:
     """Whether the request could not even be made: an address, a header or a file name."""
-    wrong = (
-        requests.exceptions.InvalidURL,
-        requests.exceptions.InvalidHeader,
-        requests.exceptions.InvalidSchema,
-        urllib3.exceptions.LocationValueError,
-        UnfitHeader,
-    )
-    return isinstance(error, wrong)
+    return isinstance(error, (urllib3.exceptions.LocationValueError, UnfitRequest))
 
 
 def _own_words(error: BaseException) -> str:

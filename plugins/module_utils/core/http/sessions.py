@@ -5,7 +5,9 @@ and by nobody else.
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
@@ -13,27 +15,29 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
-from ..address import DEFAULT_PORTS, Origin, request_target
+from ..address import DEFAULT_PORTS, Origin, UnfitRequest, request_target
 from ..connection.auth import Login, Outgoing
 from ..connection.options import Connection
 from ..errors import ToolchainError, invalid
 from .bodies import ACCEPTED, BodyError
-from .connections import Incoming, Load, UnfitHeader, paced_adapter
+from .connections import Incoming, Load, Pools, check_certificates, usual_authorities
 
 if TYPE_CHECKING:
+    from urllib.request import Request
+
     from ..accounting import Accounting
 
 #: The traceback of the missing library, C(None) where it is there.
 REQUESTS_MISSING: str | None = None
 REQUEST_ERRORS: tuple[type[Exception], ...] = ()
 try:
-    import requests
     import urllib3
-    from requests.cookies import MockRequest, MockResponse, get_cookie_header
-    from requests.utils import get_environ_proxies, prepend_scheme_if_needed, select_proxy
 
-    _RAISED = (requests.RequestException, urllib3.exceptions.HTTPError)
-    REQUEST_ERRORS = (*_RAISED, BodyError, UnfitHeader)
+    # It is loaded where it is needed, which is seldom: that takes as long as a small task.
+    _found = importlib.util.find_spec("requests")
+    if _found is None or not _found.submodule_search_locations:
+        raise ImportError("No module named 'requests'")
+    REQUEST_ERRORS = (urllib3.exceptions.HTTPError, BodyError, UnfitRequest)
 except ImportError:
     REQUESTS_MISSING = traceback.format_exc()
 
@@ -84,6 +88,30 @@ class Upload:
             raise ToolchainError("failed", said) from None
 
 
+class Cookies:
+    """Those of a session. What keeps them is loaded for the sessions that do."""
+
+    def __init__(self) -> None:
+        from http.cookiejar import CookieJar
+
+        self._jar = CookieJar()
+
+    def add_to(self, outgoing: Outgoing, address: str) -> Request:
+        """Add those that are kept for an address; what they were chosen by."""
+        from urllib.request import Request
+
+        asked = Request(address)  # noqa: S310 - one of the web, as the connection has it
+        self._jar.add_cookie_header(asked)
+        outgoing.headers.update(asked.unredirected_hdrs)
+        return asked
+
+    def take(self, incoming: Incoming, asked: Request) -> None:
+        self._jar.extract_cookies(incoming, asked)
+
+    def forget(self) -> None:
+        self._jar.clear()
+
+
 @dataclass(frozen=True)
 class Way:
     """The connections to an origin; C(before_path): what a proxy wants to see before the path."""
@@ -97,10 +125,11 @@ class Way:
 class Kept:
     """A session and what is remembered with it (the crumb of the CI server)."""
 
-    session: requests.Session
-    verify: bool | str
-    cert: tuple[str, str] | str | None
-    keeps_cookies: bool = False
+    pools: Pools
+    checks: bool
+    authorities: str | None
+    certificate: tuple[str, str | None]
+    cookies: Cookies | None = None
     memory: dict[str, Any] = field(default_factory=dict)
     _ways: dict[tuple[Origin, str | None], Way] = field(default_factory=dict)
     _once: Any = field(default_factory=lambda: urllib3.Retry(0, read=False))
@@ -117,17 +146,19 @@ class Kept:
     ) -> Incoming:
         """One exchange without following redirects; of the environment only proxies count.
 
-        It goes to the pool of urllib3, below what C(requests) does for each exchange (preparing
-        it, cookies that nobody keeps, an answer of its own), which takes as long as the rest.
+        It goes to the pool of urllib3: what C(requests) does for each exchange (preparing it,
+        cookies that nobody keeps, an answer of its own) takes as long as the rest.
 
         :param place: the origin of the address
         """
         login(outgoing)
-        prepared = self._with_cookies(outgoing) if self.keeps_cookies else None
         way = self._ways.get((place, proxy)) or self._way(place, proxy)
+        path = request_target(outgoing.url)
+        cookies = self.cookies
+        asked = cookies and cookies.add_to(outgoing, f"{place[0]}://{way.host}{path}")
         incoming: Incoming = way.pool.request(
             outgoing.method,
-            way.before_path + request_target(outgoing.url),
+            way.before_path + path,
             body=Load(outgoing.body, way.host, streamed),
             headers={**_USUAL, **outgoing.headers},
             retries=self._once,
@@ -140,40 +171,28 @@ class Kept:
         )
         incoming.url = outgoing.url
         incoming.settle()
-        if prepared is not None:
-            jar: Any = self.session.cookies
-            jar.extract_cookies(MockResponse(incoming.headers), MockRequest(prepared))
+        if cookies and asked:
+            cookies.take(incoming, asked)
         return incoming
-
-    def _with_cookies(self, outgoing: Outgoing) -> requests.PreparedRequest:
-        """Add those that are kept for the address; what they were chosen by."""
-        prepared = requests.PreparedRequest()
-        prepared.prepare_method(outgoing.method)
-        prepared.prepare_url(outgoing.url, None)
-        prepared.prepare_headers(outgoing.headers)
-        kept = get_cookie_header(  # type: ignore[no-untyped-call]
-            self.session.cookies, prepared
-        )
-        if kept is not None:
-            outgoing.headers["Cookie"] = kept
-        return prepared
 
     def _way(self, place: Origin, proxy: str | None) -> Way:
         """The connections to an origin, which are made when they are needed."""
         scheme, name, port = place
         shown = f"[{name}]" if ":" in name else name
         host = shown if port == DEFAULT_PORTS[scheme] else f"{shown}:{port}"
-        adapter: Any = self.session.get_adapter(f"{scheme}://")
-        manager, before_path = adapter.poolmanager, ""
+        before_path = ""
         if proxy is not None:
+            from requests.utils import prepend_scheme_if_needed
+
             proxy = str(prepend_scheme_if_needed(proxy, "http"))  # type: ignore[no-untyped-call]
             if not urllib3.util.parse_url(proxy).host:
-                raise requests.exceptions.InvalidProxyURL("the address of the proxy has no host")
-            manager = adapter.proxy_manager_for(proxy)
+                raise UnfitRequest("the address of the proxy has no host")
             is_asked = scheme == "http" and not proxy.lower().startswith("socks")
             before_path = f"http://{host}" if is_asked else ""
-        pool = manager.connection_from_url(f"{scheme}://{shown}:{port}/")
-        adapter.cert_verify(pool, f"{scheme}://{host}/", self.verify, self.cert)
+        pool = self.pools.of(f"{scheme}://{shown}:{port}/", proxy)
+        if scheme == "https":
+            trusted = (self.authorities or usual_authorities()) if self.checks else None
+            check_certificates(pool, trusted, self.certificate)
         return self._ways.setdefault((place, proxy), Way(pool, host, before_path))
 
 
@@ -188,8 +207,22 @@ class Proxies:
     def of(self, place: Origin, url: str) -> str | None:
         """The proxy for an address, whose origin is C(place); C(None) where there is none."""
         if place not in self._known:
-            self._known[place] = select_proxy(url, get_environ_proxies(url))
+            self._known[place] = _proxy_for(url) if names_proxies() else None
         return self._known[place]
+
+
+def names_proxies() -> bool:
+    """Whether there may be a proxy at all; a Mac keeps them in its settings, too."""
+    names = (name.lower() for name, value in os.environ.items() if value)
+    named = any(name.endswith("_proxy") and name != "no_proxy" for name in names)
+    return named or sys.platform == "darwin"
+
+
+def _proxy_for(url: str) -> str | None:
+    """The proxy that C(requests) takes."""
+    from requests.utils import get_environ_proxies, select_proxy
+
+    return select_proxy(url, get_environ_proxies(url))
 
 
 #: Most sessions that are kept: one for each service, and some for a loop over logins.
@@ -223,26 +256,20 @@ def _forget(key: tuple[Any, ...]) -> None:
     """Close a session; that of the process before the fork is the other process's to close."""
     kept = _kept.pop(key)
     if key[0] == os.getpid():
-        kept.session.close()
+        kept.pools.close()
 
 
 def _new_session(
     connection: Connection, bundle: str | None, connections: int, cookies: bool
 ) -> Kept:
     settings = connection.settings
-    session = requests.Session()
-    session.trust_env = False  # a ~/.netrc that nobody named must not replace the credential
-    adapter = paced_adapter()(pool_maxsize=connections, max_retries=0, pool_block=True)
-    session.mount("https://", adapter)
-    session.mount("http://", adapter)
-    verify: bool | str = bool(settings.get("validate_certs", True))
-    if verify:
-        verify = settings.get("ca_path") or bundle or True
+    checks = bool(settings.get("validate_certs", True))
+    authorities = (settings.get("ca_path") or bundle or None) if checks else None
+    if checks:
         secure = connection.url.startswith("https:")
-        if secure and bundle and verify == bundle and not os.path.exists(bundle):
+        if secure and bundle and authorities == bundle and not os.path.exists(bundle):
             raise invalid(f"REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE: there is no '{bundle}'")
     else:
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
-    certificate, key = settings.get("client_cert"), settings.get("client_key")
-    both = (certificate, key) if certificate and key else certificate
-    return Kept(session, verify, both, cookies)
+    own = (settings.get("client_cert") or "", settings.get("client_key") or None)
+    return Kept(Pools(connections), checks, authorities, own, Cookies() if cookies else None)

@@ -80,7 +80,8 @@ class Transport:
 
     def forget_login(self) -> None:
         """Drop cookies and crumb, as after a restart of the server."""
-        self._kept.session.cookies.clear()
+        if self._kept.cookies is not None:
+            self._kept.cookies.forget()
         if self._crumb is not None:
             self._crumb.forget()
 
