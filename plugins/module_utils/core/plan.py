@@ -122,11 +122,11 @@ def plan(
     """
     if desired is None:
         return _plan_of_removal(current)
-    managed = {name: copy.deepcopy(value) for name, value in desired.items() if value is not None}
+    managed = {name: _copied(value) for name, value in desired.items() if value is not None}
     if current is None:
         changes = tuple(Change(name, None, value) for name, value in managed.items())
         return Plan({}, managed, "create", changes)
-    before, after = copy.deepcopy(dict(current)), copy.deepcopy(dict(current))
+    before, after = _copied(dict(current)), _copied(dict(current))
     changed: list[Change] = []
     for name, wanted in managed.items():
         same, value = (comparisons or {}).get(name, exact)(before.get(name), wanted)
@@ -136,10 +136,21 @@ def plan(
     return Plan(before, after, "update" if changed else "none", tuple(changed))
 
 
+def _copied(value: Any) -> Any:
+    """What C(copy.deepcopy) makes of what JSON knows, in a fraction of its time."""
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    if isinstance(value, dict):
+        return {name: _copied(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_copied(one) for one in value]
+    return copy.deepcopy(value)
+
+
 def _plan_of_removal(current: Mapping[str, Any] | None) -> Plan:
     if current is None:
         return Plan({}, {})
-    before = copy.deepcopy(dict(current))
+    before = _copied(dict(current))
     return Plan(
         before, {}, "delete", tuple(Change(name, value, None) for name, value in before.items())
     )
