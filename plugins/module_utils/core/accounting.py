@@ -26,9 +26,10 @@ class Accounting:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def add(self, **counts: float) -> None:
+        found = self.__dict__
         with self._lock:
             for name, count in counts.items():
-                setattr(self, name, getattr(self, name) + count)
+                found[name] += count
         if self.whole is not None:
             self.whole.add(**counts)
 

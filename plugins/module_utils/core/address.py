@@ -25,6 +25,8 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 # No address has a backslash, a blank, a control character or a mark of writing direction: parsers
 # differ in where they end a host there.
 _UNFIT = re.compile(r"[\\\s\x00-\x20\x7f-\xa0\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]")
+#: Segments of a path that servers and proxies resolve, or leave out.
+LEADING_ELSEWHERE = frozenset({".", "..", ""})
 _PLAIN = re.compile(r"[A-Za-z0-9._~-]*")  # nothing to encode
 _BASE = re.compile(r"https?://[^/?#]+", re.IGNORECASE)
 # A place as it is mostly written, which all parsers read alike.
@@ -55,7 +57,7 @@ def path(*segments: str, slash: bool = False) -> str:
     """Percent-encode path segments one by one. A segment C(.) or C(..) is refused: servers and
     proxies resolve it.
     """
-    if any(segment in (".", "..", "") for segment in segments):
+    if not LEADING_ELSEWHERE.isdisjoint(segments):
         raise invalid(f"'{'/'.join(segments)}' is not a path: it has an empty, '.' or '..' segment")
     encoded = [
         segment if _PLAIN.fullmatch(segment) else quote(segment, safe="") for segment in segments

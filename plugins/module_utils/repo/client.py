@@ -171,14 +171,14 @@ def segments(path: str) -> list[str]:
     """
     trimmed = path.strip("/")
     found = trimmed.split("/") if trimmed else []
-    if any(segment in ("", ".", "..") for segment in found):
+    if not address.LEADING_ELSEWHERE.isdisjoint(found):
         raise invalid(f"the path '{path}' has an empty, '.' or '..' segment")
     return found
 
 
 def join(*parts: str) -> str:
     """Parts of a path with one slash between them; empty parts are left out."""
-    return "/".join(part.strip("/") for part in parts if part.strip("/"))
+    return "/".join([bare for part in parts if (bare := part.strip("/"))])
 
 
 def item_path(repo: str, path: str, *, slash: bool = False) -> str:

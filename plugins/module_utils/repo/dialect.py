@@ -130,5 +130,5 @@ def tells_jfrog(headers: Mapping[str, str]) -> bool:
 
     Server fact [repo-5].
     """
-    own = any(name in headers for name in ("X-JFrog-Version", "X-Artifactory-Id"))
+    own = "X-JFrog-Version" in headers or "X-Artifactory-Id" in headers
     return own or headers.get("Server", "").lower().startswith("artifactory")

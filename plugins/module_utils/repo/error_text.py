@@ -13,6 +13,8 @@ from ..core.http.messages import Answer, json_or_none
 # server fact [repo-4]: a server without a licence refuses half of the interface with 400 and this
 # text
 _EDITION = re.compile(r"available only in ", re.IGNORECASE)
+#: What a body without any of it reports no errors by; JSON may write each letter as an escape.
+_MAY_REPORT = re.compile(r'"(?:errors|messages)"|\\u')
 _EDITION_NAME = re.compile(r"\bpro\b", re.IGNORECASE)
 
 
@@ -44,7 +46,7 @@ def errors_in(body: str) -> str:
 
     Server fact [repo-2]: C(errors[]), and C(messages[]) of the level ERROR.
     """
-    decoded = json_or_none(body)
+    decoded = json_or_none(body) if _MAY_REPORT.search(body) else None
     if not isinstance(decoded, Mapping):
         return ""
     said = _messages(decoded)

@@ -17,9 +17,7 @@ from hypothesis import strategies as st
 from ansible_collections.delivery.toolchain.plugins.module_utils.core import errors, json_text
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http import bodies
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.connections import (
-    PacedBytes,
-)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.bodies import PacedBytes
 from tests.unit.stub import Reply, Stub, transport_to
 
 BIG = b"x" * 100_000
@@ -193,6 +191,8 @@ PACKINGS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
 
 class Packed:
     """A response whose body comes in pieces of so many bytes."""
+
+    came = None
 
     def __init__(self, body: bytes, packing: str, step: int, status: int = 200) -> None:
         self.headers = {"Content-Encoding": packing}

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from requests import PreparedRequest, RequestException
+from urllib3.exceptions import ProtocolError
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.address import (
     UnfitRequest,
@@ -19,6 +20,8 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.address im
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.connections import (
     Incoming,
+    Load,
+    on_kept_connection,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messages import Headers
 from tests.unit.stub import Reply, Stub, transport_to
@@ -74,20 +77,33 @@ class Wire:
         return io.BufferedReader(Raw())
 
 
-def _read(kind: type[HTTPResponse], data: bytes, step: int, method: str) -> Any:
+def _by_library(data: bytes, step: int, method: str) -> Any:
+    return _read(HTTPResponse(Wire(data, step), method=method))  # type: ignore[arg-type]
+
+
+def _by_us(data: bytes, step: int, method: str, first: bytes | None = None) -> Any:
+    """:param first: what came before anybody has looked at it"""
+    begun = None if first is None else (0.0, first)
+    return _read(Incoming(Wire(data, step), method=method, begun=begun))
+
+
+def _read(found: HTTPResponse) -> Any:
     """What is read of an answer."""
-    found = kind(Wire(data, step), method=method)  # type: ignore[arg-type]
     try:
         found.begin()
     except (HTTPException, OSError, ValueError) as error:
         return type(error).__name__
-    headers = Headers(found.headers.items())
-    plain = {name: value.strip() for name, value in headers.items()}
-    told = (found.status, found.reason, found.version, plain, found.will_close)
+    told = _told(found)
     try:
         return *told, found.read()
     except HTTPException as error:
         return *told, type(error).__name__
+
+
+def _told(found: HTTPResponse) -> tuple[Any, ...]:
+    headers = Headers(found.headers.items())
+    plain = {name: value.strip() for name, value in headers.items()}
+    return found.status, found.reason, found.version, plain, found.will_close
 
 
 _FIRST = st.sampled_from(
@@ -138,12 +154,44 @@ def test_an_answer_is_read_as_the_standard_library_reads_it(
     head: str, body: bytes, step: int, method: str
 ) -> None:
     data = head.encode("latin-1") + body
-    assert _read(Incoming, data, step, method) == _read(HTTPResponse, data, step, method)
+    assert _by_us(data, step, method) == _by_library(data, step, method)
+
+
+@given(
+    head=_HEAD,
+    body=_BODY,
+    cut=st.integers(0, 300),
+    method=st.sampled_from(["GET", "HEAD", "PUT"]),
+)
+def test_it_is_the_same_answer_whatever_the_first_wait_brings(
+    head: str, body: bytes, cut: int, method: str
+) -> None:
+    data = head.encode("latin-1") + body
+    expected = _by_library(data, 10_000, method)
+    assert _by_us(data[cut:], 7, method, first=data[:cut]) == expected
+
+
+@given(head=_HEAD, body=_BODY, method=st.sampled_from(["GET", "HEAD", "PUT"]))
+@example(head="HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n", body=b"abcd", method="PUT")
+@example(head="HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n", body=b"", method="HEAD")
+def test_what_came_at_once_is_the_same_answer_and_all_of_it(
+    head: str, body: bytes, method: str
+) -> None:
+    data = head.encode("latin-1") + body
+    found = Incoming.at_once(data, method)
+    if found is None:  # another one than servers write, not whole, or with bytes behind it
+        usual = head.startswith("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n")
+        assert not usual or len(body) != (0 if method == "HEAD" else 4)
+        return
+    rest = b"".join(found.as_sent())
+    assert (*_told(found), rest) == _by_library(data, 10_000, method)
+    assert len(data) == len(head) + len(rest)
+    found.close()
 
 
 def test_an_answer_with_several_lengths_is_refused() -> None:
     data = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"
-    assert _read(Incoming, data, 1000, "GET") == "HTTPException"
+    assert _by_us(data, 1000, "GET") == "HTTPException"
 
 
 def test_headers_are_found_however_they_are_written() -> None:
@@ -210,3 +258,75 @@ def test_bodies_arrive_whole_whatever_their_size() -> None:
     assert [len(seen.body) for seen in stub.seen] == [*sizes, 0, 0]
     lengths = [seen.headers.get("Content-Length") for seen in stub.seen]
     assert lengths == [*map(str, sizes), "0", None]
+
+
+TROUBLE = {
+    "no answer": Reply(cut=True),
+    "part of an answer": Reply(body=b"x" * 100, truncate=10),
+    "no HTTP": Reply(protocol="ICY"),
+    "two lengths": Reply(body=b"x" * 100, headers={"Content-Length": "1, 100"}),
+    "late": Reply(hold=True),
+}
+
+
+def _trouble(reply: Reply, method: str, *before: Reply) -> tuple[object, ...]:
+    """What is told of an answer, behind good ones on its connection."""
+    with Stub(*before, reply, answer=lambda seen: Reply()) as stub:
+        transport = transport_to(stub.url, retries=0, timeout=0.2)
+        for _number in before:
+            transport.read("reading", "before")
+        with pytest.raises(ToolchainError) as caught:
+            transport.send("asking", method, "x", reads=method == "GET", headers={"X-Y": "z"})
+        assert transport.read("reading", "after").status == 200
+        assert stub.connections == 2  # what may still come on the first is not the next answer
+        error = caught.value
+        said = error.message.replace(stub.url, "")
+    return error.kind, error.unanswered, said
+
+
+@pytest.mark.parametrize("reply", TROUBLE.values(), ids=TROUBLE)
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+def test_trouble_on_a_connection_that_is_kept_is_told_as_on_a_new_one(
+    reply: Reply, method: str
+) -> None:
+    assert _trouble(reply, method, Reply(), Reply()) == _trouble(reply, method)
+
+
+def test_a_connection_with_trouble_leaves_its_place_to_another() -> None:
+    """More troubles than there are connections."""
+    replies = [Reply(cut=number % 2 == 1) for number in range(24)]
+    with Stub(*replies) as stub:
+        transport = transport_to(stub.url, retries=0)
+        for number in range(24):
+            if number % 2 == 0:
+                assert transport.read("reading", "x").status == 200
+                continue
+            with pytest.raises(ToolchainError, match="the connection broke"):
+                transport.read("reading", "x")
+
+
+@pytest.mark.parametrize(
+    ("trouble", "heard"),
+    [(BrokenPipeError(32, "x"), True), (ConnectionResetError(104, "x"), True), (OSError(5), False)],
+)
+def test_a_server_may_answer_before_it_has_the_whole_body(*, trouble: OSError, heard: bool) -> None:
+    class Ended:
+        """A connection that the server has ended behind its answer."""
+
+        sock = timeout = None
+
+        def request(self, *_request: object) -> None:
+            raise trouble
+
+        def getresponse(self) -> Incoming | None:
+            return Incoming.at_once(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n", "PUT")
+
+    def exchanged() -> int:
+        load = Load(b"x", "home", streamed=False)
+        return on_kept_connection(Ended(), "PUT", "/x", load, {}).status
+
+    if heard:
+        assert exchanged() == 413
+        return
+    with pytest.raises(ProtocolError, match="aborted"):
+        exchanged()

@@ -7,8 +7,8 @@ import traceback
 from typing import Any
 
 import pytest
-from urllib3 import HTTPConnectionPool
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.connections import Pool
 from ansible_collections.delivery.toolchain.plugins.modules import build_promote
 from tests.unit.arguments import given_to_a_module
 from tests.unit.stub import Reply, Seen, Stub
@@ -18,9 +18,9 @@ RECORD = {"buildInfo": {"name": "agent", "number": "1", "started": "2026-01-02T0
 
 def test_a_promotion_is_ten_frames_in_six_files_away(monkeypatch: pytest.MonkeyPatch) -> None:
     paths: list[list[traceback.FrameSummary]] = []
-    send = HTTPConnectionPool.request
+    send = Pool.exchange
 
-    def watched(self: HTTPConnectionPool, method: str, *rest: Any, **parts: Any) -> Any:
+    def watched(self: Pool, method: str, *rest: Any, **parts: Any) -> Any:
         frames = traceback.extract_stack()[:-1]
         if method == "POST":
             names = [frame.name for frame in frames]
@@ -30,7 +30,7 @@ def test_a_promotion_is_ten_frames_in_six_files_away(monkeypatch: pytest.MonkeyP
     def answer(seen: Seen) -> Reply:
         return Reply(200, RECORD) if seen.method == "GET" else Reply(200, {"messages": []})
 
-    monkeypatch.setattr(HTTPConnectionPool, "request", watched)
+    monkeypatch.setattr(Pool, "exchange", watched)
     with Stub(answer=answer) as stub:
         given = {"url": stub.url, "build_name": "agent", "build_number": "1", "status": "released"}
         with given_to_a_module(given), pytest.raises(SystemExit):

@@ -8,13 +8,17 @@ import io
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from socketserver import StreamRequestHandler, ThreadingTCPServer
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+import requests
 import trustme
+from urllib3 import HTTPConnectionPool, PoolManager
+from urllib3.connection import HTTPConnection
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.transport import (
@@ -59,12 +63,52 @@ def test_a_plain_server_is_asked_through_the_proxy(
 
 
 def test_the_proxy_gets_its_own_credential(monkeypatch: pytest.MonkeyPatch) -> None:
-    with Stub(OK) as proxy:
+    with Stub(OK, OK) as proxy:
         monkeypatch.setenv("HTTP_PROXY", through(proxy.url, user="me:s3cret@"))
-        transport_to(AWAY).read("reading", "x")
+        transport = transport_to(AWAY)
+        for _number in range(2):  # on a connection that is kept, too
+            transport.read("reading", "x")
     basic = base64.b64encode(b"me:s3cret").decode()
-    assert proxy.seen[0].headers["Proxy-Authorization"] == f"Basic {basic}"
-    assert "Authorization" not in proxy.seen[0].headers
+    told = [seen.headers.get("Proxy-Authorization") for seen in proxy.seen]
+    assert told == [f"Basic {basic}"] * 2
+    assert not any("Authorization" in seen.headers for seen in proxy.seen)
+    assert proxy.connections == 1
+
+
+class SocksConnection(HTTPConnection):
+    """As that of urllib3 for SOCKS, which needs a library of its own, takes its options; it leads
+    to a server that is there.
+    """
+
+    leads_to = 0
+
+    def __init__(self, _socks_options: Mapping[str, str], *arguments: Any, **options: Any) -> None:
+        assert _socks_options == {"proxy": "socks5h://proxy:1080"}
+        super().__init__(*arguments, **options)
+
+    def _new_conn(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.leads_to))
+
+
+def test_a_proxy_that_speaks_socks_is_connected_to_in_its_own_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class SocksPool(HTTPConnectionPool):
+        ConnectionCls = SocksConnection
+
+    class SocksManager(PoolManager):
+        def __init__(self, proxy: str, *, username: str, password: str, **options: Any) -> None:
+            super().__init__(**options, _socks_options={"proxy": proxy})
+            self.pool_classes_by_scheme = {"http": SocksPool}
+
+    monkeypatch.setattr(requests.adapters, "SOCKSProxyManager", SocksManager)
+    monkeypatch.setenv("ALL_PROXY", "socks5h://proxy:1080")
+    with Stub(OK, OK) as server:
+        monkeypatch.setattr(SocksConnection, "leads_to", urlsplit(server.url).port)
+        transport = transport_to(AWAY)
+        assert [transport.read("reading", "x").text for _number in range(2)] == ["ok", "ok"]
+    assert [seen.target for seen in server.seen] == ["/base/x", "/base/x"]
+    assert server.connections == 1
 
 
 def test_a_kind_of_proxy_whose_library_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

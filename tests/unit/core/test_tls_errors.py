@@ -12,7 +12,7 @@ import requests.utils
 import trustme
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.connections import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.sessions import (
     usual_authorities,
 )
 from tests.unit.stub import Reply, Stub, transport_to

@@ -340,35 +340,42 @@ def test_a_look_is_not_repeated() -> None:
     assert transport.accounting.retries == 0
 
 
-def test_a_file_that_gets_shorter_is_a_failure() -> None:
+#: Of a file that is read whole before it is sent, and of one that is read while it is sent.
+SIZES = [11, 100_000]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_file_that_gets_shorter_is_a_failure(size: int) -> None:
     with Stub() as stub:
         transport = transport_to(stub.url)
-        parts = {"open_body": lambda: io.BytesIO(b"x" * 10), "size": 11}
+        parts = {"open_body": lambda: io.BytesIO(b"x" * 10), "size": size}
         error = fails(transport.write, "deploying 'x'", "PUT", "x", **parts)
     assert error.message == "deploying 'x': the file got shorter while it was sent"
     assert not error.unanswered
 
 
-def test_a_file_that_went_is_a_failure() -> None:
+@pytest.mark.parametrize("size", SIZES)
+def test_a_file_that_went_is_a_failure(size: int) -> None:
     def open_body() -> io.BufferedReader:
         return Path("/nowhere/x").open("rb")
 
     with Stub() as stub:
         transport = transport_to(stub.url)
-        parts: dict[str, Any] = {"open_body": open_body, "size": 11}
+        parts: dict[str, Any] = {"open_body": open_body, "size": size}
         error = fails(transport.write, "deploying 'x'", "PUT", "x", **parts)
     assert error.message == "deploying 'x': the file cannot be read: No such file or directory"
     assert (error.kind, error.unanswered) == ("failed", False)
 
 
-def test_a_file_that_cannot_be_read_to_its_end_is_a_failure() -> None:
+@pytest.mark.parametrize("size", SIZES)
+def test_a_file_that_cannot_be_read_to_its_end_is_a_failure(size: int) -> None:
     class Bad(io.BytesIO):
         def read(self, amount: int | None = -1) -> bytes:
             raise OSError(errno.EIO, "Input/output error")
 
     with Stub(answer=lambda seen: OK) as stub:
         transport = transport_to(stub.url)
-        parts = {"open_body": lambda: Bad(b"x" * 11), "size": 11}
+        parts = {"open_body": lambda: Bad(b"x" * 11), "size": size}
         error = fails(transport.write, "deploying 'x'", "PUT", "x", **parts)
     assert error.message == "deploying 'x': the file cannot be read: Input/output error"
     assert not error.unanswered

@@ -80,3 +80,19 @@ def test_messages_have_a_level() -> None:
         {"level": "INFO", "message": "m"},
         {"level": "WARN", "message": ""},
     ]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ('{"errors": [{"message": "no room"}]}', "no room"),
+        ('{"\\u0065rrors": [{"message": "no room"}]}', "no room"),
+        ('{"mess\\u0061ges": [{"level": "error", "message": "no room"}]}', "no room"),
+        ('{"path": "errors", "said": "messages"}', ""),
+        ('{"errors": []}', ""),
+    ],
+)
+def test_what_a_body_reports_as_errors_is_found_however_it_is_written(
+    body: str, expected: str
+) -> None:
+    assert error_text.errors_in(body) == expected

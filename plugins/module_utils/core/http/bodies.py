@@ -5,9 +5,11 @@ that a megabyte may become gigabytes.
 
 from __future__ import annotations
 
+import io
+import time
 import zlib
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from ..accounting import Accounting
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 MOST_BYTES = 256 * 1024 * 1024
 #: Bytes a second that a body has to bring at least, on average over the time of one wait.
 SLOWEST = 1024
+#: Bytes of lines one after the other: a head, the lines between the chunks of a body.
+_MOST_IN_LINES = 1024 * 1024
+_LONGEST_LINE = 64 * 1024 + 1  # the library refuses lines that are longer than 64 KiB
 #: The packings that are asked for, and read.
 ACCEPTED = "gzip, deflate"
 _UNPACKED = frozenset({"", "identity"})
@@ -43,11 +48,101 @@ class SlowBody(TimeoutError):
     """A body that came slower than :data:`SLOWEST`."""
 
 
+#: Since when an answer is waited for, and what the first wait has brought of it.
+Begun: TypeAlias = "tuple[float, bytes]"
+
+
+class _Socket(Protocol):
+    def gettimeout(self) -> float | None:
+        """The seconds of one wait."""
+
+    def settimeout(self, value: float | None, /) -> None:
+        """Set them."""
+
+
+class PacedBytes(io.RawIOBase):
+    """The bytes of one answer: the head has to be whole in the time of one wait, and the body comes
+    at a pace. Only the time that is spent on waiting counts.
+
+    :param begun: since when the answer is waited for, and what the first wait has brought
+    """
+
+    def __init__(
+        self,
+        raw: io.RawIOBase,
+        sock: _Socket,
+        now: Callable[[], float] = time.monotonic,
+        begun: Begun | None = None,
+    ) -> None:
+        self._raw, self._socket, self._now = raw, sock, now
+        since, self._first = begun or (now(), b"")
+        self._limit = sock.gettimeout()
+        self._end = None if self._limit is None else since + self._limit
+        self._waits, self._waited, self._got = 0 if begun is None else 1, 0.0, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int | None:
+        if self._first:
+            taken, self._first = self._first[: len(buffer)], self._first[len(buffer) :]
+            buffer[: len(taken)] = taken
+            return len(taken)
+        if self._end is not None:
+            left = self._end - self._now()
+            if left <= 0:
+                raise TimeoutError("the head of the answer is late")
+            self._waits += 1
+            if self._waits > 1:  # the first one has the time that the connection has anyway
+                self._socket.settimeout(left)
+            return self._raw.readinto(buffer)
+        begun = self._now()
+        count = self._raw.readinto(buffer)
+        self._waited += self._now() - begun
+        self._got += count or 0
+        if count and self._limit is not None and self._waited >= self._limit:
+            if self._got < SLOWEST * self._waited:
+                raise SlowBody
+            self._waited, self._got = 0.0, 0
+        return count
+
+    def head_is_whole(self) -> None:
+        self._end = None
+        if self._waits > 1:
+            self._socket.settimeout(self._limit)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class Reader(io.BufferedReader):
+    """What the library reads from; it would take lines without an end."""
+
+    _in_lines = 0
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        line = super().readline(_LONGEST_LINE if size is None or size < 0 else size)
+        self._in_lines += len(line)
+        if self._in_lines > _MOST_IN_LINES:
+            raise ConnectionAbortedError("the answer has too many lines beside its body")
+        return line
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self._in_lines = 0
+        return super().read(size)
+
+    def readinto(self, buffer: Any, /) -> int:
+        self._in_lines = 0
+        return super().readinto(buffer)
+
+
 def whole(response: Incoming) -> bytes:
     """The body of an answer. Of a refusal whose head lies about the packing it is what came, so
     that its status is not lost.
     """
-    came, packing = within_bounds(response.as_sent()), _packing(response)
+    came = within_bounds(response.as_sent()) if response.came is None else response.came
+    packing = _packing(response)
     if packing in _UNPACKED:
         return came
     try:
@@ -107,7 +202,8 @@ def lines(found: Iterable[bytes], longest: int) -> Iterator[bytes]:
 
 
 def _packing(response: Incoming) -> str:
-    return response.headers.get("Content-Encoding", "").strip().lower()
+    packing: str = response.headers.get("Content-Encoding", "")
+    return packing.strip().lower()
 
 
 def within_bounds(found: Iterable[bytes]) -> bytes:

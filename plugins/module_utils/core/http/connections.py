@@ -9,35 +9,31 @@ block, and the usual head of an answer is read in one go.
 
 from __future__ import annotations
 
+import errno
 import functools
-import importlib.util
-import io
-import os
 import re
-import runpy
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from http.client import HTTPException, HTTPMessage, HTTPResponse
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ..address import UnfitRequest
 from ..connection.auth import Content
 from . import bodies
-from .bodies import SLOWEST, SlowBody
+from .bodies import Begun, PacedBytes, Reader
 from .messages import Headers
 
 if TYPE_CHECKING:
     import urllib3
     from requests.adapters import HTTPAdapter
 
-#: Bytes of lines one after the other: a head, the lines between the chunks of a body.
-_MOST_IN_LINES = 1024 * 1024
-_LONGEST_LINE = 64 * 1024 + 1  # the library refuses lines that are longer than 64 KiB
 #: Bytes that are taken from the system at once: the most of small answers come whole.
 _AT_ONCE = 32 * 1024
 #: Bytes of a body that go in one block with the head.
 _WITH_HEAD = 64 * 1024
+#: A server may answer, and end the connection, while the body is still being sent.
+_ANSWERED_EARLY = (errno.EPIPE, errno.ECONNRESET, errno.EPROTOTYPE)
 _FIELD = re.compile(r"(?=[\0-\xff]*\Z)[^:\s][^:\r\n]*: (?:[^\s\0][^\r\n\0]*)?")
 #: The head of a whole answer as servers write it; any other one is left to the standard library.
 _USUAL_HEAD = re.compile(
@@ -48,80 +44,6 @@ _MOST_FIELDS = 100  # as in the standard library
 _MOST_POOLS = 10  # as in C(requests): servers whose connections are kept
 #: What urllib3 before 2 looks for mistakes in.
 _NO_DEFECTS = HTTPMessage()
-
-
-class _Socket(Protocol):
-    def gettimeout(self) -> float | None:
-        """The seconds of one wait."""
-
-    def settimeout(self, value: float | None, /) -> None:
-        """Set them."""
-
-
-class PacedBytes(io.RawIOBase):
-    """The bytes of one answer: the head has to be whole in the time of one wait, and the body comes
-    at a pace. Only the time that is spent on waiting counts.
-    """
-
-    def __init__(
-        self, raw: io.RawIOBase, sock: _Socket, now: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._raw, self._socket, self._now = raw, sock, now
-        self._limit = sock.gettimeout()
-        self._end = None if self._limit is None else now() + self._limit
-        self._waits, self._waited, self._got = 0, 0.0, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any, /) -> int | None:
-        if self._end is not None:
-            left = self._end - self._now()
-            if left <= 0:
-                raise TimeoutError("the head of the answer is late")
-            self._waits += 1
-            if self._waits > 1:  # the first one has the time that the connection has anyway
-                self._socket.settimeout(left)
-            return self._raw.readinto(buffer)
-        begun = self._now()
-        count = self._raw.readinto(buffer)
-        self._waited += self._now() - begun
-        self._got += count or 0
-        if count and self._limit is not None and self._waited >= self._limit:
-            if self._got < SLOWEST * self._waited:
-                raise SlowBody
-            self._waited, self._got = 0.0, 0
-        return count
-
-    def head_is_whole(self) -> None:
-        self._end = None
-        if self._waits > 1:
-            self._socket.settimeout(self._limit)
-
-    def close(self) -> None:
-        self._raw.close()
-        super().close()
-
-
-class _Reader(io.BufferedReader):
-    """What the library reads from; it would take lines without an end."""
-
-    _in_lines = 0
-
-    def readline(self, size: int | None = -1, /) -> bytes:
-        line = super().readline(_LONGEST_LINE if size is None or size < 0 else size)
-        self._in_lines += len(line)
-        if self._in_lines > _MOST_IN_LINES:
-            raise ConnectionAbortedError("the answer has too many lines beside its body")
-        return line
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        self._in_lines = 0
-        return super().read(size)
-
-    def readinto(self, buffer: Any, /) -> int:
-        self._in_lines = 0
-        return super().readinto(buffer)
 
 
 @dataclass(frozen=True)
@@ -151,12 +73,24 @@ class Incoming(HTTPResponse):
     version_string, length_remaining = "HTTP/1.1", None
     _pool: Any = None
     _connection: Any = None
-    _came: bytes | None = None
+    #: The body as it is on the wire, where all of it was taken.
+    came: bytes | None = None
 
-    def __init__(self, sock: Any, *, method: str) -> None:
+    def __init__(self, sock: Any, *, method: str, begun: Begun | None = None) -> None:
         super().__init__(sock, method=method)
-        self._paced = PacedBytes(self.fp.detach(), sock)
-        self.fp = _Reader(self._paced, _AT_ONCE)
+        self._paced = PacedBytes(self.fp.detach(), sock, begun=begun)
+        self.fp = Reader(self._paced, _AT_ONCE)
+
+    @classmethod
+    def at_once(cls, came: bytes, method: str) -> Incoming | None:
+        """The answer where it is a usual one, and exactly this is all of it; else C(None)."""
+        found = cls.__new__(cls)
+        found.fp, found._method = None, method  # type: ignore[assignment]
+        end = found._take_head(came)
+        if not end or len(came) != end + (found.length or 0):
+            return None
+        found.came = came[end:]
+        return found
 
     @property
     def status_code(self) -> int:
@@ -177,36 +111,43 @@ class Incoming(HTTPResponse):
 
     def _begun_as_usual(self) -> bool:
         """Read the head; false where nothing was read of it."""
-        found = _USUAL_HEAD.match(self.fp.peek(1))
+        end = self._take_head(self.fp.peek(1))
+        self.fp.read(end)
+        return end > 0
+
+    def _take_head(self, came: bytes) -> int:
+        """Take over what the head says that C(came) begins with, and where that ends; 0 where it is
+        no usual one, or not whole.
+        """
+        found = _USUAL_HEAD.match(came)
         if found is None:
-            return False
+            return 0
         status, reason, lines = found.groups()
         headers = Headers.of_lines(lines.decode("latin-1"))
         length = headers.get("Content-Length", "")
         if "Transfer-Encoding" in headers or not length.isdecimal() or len(headers) > _MOST_FIELDS:
-            return False
-        self.fp.read(found.end())
+            return 0
         self.headers, self.msg = headers, _NO_DEFECTS
         self.code = self.status = int(status)
         self.reason, self.version = (reason or b"").decode("latin-1").strip(), 11
         is_empty = self.status in (204, 304) or self._method == "HEAD"
         self.chunked, self.length = False, 0 if is_empty else int(length)
         self.will_close = "close" in headers.get("Connection", "").lower()
-        return True
+        return found.end()
 
     def take(self) -> None:
         """Take the body now, so that the connection is free."""
-        self._came = bodies.within_bounds(self.as_sent())
+        self.came = bodies.within_bounds(self.as_sent())
 
     def settle(self) -> None:
         """Give the connection back where the body was taken before the pool has named it."""
-        if self._came is not None:
+        if self.came is not None:
             self._give_back()
 
     def as_sent(self) -> Iterator[bytes]:
         """The body as it is on the wire, piece by piece."""
-        if self._came is not None:
-            yield self._came
+        if self.came is not None:
+            yield self.came
             return
         try:
             while block := self.read(bodies.PIECE):
@@ -266,7 +207,7 @@ class _Exchange:
         if content is not None or method not in ("GET", "HEAD"):
             fields["Content-Length"] = str(len(content or b""))
         head = _head(f"{method} {url} HTTP/1.1", fields)
-        if self.sock is not None:
+        if self.sock is not None and self.sock.gettimeout() != self.timeout:
             self.sock.settimeout(self.timeout)
         blocks = (content,) if isinstance(content, bytes) else content or ()
         if len(content or b"") <= _WITH_HEAD:
@@ -276,8 +217,19 @@ class _Exchange:
         for block in blocks:
             self.send(block)
 
-    def getresponse(self) -> Incoming:
-        found = Incoming(self.sock, method=self._method)
+    def getresponse(self, **_options: Any) -> Incoming:
+        """urllib3 before 2 gives an option, and shows it as trouble where it is not taken."""
+        since = time.monotonic()
+        came = self.sock.recv(_AT_ONCE)
+        found = Incoming.at_once(came, self._method)
+        if found is not None:
+            if found.will_close:
+                self.close()
+            return found
+        return self._read(Incoming(self.sock, method=self._method, begun=(since, came)))
+
+    def _read(self, found: Incoming) -> Incoming:
+        """Begin to read an answer, and take its body unless it is streamed."""
         try:
             found.begin()
             if found.will_close:
@@ -292,13 +244,105 @@ class _Exchange:
 
 def _head(first: str, fields: Mapping[str, str]) -> bytes:
     """The head of a request; C(UnfitRequest), without the value, where one cannot be sent."""
-    lines = [first]
-    for name, value in fields.items():
-        line = f"{name}: {value}"
+    lines = [f"{name}: {value}" for name, value in fields.items()]
+    for name, line in zip(fields, lines, strict=True):
         if _FIELD.fullmatch(line) is None:
             raise UnfitRequest(f"the header {name!r} has a character that no header can have")
-        lines.append(line)
-    return "\r\n".join([*lines, "", ""]).encode("latin-1")
+    return "\r\n".join([first, *lines, "", ""]).encode("latin-1")
+
+
+class Pool:
+    """A pool of the HTTP library that can do without most of it where a connection is there."""
+
+    scheme: str
+    proxy_headers: Mapping[str, str]
+    _get_conn: Callable[[], Any]
+    _put_conn: Callable[[Any], None]
+    request: Callable[..., Incoming]
+
+    def exchange(
+        self, method: str, target: str, load: Load, headers: Mapping[str, str], timeout: float
+    ) -> Incoming:
+        """Send a request once, and begin to read the answer; redirects are answers.
+
+        What the library does for each request takes three times as long as a small exchange on a
+        connection that is kept alive. It is asked only where a connection has to be made.
+        """
+        connection = self._get_conn()
+        if connection.sock is None:
+            self._put_conn(connection)
+            return self._on_new_connection(method, target, load, headers, timeout)
+        if self.proxy_headers and self.scheme == "http":  # a tunnel has told them when it was made
+            headers = {**headers, **self.proxy_headers}
+        connection.timeout, found = timeout, None
+        try:
+            found = on_kept_connection(connection, method, target, load, headers)
+        finally:
+            if found is None:
+                connection.close()
+                self._put_conn(None)
+        found._pool, found._connection = self, connection
+        found.settle()
+        return found
+
+    def _on_new_connection(
+        self, method: str, target: str, load: Load, headers: Mapping[str, str], timeout: float
+    ) -> Incoming:
+        found = self.request(
+            method,
+            target,
+            body=load,
+            headers=headers,
+            retries=_once(),
+            redirect=False,
+            assert_same_host=False,
+            timeout=timeout,
+            preload_content=False,
+            decode_content=False,
+            release_conn=False,
+        )
+        found.settle()
+        return found
+
+
+def on_kept_connection(
+    connection: Any, method: str, target: str, load: Load, headers: Mapping[str, str]
+) -> Incoming:
+    """An exchange, whose trouble is raised as the HTTP library does."""
+    try:
+        try:
+            connection.request(method, target, load, headers)
+        except OSError as error:
+            if error.errno not in _ANSWERED_EARLY:
+                raise
+        found: Incoming = connection.getresponse()
+    except (OSError, HTTPException) as error:
+        from urllib3.exceptions import ProtocolError
+
+        raise ProtocolError("Connection aborted.", error) from error
+    return found
+
+
+@functools.cache
+def _once() -> urllib3.Retry:
+    """A request is not sent again by the library."""
+    import urllib3
+
+    return urllib3.Retry(0, read=False)
+
+
+@functools.cache
+def _paced(pool: Any) -> Any:
+    """A kind of pools, with such connections; one to a SOCKS proxy connects in its own way."""
+    if issubclass(pool, Pool):
+        return pool
+    connection = type("PacedConnection", (_Exchange, pool.ConnectionCls), {})
+    return type("PacedPool", (Pool, pool), {"ConnectionCls": connection, "ResponseCls": Incoming})
+
+
+def _pace(manager: Any) -> None:
+    found = manager.pool_classes_by_scheme
+    manager.pool_classes_by_scheme = {scheme: _paced(pool) for scheme, pool in found.items()}
 
 
 class Pools:
@@ -309,7 +353,7 @@ class Pools:
 
         self._most = connections
         self._straight = urllib3.PoolManager(_MOST_POOLS, maxsize=connections, block=True)
-        self._straight.pool_classes_by_scheme = _pool_classes()
+        _pace(self._straight)
         self._proxied: HTTPAdapter | None = None
 
     def of(self, address: str, proxy: str | None) -> Any:
@@ -327,63 +371,10 @@ class Pools:
             manager: urllib3.PoolManager = self._proxied.proxy_manager_for(proxy)
         except RequestException as error:
             raise UnfitRequest(str(error)) from None
-        manager.pool_classes_by_scheme = _pool_classes()
+        _pace(manager)
         return manager
 
     def close(self) -> None:
         self._straight.clear()
         if self._proxied is not None:
             self._proxied.close()
-
-
-@functools.cache
-def _pool_classes() -> dict[str, Any]:
-    """They are made when they are asked for: without the library, whose absence is told elsewhere,
-    this file can be loaded all the same.
-    """
-    import urllib3
-    from urllib3.connection import HTTPConnection, HTTPSConnection
-
-    class PacedHttp(_Exchange, HTTPConnection):  # type: ignore[misc]
-        pass
-
-    class PacedHttps(_Exchange, HTTPSConnection):  # type: ignore[misc]
-        pass
-
-    class HttpPool(urllib3.HTTPConnectionPool):
-        ConnectionCls = PacedHttp  # type: ignore[assignment]
-        ResponseCls = Incoming
-
-    class HttpsPool(urllib3.HTTPSConnectionPool):
-        ConnectionCls = PacedHttps  # type: ignore[assignment]
-        ResponseCls = Incoming
-
-    return {"http": HttpPool, "https": HttpsPool}
-
-
-def check_certificates(pool: Any, authorities: str | None, own: tuple[str, str | None]) -> None:
-    """How a pool of TLS connections sees who the server is, and shows who it is itself.
-
-    :param authorities: a file or a folder of certificates; C(None): nobody checks the server
-    :param own: the files of certificate and key, empty where there is none
-    """
-    pool.cert_reqs = "CERT_NONE" if authorities is None else "CERT_REQUIRED"
-    if authorities is not None:
-        setattr(pool, "ca_cert_dir" if os.path.isdir(authorities) else "ca_certs", authorities)
-    if own[0]:
-        pool.cert_file, pool.key_file = own
-
-
-@functools.cache
-def usual_authorities() -> str:
-    """The certificates that C(requests) trusts. Distributions name theirs in its file C(certs),
-    which is read alone: the whole library takes as long as a small task.
-    """
-    found = importlib.util.find_spec("requests")
-    for folder in found.submodule_search_locations or () if found is not None else ():
-        path = os.path.join(folder, "certs.py")
-        if os.path.isfile(path):
-            return str(runpy.run_path(path)["where"]())
-    from requests.utils import DEFAULT_CA_BUNDLE_PATH
-
-    return str(DEFAULT_CA_BUNDLE_PATH)

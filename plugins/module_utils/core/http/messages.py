@@ -32,22 +32,25 @@ class Headers(Mapping[str, str]):
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         self._pairs = list(pairs)
-        self._found: dict[str, str] = {}
+        self._found = found = dict[str, str]()
         for name, value in self._pairs:
             key = name.lower()
-            self._found[key] = f"{self._found[key]}, {value}" if key in self._found else value
+            found[key] = f"{found[key]}, {value}" if key in found else value
 
     @classmethod
     def of_lines(cls, lines: str) -> Headers:
         """Those that stand each behind a line break."""
-        parts = (line.partition(":") for line in lines.split("\r\n")[1:])
-        return cls((name, value.strip(" \t")) for name, _colon, value in parts)
+        parts = [line.partition(":") for line in lines.split("\r\n")[1:]]
+        return cls([(name, value.strip(" \t")) for name, _colon, value in parts])
 
     def __getitem__(self, name: str) -> str:
         return self._found[name.lower()]
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and name.lower() in self._found
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self._found.get(name.lower(), default)
 
     def __iter__(self) -> Iterator[str]:
         return iter({name.lower(): name for name, _value in self._pairs}.values())

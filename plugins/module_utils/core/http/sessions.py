@@ -5,8 +5,10 @@ and by nobody else.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
+import runpy
 import sys
 import threading
 import traceback
@@ -20,7 +22,7 @@ from ..connection.auth import Login, Outgoing
 from ..connection.options import Connection
 from ..errors import ToolchainError, invalid
 from .bodies import ACCEPTED, BodyError
-from .connections import Incoming, Load, Pools, check_certificates, usual_authorities
+from .connections import Incoming, Load, Pool, Pools
 
 if TYPE_CHECKING:
     from urllib.request import Request
@@ -44,8 +46,33 @@ except ImportError:
 
 #: Bytes of a body that are read and sent at once.
 _BLOCK = 1024 * 1024
+#: Up to so many bytes a file is read whole before it is sent.
+SMALL = 64 * 1024
 #: What goes with every request that does not say otherwise.
 _USUAL = {"Accept-Encoding": ACCEPTED, "Connection": "keep-alive"}
+
+
+def small_body(what: str, open_body: Callable[[], IO[bytes]], size: int) -> bytes:
+    """The body of a few bytes that are read from a file: to send them costs less than a stream."""
+    blocks, missing = list[bytes](), size
+    try:
+        with open_body() as file:
+            while missing and (block := file.read(missing)):
+                blocks.append(block)
+                missing -= len(block)
+    except OSError as error:
+        raise _unreadable(what, error) from None
+    if missing:
+        raise _shorter(what)
+    return b"".join(blocks)
+
+
+def _unreadable(what: str, error: OSError) -> ToolchainError:
+    return ToolchainError("failed", f"{what}: the file cannot be read: {error.strerror or error}")
+
+
+def _shorter(what: str) -> ToolchainError:
+    return ToolchainError("failed", f"{what}: the file got shorter while it was sent")
 
 
 class Upload:
@@ -69,8 +96,7 @@ class Upload:
             with self._reading():
                 block = self._file.read(min(missing, _BLOCK))
             if not block:
-                said = f"{self._what}: the file got shorter while it was sent"
-                raise ToolchainError("failed", said)
+                raise _shorter(self._what)
             missing -= len(block)
             self._accounting.add(bytes_sent=len(block))
             yield block
@@ -84,8 +110,7 @@ class Upload:
         try:
             yield
         except OSError as error:
-            said = f"{self._what}: the file cannot be read: {error.strerror or error}"
-            raise ToolchainError("failed", said) from None
+            raise _unreadable(self._what, error) from None
 
 
 class Cookies:
@@ -116,7 +141,7 @@ class Cookies:
 class Way:
     """The connections to an origin; C(before_path): what a proxy wants to see before the path."""
 
-    pool: Any
+    pool: Pool
     host: str
     before_path: str
 
@@ -132,7 +157,6 @@ class Kept:
     cookies: Cookies | None = None
     memory: dict[str, Any] = field(default_factory=dict)
     _ways: dict[tuple[Origin, str | None], Way] = field(default_factory=dict)
-    _once: Any = field(default_factory=lambda: urllib3.Retry(0, read=False))
 
     def send(
         self,
@@ -156,21 +180,14 @@ class Kept:
         path = request_target(outgoing.url)
         cookies = self.cookies
         asked = cookies and cookies.add_to(outgoing, f"{place[0]}://{way.host}{path}")
-        incoming: Incoming = way.pool.request(
+        incoming = way.pool.exchange(
             outgoing.method,
             way.before_path + path,
-            body=Load(outgoing.body, way.host, streamed),
-            headers={**_USUAL, **outgoing.headers},
-            retries=self._once,
-            redirect=False,
-            assert_same_host=False,
-            timeout=timeout,
-            preload_content=False,
-            decode_content=False,
-            release_conn=False,
+            Load(outgoing.body, way.host, streamed),
+            {**_USUAL, **outgoing.headers},
+            timeout,
         )
         incoming.url = outgoing.url
-        incoming.settle()
         if cookies and asked:
             cookies.take(incoming, asked)
         return incoming
@@ -192,8 +209,36 @@ class Kept:
         pool = self.pools.of(f"{scheme}://{shown}:{port}/", proxy)
         if scheme == "https":
             trusted = (self.authorities or usual_authorities()) if self.checks else None
-            check_certificates(pool, trusted, self.certificate)
+            _check_certificates(pool, trusted, self.certificate)
         return self._ways.setdefault((place, proxy), Way(pool, host, before_path))
+
+
+def _check_certificates(pool: Any, authorities: str | None, own: tuple[str, str | None]) -> None:
+    """How a pool of TLS connections sees who the server is, and shows who it is itself.
+
+    :param authorities: a file or a folder of certificates; C(None): nobody checks the server
+    :param own: the files of certificate and key, empty where there is none
+    """
+    pool.cert_reqs = "CERT_NONE" if authorities is None else "CERT_REQUIRED"
+    if authorities is not None:
+        setattr(pool, "ca_cert_dir" if os.path.isdir(authorities) else "ca_certs", authorities)
+    if own[0]:
+        pool.cert_file, pool.key_file = own
+
+
+@functools.cache
+def usual_authorities() -> str:
+    """The certificates that C(requests) trusts. Distributions name theirs in its file C(certs),
+    which is read alone: the whole library takes as long as a small task.
+    """
+    found = importlib.util.find_spec("requests")
+    for folder in found.submodule_search_locations or () if found is not None else ():
+        path = os.path.join(folder, "certs.py")
+        if os.path.isfile(path):
+            return str(runpy.run_path(path)["where"]())
+    from requests.utils import DEFAULT_CA_BUNDLE_PATH
+
+    return str(DEFAULT_CA_BUNDLE_PATH)
 
 
 class Proxies:

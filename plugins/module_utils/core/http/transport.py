@@ -25,7 +25,7 @@ from .connections import Incoming
 from .messages import REDIRECTS, Answer, Request, retry_after
 from .network_errors import Failure, failure_of
 from .retries import RETRIED_READS, Retries
-from .sessions import REQUEST_ERRORS, Proxies, Upload, kept_session
+from .sessions import REQUEST_ERRORS, SMALL, Proxies, Upload, kept_session, small_body
 from .writes import Look, Write
 
 _KEEPING_METHOD = frozenset({307, 308})
@@ -301,12 +301,7 @@ class Transport:
         if self._crumb is not None and request.method == "POST":
             headers.update(self._crumb.headers())
         self.accounting.add(requests=1, writes=int(not request.reads))
-        upload = (
-            None
-            if request.open_body is None or request.size == 0
-            else Upload(request.what, request.open_body, request.size, self.accounting)
-        )
-        body = request.body if upload is None else upload
+        body = self._body(request)
         outgoing = Outgoing(request.method, url, headers, body)
         try:
             response = self._kept.send(
@@ -318,8 +313,8 @@ class Transport:
                 streamed=request.streamed,
             )
         finally:
-            if upload is not None:
-                upload.close()
+            if isinstance(body, Upload):
+                body.close()
             elif outgoing.body:  # with a login that goes into the form
                 self.accounting.add(bytes_sent=len(outgoing.body))
         if at_home:
@@ -327,6 +322,13 @@ class Transport:
         taken_later = request.streamed and response.status_code == 200
         (bodies.count if taken_later else bodies.hold)(response, self.accounting)
         return response
+
+    def _body(self, request: Request) -> bytes | Upload | None:
+        if request.open_body is None or request.size == 0:
+            return request.body
+        if request.size <= SMALL:
+            return small_body(request.what, request.open_body, request.size)
+        return Upload(request.what, request.open_body, request.size, self.accounting)
 
     def _invitation(self, request: Request, outcome: Incoming | Failure) -> float | None:
         """Seconds after which the request may be sent again, C(None) where it must not be. What a
