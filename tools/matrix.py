@@ -3,6 +3,7 @@
 
     python -m tools.matrix                       every pair, into docs/platforms.md
     python -m tools.matrix 2.18-3.11             one pair, into docs/platforms.md
+    python -m tools.matrix --only loop           one check of every pair; other cells stay
     python -m tools.matrix --brief oldest newest   a part of the checks, written nowhere
 
 Each pair has an environment of its own, below the one that runs this and the sandbox.
@@ -157,19 +158,22 @@ def _left_out(pair: Pair) -> list[str]:
     return [part for name in names for part in ("--ignore", f"tests/unit/{name}")]
 
 
-def run(pair: Pair, folder: Path, brief: bool) -> dict[str, str]:
-    """The cells of a pair by their column."""
+def run(pair: Pair, folder: Path, *, brief: bool, only: str | None = None) -> dict[str, str]:
+    """The cells of a pair by their column; with C(only) that of one check alone."""
     python = interpreter(pair.python)
     if python is None:
         print(f"=== {pair.name}: not run, there is no Python {pair.python} here", flush=True)
-        return {"core": f"not run: no Python {pair.python} here"}
+        empty = dict.fromkeys(_COLUMNS.keys() - {"release", "python"}, "")
+        return {**empty, "core": f"not run: no Python {pair.python} here"}
     programs = environment(pair, python)
     runner = check.Runner(folder, programs, {"SANDBOX_PYTHON": sys.executable}, _JOB_SECONDS)
     cells = {"core": _version(programs)}
     for job in jobs(pair, brief):
+        name = job.name.rsplit("-", 1)[-1]
+        if only not in (None, name):
+            continue
         outcome = runner.run(job)
         check.print_outcome(outcome)
-        name = job.name.rsplit("-", 1)[-1]
         cells[name] = f"{outcome.failed} failed" if outcome.failed else "passed"
         if name == "loop" and not outcome.failed:
             times = json.loads(outcome.output.splitlines()[-1])
@@ -185,18 +189,17 @@ def _version(programs: Path) -> str:
 
 
 def table(cells: Mapping[Pair, Mapping[str, str]], before: str) -> str:
-    """The table; a pair that was not asked for now keeps its row of C(before)."""
-    rows = {}
+    """The table; a pair or a check that was not asked for now keeps its cells of C(before)."""
+    rows: dict[str, dict[str, str]] = {}
     for line in before.splitlines():
         row = [cell.strip() for cell in line.strip("|").split("|")]
-        rows["-".join(row[:2])] = line
+        rows["-".join(row[:2])] = dict(zip(_COLUMNS, row, strict=False))
     lines = [f"| {' | '.join(_COLUMNS.values())} |", "|---" * len(_COLUMNS) + "|"]
     for pair in PAIRS:
-        if pair in cells:
-            whole = {"release": pair.release, "python": pair.python, **cells[pair]}
+        if pair in cells or pair.name in rows:
+            row_before = rows.get(pair.name, {"release": pair.release, "python": pair.python})
+            whole = {**row_before, **cells.get(pair, {})}
             lines.append(f"| {' | '.join(whole.get(name, '') for name in _COLUMNS)} |")
-        elif pair.name in rows:
-            lines.append(rows[pair.name])
     return "\n".join(lines)
 
 
@@ -221,6 +224,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pairs", nargs="*", help="as 2.18-3.11, oldest or newest; else all")
     parser.add_argument("--brief", action="store_true", help="a part of the checks, as a test")
+    parser.add_argument("--only", choices=list(_COLUMNS)[3:], help="this check of each pair")
     options = parser.parse_args()
     names = {_NICKNAMES.get(name, name) for name in options.pairs}
     chosen = [pair for pair in PAIRS if not names or pair.name in names]
@@ -232,7 +236,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="matrix-", dir=_SHORT_PATH) as folder:
         _provide_tree(Path(folder))
         for pair in chosen:
-            cells[pair] = run(pair, Path(folder), options.brief)
+            cells[pair] = run(pair, Path(folder), brief=options.brief, only=options.only)
             if not options.brief:
                 _write(cells)
     return int(any("failed" in cell for each in cells.values() for cell in each.values()))

@@ -13,13 +13,13 @@ OLDEST, NEWEST = matrix.PAIRS[0], matrix.PAIRS[-1]
 DONE = {"core": "2.16.0", "sanity": "passed", "unit": "1 failed", "contract": "passed"}
 
 
-def test_a_pair_keeps_its_row_until_it_is_run_again() -> None:
+def test_a_pair_keeps_its_cells_until_they_are_run_again() -> None:
     first = matrix.table({OLDEST: DONE, NEWEST: {"core": "not run: no Python 3.13 here"}}, "")
     lines = first.splitlines()
     assert lines[0].startswith("| release | Python | ansible-core | sanity | unit |")
     assert lines[2].startswith("| 2.16.0 | 3.10 | 2.16.0 | passed | 1 failed | passed |")
     assert "not run: no Python 3.13 here" in lines[3]
-    second = matrix.table({OLDEST: {**DONE, "unit": "passed"}}, first).splitlines()
+    second = matrix.table({OLDEST: {"unit": "passed"}}, first).splitlines()
     assert second[2] == lines[2].replace("1 failed", "passed")
     assert second[3] == lines[3]
 
