@@ -7,6 +7,9 @@ their report without a line of configuration.
 
 from __future__ import annotations
 
+from importlib import import_module
+from pathlib import Path
+
 from ansible_collections.delivery.toolchain.plugins.callback.report import (
     CallbackModule as Report,
 )
@@ -22,6 +25,21 @@ options: {}
 """
 
 
+_PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
+#: The lookups that the playbooks ask for each host.
+_LOOKUPS = ("desired_state", "unknown_variables")
+
+
 class CallbackModule(Report):
     CALLBACK_NAME = "toolchain_report"
     CALLBACK_NEEDS_ENABLED = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Each task of each host runs in a fork of this process, and a template that names one
+        # filter of a collection loads them all: what is loaded here no fork has to compile anew.
+        for name in [
+            *(f"filter.{file.stem}" for file in (_PLUGINS / "filter").glob("*.py")),
+            *(f"lookup.{lookup}" for lookup in _LOOKUPS),
+        ]:
+            import_module(f"ansible_collections.delivery.toolchain.plugins.{name}")

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 _COLLECTION = Path(__file__).resolve().parents[2]
 
@@ -81,4 +81,4 @@ def _set_by(tasks: Any) -> Iterator[str]:
 
 
 def _loaded(file: Path) -> Any:
-    return yaml.safe_load(file.read_text("utf-8"))
+    return yaml_load(file.read_text("utf-8"))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 _SURVEYS = Path(__file__).resolve().parents[2] / "playbooks" / "vars" / "awx_surveys.yml"
 _PREFIX = "survey_"
@@ -56,7 +57,7 @@ def _taken(name: str, kind: str, value: Any) -> Any:
 @cache
 def _asked(playbook: str) -> dict[str, str]:
     """The kind of each question by its variable."""
-    surveys = yaml.safe_load(_SURVEYS.read_text(encoding="utf-8"))["awx_setup_surveys"]
+    surveys = yaml_load(_SURVEYS.read_text(encoding="utf-8"))["awx_setup_surveys"]
     if playbook not in surveys:
         raise SurveyError(f"there is no survey of a playbook {playbook}")
     return {question["variable"]: question["type"] for question in surveys[playbook]}

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Wall time of `drift` over many servers, each of which takes 50 ms for an answer, with 1, 2 and 4
-workers on this machine; a worker looks at one server after the other, at one project after the other.
+workers on this machine. All runs have one fork, here and on the workers: a worker looks at one
+server after the other, at one project after the other.
 
-Several forks, as Ansible has them without workers, would wait side by side as well, but all of them
-with the processors of one machine: workers are for more than that.
+Several forks wait side by side as well, at less cost than workers of the same machine: with them
+one machine gets further, until its processors are busy. Workers of this machine stand for those
+elsewhere, and share its processors. What they cannot share is where a run begins and ends.
 """
 
 from __future__ import annotations
