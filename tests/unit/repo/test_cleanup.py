@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import progress
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo import aql
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup import (
@@ -312,6 +313,22 @@ def test_overlapping_rules_delete_each_item_once(deleting: Server) -> None:
     assert sorted(deleting.asked[2:]) == ["DELETE /r/a", "DELETE /r/c"]
     # what one rule keeps and another deletes with its folder is not kept
     assert paths(values["kept"]) == ["b/1"]
+
+
+def test_a_long_cleanup_tells_how_far_it_is(
+    deleting: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
+    deleting.on[QUERY] = [rows(row("a")), rows(row("b"))]
+    told: list[str] = []
+    with progress.shown_by(told.append):
+        deleting.run(
+            ArtifactCleanupOperation, {**params({"name": "a"}, {"name": "b"}), "parallel": 1}
+        )
+    assert told == [
+        *(f"looking for what the rules name: {done} of 2" for done in (1, 2)),
+        *(f"deleting items: {done} of 2" for done in (1, 2)),
+    ]
 
 
 NAMES = st.text("ab/.*?+[", min_size=1, max_size=6)

@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import progress
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
@@ -295,3 +296,12 @@ def test_pages_come_over_as_many_connections_as_are_allowed() -> None:
         assert found["issue_keys"] == [f"OPS-{number}" for number in range(500)]
         assert len(stub.seen) == 50
         assert 1 < stub.connections <= 3
+
+
+def test_a_long_search_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
+    pages = [Reply(body={"issues": [{"key": f"REL-{n}"}], "total": 2}) for n in (1, 2)]
+    told: list[str] = []
+    with Stub(*pages) as stub, progress.shown_by(told.append):
+        Run(stub, page_size=1, parallel=1)()
+    assert told == ["reading the issues: 1", "reading the issues: 2"]

@@ -12,6 +12,7 @@ from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
 from ...core.plan import Plan
+from ...core.progress import Count
 from .. import aql, repositories
 from ..client import RepoClient, item_path
 from ..items import listing
@@ -59,12 +60,12 @@ class ArtifactCleanupOperation:
         self._stopped = threading.Event()
         self._going: list[CleanupVerdict] = []
         self._empty: list[str] = []
-        self._warn = task.warn
+        self._warn, self._say = task.warn, task.progress
 
     def plan(self) -> Plan:
         if not self._rules:
             self._warn("rules is empty, so that nothing is looked for")
-        found = [verdict for rule in self._rules for verdict in self._select(rule)]
+        found = self._found()
         if self._empty:
             # a query tells nothing of a repository that is not there
             repositories.require(self._client, list(dict.fromkeys(self._empty)))
@@ -81,6 +82,15 @@ class ArtifactCleanupOperation:
         outcomes = [DeletionOutcome(verdict, "deleted") for verdict in self._going]
         result = {**_result(outcomes), "kept": [_shown(each) for each in kept]}
         return Plan(before, {}, "delete" if before else "none", result=result)
+
+    def _found(self) -> list[CleanupVerdict]:
+        """What the rules say of all that they find."""
+        count = Count(self._say, "looking for what the rules name", len(self._rules))
+        found = []
+        for rule in self._rules:
+            found += self._select(rule)
+            count.one()
+        return found
 
     def _select(self, rule: CleanupRule) -> list[CleanupVerdict]:
         what = f"looking for what rule {rule.number} names in '{rule.repo}'"
@@ -127,7 +137,14 @@ class ArtifactCleanupOperation:
         )
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        outcomes = spread(self._client.connections, self._delete, self._going)
+        count = Count(self._say, "deleting items", len(self._going))
+
+        def delete(verdict: CleanupVerdict) -> DeletionOutcome:
+            outcome = self._delete(verdict)
+            count.one()
+            return outcome
+
+        outcomes = spread(self._client.connections, delete, self._going)
         result = _result(outcomes)
         failures = [each.error for each in outcomes if each.error is not None]
         if failures:

@@ -12,6 +12,7 @@ from ...core.http.messages import Answer, unreadable
 from ...core.module.task import Task
 from ...core.module.typed_options import PathText
 from ...core.plan import Plan, unchanged, without_none
+from ...core.progress import Count
 from ..client import TrackerClient
 from ..jql import with_unique_order
 from ..pagination import FoundIssues, Issue, OffsetPages, SearchRange, TokenPages
@@ -69,6 +70,7 @@ class JqlSearchOperation:
         self._what = f"searching for issues with the query '{shorten(options.jql, _SHOWN)}'"
         self._range = SearchRange(options.start_at, options.max_results, options.page_size)
         self._by_get_only = False
+        self._count = Count(task.progress, "reading the issues")
         self._seen = SeenFields(options.fields, by_keys=bool(options.fields_by_keys))
         self._file = None if options.dest is None else IssueFile(options.dest, options.fields)
 
@@ -215,5 +217,6 @@ class JqlSearchOperation:
         found = page.get("issues") if isinstance(page, Mapping) else None
         if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
             raise unreadable(answer, "a list of issues")
+        self._count.one(len(found))
         decoded: Mapping[str, Any] = page
         return decoded
