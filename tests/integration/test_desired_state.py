@@ -128,6 +128,21 @@ def test_what_is_exported_does_not_drift(fresh: Fresh, tmp_path: Path) -> None:
     assert [each for each in sandbox.urls if sandbox.requests(each, writes=True)] == []
 
 
+def test_a_service_that_cannot_be_read_does_not_hide_the_others(
+    fresh: Fresh, tmp_path: Path
+) -> None:
+    sandbox = fresh("real")
+    logins = _logins(sandbox)
+    sandbox.fault(service="analysis", status=403)
+    exporting = {
+        "export_folder": "exported",
+        "export_connections": {name: logins[name] for name in ("analysis", "tracker")},
+    }
+    run = _run(tmp_path, "export", exporting, code=2)
+    assert "1 of 2 services were not exported: " in run.output
+    assert [file.name for file in (tmp_path / "exported").glob("*.yml")] == ["tracker.yml"]
+
+
 def test_the_alert_of_the_guide_posts_what_differs_and_shows_no_address(tmp_path: Path) -> None:
     guide = (Path(__file__).resolve().parents[2] / "docs/drift.md").read_text("utf-8")
     (text,) = re.findall(r"```yaml\n(- name: Alert\n.*?)```", guide, re.DOTALL)
