@@ -166,7 +166,7 @@ def _without_none(hint: Any) -> Any:
     """`X | None` as `X`."""
     if get_origin(hint) not in (Union, types.UnionType):
         return hint
-    (kind,) = (each for each in get_args(hint) if each is not type(None))
+    (kind,) = (each for each in get_args(hint) if each is not types.NoneType)
     return kind
 
 
