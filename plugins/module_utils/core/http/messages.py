@@ -49,8 +49,8 @@ class Headers(Mapping[str, str]):
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and name.lower() in self._found
 
-    def get(self, name: str, default: Any = None) -> Any:
-        return self._found.get(name.lower(), default)
+    def get(self, key: str, default: Any = None) -> Any:
+        return self._found.get(key.lower(), default)
 
     def __iter__(self) -> Iterator[str]:
         return iter({name.lower(): name for name, _value in self._pairs}.values())
