@@ -25,7 +25,7 @@ SERVERS = size(50, 2)
 PROJECTS = size(50, 1)
 WORKERS = size(4, 1)
 DELAY_MS = 50
-LEAST_RATIO = 3.0
+LEAST_RATIO = 2.5
 NAMES = [f"project {number}" for number in range(PROJECTS)]
 SEED = {"analysis": {"projects": [{"name": name} for name in NAMES]}}
 
