@@ -133,9 +133,10 @@ def require_terms(terms: Sequence[Any], wanted: str) -> None:
         raise AnsibleError(f"this lookup was called without a term: give {wanted}")
 
 
-def texts(lookup: LookupBase, terms: Sequence[Any], wanted: str) -> list[str]:
-    """The terms of a lookup that takes texts, or lists of them."""
-    require_terms(terms, wanted)
+def texts(lookup: LookupBase, terms: Sequence[Any], wanted: str | None = None) -> list[str]:
+    """The terms of a lookup that takes texts, or lists of them; C(wanted): there has to be one."""
+    if wanted is not None:
+        require_terms(terms, wanted)
     try:
         return input_check.texts(lookup._flatten(terms), input_check.Place("_terms"))
     except ToolchainError as error:

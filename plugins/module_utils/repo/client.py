@@ -14,6 +14,7 @@ from ..core.http.messages import Answer, unreadable
 from ..core.module.task import Task
 from .dialect import JFROG, Dialect, dialect_of, generic, tells_jfrog
 from .error_text import describe, errors_in, messages_of
+from .globs import has_wildcards
 
 #: What is remembered of a server, and the address that only one of the dialects has [repo-5].
 _SPEAKS_JFROG, _VERSION = "speaks jfrog", "api/system/version"
@@ -56,10 +57,7 @@ class RepoClient:
         """
         if self._named is not None:
             return self._named
-        with self._finding:
-            if _SPEAKS_JFROG not in self.transport.memory:
-                self.transport.memory[_SPEAKS_JFROG] = self._ask()
-            return JFROG if self.transport.memory[_SPEAKS_JFROG] else self._generic
+        return JFROG if self._speaks_jfrog() else self._generic
 
     def rehearses_promotions(self) -> bool:
         """Whether a promotion with C(dryRun) surely promotes nothing: the dialect has it, and the
@@ -67,12 +65,16 @@ class RepoClient:
         """
         if not self.dialect.rehearses_promotions:
             return False
+        try:
+            return self._speaks_jfrog()
+        except ToolchainError:
+            return False
+
+    def _speaks_jfrog(self) -> bool:
+        """What the server has told of itself; it is asked once where no answer did."""
         with self._finding:
             if _SPEAKS_JFROG not in self.transport.memory:
-                try:
-                    self.transport.memory[_SPEAKS_JFROG] = self._ask()
-                except ToolchainError:
-                    return False
+                self.transport.memory[_SPEAKS_JFROG] = self._ask()
             return bool(self.transport.memory[_SPEAKS_JFROG])
 
     def _possible(self) -> tuple[Dialect, ...]:
@@ -188,7 +190,7 @@ def item_path(repo: str, path: str, *, slash: bool = False) -> str:
 
 def refuse_glob(path: str) -> None:
     """C(invalid) for a path with wildcards where one item is to go: no item is called so."""
-    if "*" in path or "?" in path:
+    if has_wildcards(path):
         raise invalid(
             f"path: '{path}' has wildcards, but names one item; artifact_cleanup deletes by"
             " patterns"
@@ -202,7 +204,7 @@ def require_new_path(option: str, path: str) -> None:
     for segment in segments(path):
         if segment != segment.strip() or _CONTROL.search(segment):
             reason = "a blank around a name in it, or a control character"
-        elif "*" in segment or "?" in segment:
+        elif has_wildcards(segment):
             reason = "wildcards, but names what is to be made"
         else:
             continue

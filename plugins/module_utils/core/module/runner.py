@@ -74,13 +74,13 @@ class _Module(AnsibleModule):
         self._to_be_logged = True
 
     def exit_json(self, **values: Any) -> NoReturn:
-        self.params = self._hide_secrets()
+        self.params = self._masked(self._hide_secrets())
         self._log_now()
         super().exit_json(**self._masked(values))
         raise AssertionError("exit_json does not come back")
 
     def fail_json(self, msg: str, **values: Any) -> NoReturn:
-        self.params = self._hide_secrets(failed=True)
+        self.params = self._masked(self._hide_secrets(failed=True))
         self._log_now()
         super().fail_json(**self._masked({"msg": msg, **values}))
         raise AssertionError("fail_json does not come back")
@@ -91,7 +91,7 @@ class _Module(AnsibleModule):
         shown = secrets.shown(self.params)
         hidden.add(*secrets.found, *secrets_in_addresses("", self.params))
         self.no_log_values.update(hidden.forms)
-        return self._masked(shown)
+        return shown
 
     def _masked(self, values: dict[str, Any]) -> dict[str, Any]:
         if _ANSIBLE_MASKS_RESULTS:

@@ -22,6 +22,7 @@ from ...core.secret import (
 )
 from .. import repositories
 from ..client import RepoClient
+from ..globs import has_wildcards
 from ..times import moment_of
 from . import records
 from .build_info import NO_BUILDS
@@ -286,7 +287,7 @@ def _check_names(options: BuildPublishOptions) -> None:
         given = getattr(options, option)
         if given != given.strip() or given in (".", ".."):
             raise invalid(f"{option} is '{given}': write it without blanks around it, and no '..'")
-        if "*" in given or "?" in given:
+        if has_wildcards(given):
             raise invalid(f"{option} is '{given}', which has wildcards, but names one build")
 
 

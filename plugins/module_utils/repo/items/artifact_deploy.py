@@ -12,9 +12,9 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Operation, Plan
 from ..client import join, refuse_glob, repository_key, require_new_path, segments
+from ..globs import Exclusion
 from ..properties import properties_of
 from .deployment import ArchiveDeployment, FileDeployment
-from .globs import Exclusion
 from .removal import ItemRemoval
 from .sources import FileSource, Selection, files_of, refuse_same_target, text_source
 

@@ -18,8 +18,8 @@ from ...core.concurrency import spread
 from ...core.errors import invalid
 from ..client import join, segments
 from ..digests import Digests, digests_of
+from ..globs import Exclusion
 from ..properties import Properties
-from .globs import Exclusion
 
 
 class Content(Protocol):

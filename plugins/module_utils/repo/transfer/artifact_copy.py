@@ -24,8 +24,8 @@ from ..client import (
     require_new_path,
     segments,
 )
+from ..globs import has_wildcards
 from ..items import listing
-from ..items.globs import has_wildcards
 from ..items.listing import StoredItem
 from ..progress import TransferProgress
 from .remote_files import Filter, find_files, refuse_path

@@ -14,7 +14,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan
 from ..client import RepoClient, repository_key
-from ..items.globs import Exclusion
+from ..globs import Exclusion
 from ..progress import TransferProgress
 from ..properties import properties_of
 from .build_files import find_build_files

@@ -12,8 +12,8 @@ from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, invalid
 from .. import aql, properties, repositories
 from ..client import RepoClient, join, segments
+from ..globs import Exclusion, fixed_part, has_wildcards, matcher
 from ..items import listing
-from ..items.globs import Exclusion, fixed_part, has_wildcards, matcher
 from ..items.listing import UNTOLD, StoredItem
 from ..properties import Properties
 
