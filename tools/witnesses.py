@@ -151,6 +151,8 @@ def _bare(bare: list[str]) -> Iterator[str]:
         modules.setdefault(module, []).append(name)
     for module, names in modules.items():
         yield f"- `{module}`: {', '.join(names)}"
+    if not modules:
+        yield "No operation: each has a row above."
 
 
 def _facts(data: dict[str, Any]) -> Iterator[str]:

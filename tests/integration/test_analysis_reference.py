@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -33,7 +34,14 @@ KINDS: dict[str, type | tuple[type, ...]] = {
 #: The actions that the operations of modules are made of.
 OPERATIONS: dict[str, dict[str, str]] = {
     "analysis_build": {"read": "builds", "rename": "update_build", "delete": "delete_build"},
+    "analysis_config": {
+        "read": "groups",
+        "create": "create_group",
+        "update": "update_group",
+        "delete": "delete_group",
+    },
     "analysis_defect_type": {"read": "defect_types", "update": "update_defect_type"},
+    "analysis_export": {"read": "groups"},
     "analysis_group": {
         "read": "groups",
         "create": "create_group",
@@ -90,9 +98,12 @@ def _allowed(action: str) -> set[str]:
 
 
 @pytest.mark.parametrize("module", OPERATIONS)
-def test_a_module_sends_what_the_server_lists(sandbox: Sandbox, module: str) -> None:
+def test_a_module_sends_what_the_server_lists(
+    sandbox: Sandbox, module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And all that it needs; the steps of its contract case are played."""
     sandbox.reset()
+    monkeypatch.chdir(tmp_path)
     case = CASES[module]
     login = connections.connection("analysis", sandbox.urls["analysis"])
     for step in ("run", "create", "update", "delete"):

@@ -67,6 +67,21 @@ def test_jfrog_client_for_java(sandbox: Sandbox) -> None:
 
 
 @java
+def test_jfrog_library_of_plugins(sandbox: Sandbox) -> None:
+    found = strangers.in_java("build-info", sandbox.urls["repo"], "deployer", "deployer-password")
+    assert found == {
+        "version": "7.77.5",
+        "upload": f"/lib/a.txt 5 {SHA256}",
+        "publish": "/1 /2 /3 /4",
+        "record": f"library :: main 2 2500 library {SHA1} {{env=value}}",
+        "pattern": "lib/a.txt",
+        "fetch by build": "hello",
+        "delete": "/1 /3 /4",
+        "retention": "/1 /4",
+    }
+
+
+@java
 def test_jenkins_rest(sandbox: Sandbox) -> None:
     assert strangers.in_java("jenkins-rest", sandbox.urls["ci"], *BUILDER) == {
         "version": "2.479.3",

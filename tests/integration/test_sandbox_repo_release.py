@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import artifactory
 import pytest
 import requests
+import rtpy
 from artifactory import ArtifactoryBuildManager, ArtifactoryPath
 
 from sandbox.client import Sandbox
@@ -105,6 +106,33 @@ def test_client_copies_and_moves(real: Sandbox) -> None:
     source.move(moved)
     assert moved.exists()
     assert not source.exists()
+
+
+def test_client_makes_a_folder(real: Sandbox) -> None:
+    folder = path_of(real, f"{STAGING}/app/empty")
+    folder.mkdir()
+    assert folder.is_dir()
+    assert list(folder) == []
+
+
+def test_client_reads_cleans_and_empties_the_trash(real: Sandbox, repo: Repo) -> None:
+    for name in ("a.txt", "b.txt", "c.txt"):
+        repo.put(f"/{STAGING}/app/{name}")
+    assert repo("DELETE", f"/{STAGING}/app").status_code == 204
+    client = rtpy.Rtpy(
+        {"af_url": real.urls["repo"], "username": "admin", "password": "admin-password"}
+    ).artifacts_and_storage
+
+    def kept() -> list[str]:
+        return [child["uri"] for child in client.folder_info("auto-trashcan", "")["children"]]
+
+    assert f"/{STAGING}" in kept()
+    client.delete_item_from_trash_can(f"{STAGING}/app/a.txt")
+    with pytest.raises(client.AfApiError, match="Could not locate"):
+        client.delete_item_from_trash_can(f"{STAGING}/app/a.txt")
+    client.empty_trash_can()
+    with pytest.raises(client.AfApiError, match="Unable to find item"):
+        kept()
 
 
 def test_client_fetches_a_file(real: Sandbox, repo: Repo, tmp_path: Any) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,6 +23,7 @@ from oauthlib.oauth1 import SIGNATURE_RSA_SHA1
 from requests_oauthlib import OAuth1
 
 from sandbox.client import Sandbox
+from tests.helpers import in_process
 
 LOGIN = ("reporter", "reporter-password")
 TOKEN = "tracker-token-1234567890"
@@ -119,22 +121,24 @@ def test_jira_logs_in_with_a_token(sandbox: Sandbox) -> None:
     assert refused.value.status_code == 401
 
 
-def test_jira_signs_with_a_registered_key(sandbox: Sandbox) -> None:
-    private_key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    public = private_key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-    private = private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+def test_jira_signs_with_a_key_of_the_module(sandbox: Sandbox, tmp_path: Path) -> None:
+    files = {"private_key": tmp_path / "consumer.pem", "certificate": tmp_path / "consumer.crt"}
+    made = in_process.run(
+        "oauth_consumer",
+        {"common_name": "toolchain", **{name: str(path) for name, path in files.items()}},
+    )
     oauth = {
         "access_token": "tracker-access-token",
         "access_token_secret": "",
         "consumer_key": "toolchain",
-        "key_cert": private.decode(),
+        "key_cert": files["private_key"].read_text(encoding="utf-8"),
         "signature_method": SIGNATURE_RSA_SHA1,
     }
     with pytest.raises(JIRAError) as refused:
         JIRA(sandbox.urls["tracker"], oauth=oauth, max_retries=0)
     assert "oauth_problem=consumer_key_unknown" in str(refused.value)
 
-    sandbox.settings("tracker", oauth_public_key=public.decode())
+    sandbox.settings("tracker", oauth_public_key=made["consumer"]["public_key"])
     signed = JIRA(sandbox.urls["tracker"], oauth=oauth, max_retries=0)
     assert [one.key for one in signed.search_issues('summary ~ "crumb exchange"')] == ["REL-21"]
 
