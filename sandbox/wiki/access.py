@@ -65,8 +65,11 @@ class Access:
         if not self.may("add", space):
             raise forbidden(f"Could not create content with type page in space {space}")
 
+    def deletes(self, page: Json) -> bool:
+        return self.may("delete", page["space"]) and not page.get("read_only", False)
+
     def must_delete(self, page: Json) -> None:
-        if not self.may("delete", page["space"]) or page.get("read_only", False):
+        if not self.deletes(page):
             raise forbidden(
                 f"Could not delete Content of type : {_PAGE_CLASS} with id {page['id']}"
             )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pages as the wiki shows them [W2.3, wiki-1, wiki-7]."""
+"""Pages as the wiki shows them [W2.3, wiki-1, wiki-7, wiki-18]."""
 
 from __future__ import annotations
 
@@ -65,9 +65,18 @@ class Views:
         metadata = self._metadata(page, asked)
         if metadata:
             shown["metadata"] = metadata
+        if "operations" in asked:
+            shown["operations"] = self._operations(page)
         rest = [name for name in (*_EXPANDABLE, *_EXPANDABLE_REST) if name not in shown]
         shown["_expandable"] = dict.fromkeys(rest, "")
         return shown
+
+    def _operations(self, page: Json) -> list[Json]:
+        """Server fact [wiki-18]: what the account may do with the page itself."""
+        access = self.pages.access
+        may = {"read": True, "update": access.edits(page), "delete": access.deletes(page)}
+        names = [name for name, allowed in may.items() if allowed]
+        return [{"operation": name, "targetType": page["type"]} for name in names]
 
     def _short(self, page: Json) -> Json:
         title = quote_plus(page["title"])

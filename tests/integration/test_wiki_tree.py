@@ -73,6 +73,8 @@ class Tree:
             result = dict(plan.result)
             if plan.changed and not check:
                 result |= operation.apply(plan)
+            elif plan.changed:
+                operation.rehearse(plan)
         finally:
             self.http = task.accounting.as_dict()
         self.pages = result["pages"]
@@ -325,6 +327,32 @@ def test_what_is_gone_is_pruned_and_nothing_of_others(tree: Tree) -> None:
     assert tree.page("Below")["id"] == below
     assert tree.above("Below") == "Second"
     assert not tree(prune=True)[0]
+
+
+@pytest.mark.parametrize(
+    ("granted", "denied"),
+    [
+        (["view", "add"], "deleting old.xml: the account may not delete"),
+        (["view", "delete"], "saving index.md: the account may not update"),
+    ],
+)
+def test_check_mode_tells_which_page_may_not_be_written(
+    tree: Tree, granted: list[str], denied: str
+) -> None:
+    tree()
+    tree.write({"old.xml": None, "index.md": "# Guidebook\n\nshort\n"})
+    login = {"token": "ann-token-1", "username": None, "password": None}
+    accounts = {
+        "tokens": {login["token"]: "ann"},
+        "users": {"ann": {"permissions": {"REL": granted}}},
+    }
+    tree.sandbox.seed({"wiki": {"credentials": accounts}})
+    error = tree.fails(check=True, prune=True, login=login)
+    assert (error.kind, error.message[: len(denied)]) == ("permission", denied)
+    assert tree.http["writes"] == 0
+    seen = tree.http["requests"]
+    tree(check=True, prune=True)
+    assert tree.http["requests"] == seen
 
 
 def test_pages_of_others_are_a_conflict_unless_they_are_adopted(tree: Tree) -> None:

@@ -30,6 +30,8 @@ _EXPAND = f"{_BODY},version,space,ancestors"
 _LABELS = "metadata.labels"
 #: What tells whether others would miss a page [wiki-11].
 _MISSED = "children.page,space.homepage"
+#: What the account may do with the page [wiki-18].
+_RIGHTS = "operations"
 #: Server fact [wiki-11]: the most entries in one part of a listing.
 _LIMIT = 200
 _MOST_ENTRIES = 100_000
@@ -69,6 +71,8 @@ class WikiClient:
 
     :param labels: whether pages are read with their labels
     :param missed: whether they are read with what tells if others would miss them
+    :param rights: whether they are read with what the account may do with them, where nothing may
+        be written: a run asks by writing
     :param more: what else is read of each page
     :param connections: most connections at once
     """
@@ -79,12 +83,14 @@ class WikiClient:
         *,
         labels: bool = False,
         missed: bool = False,
+        rights: bool = False,
         more: Sequence[str] = (),
         connections: int = 10,
     ) -> None:
         self._transport = task.transport(describe=describe, connections=connections)
         self._base = task.connection.url
-        shown = [_EXPAND, *[_LABELS] * labels, *[_MISSED] * missed, *more]
+        asks = rights and task.read_only
+        shown = [_EXPAND, *[_LABELS] * labels, *[_MISSED] * missed, *[_RIGHTS] * asks, *more]
         self._expand = ",".join(shown)
 
     def get(self, what: str, page_id: str, space: str | None) -> Page | None:

@@ -49,6 +49,7 @@ class Wiki:
         self.finds = True
         self.home = "1"
         self.shows_labels = True
+        self.operations: Any = None  # those of each page, where they are asked for
         self.saved: Callable[[str], str] = str  # what a save makes of a body
         self.written: list[dict[str, Any]] = []
 
@@ -237,6 +238,8 @@ class Wiki:
             content["space"]["homepage"] = {"id": self.home}
         if "children.page" in shown:
             content["children"] = {"page": {"results": self._children(one)}}
+        if "operations" in asked and self.operations is not None:
+            content["operations"] = self.operations
         if "ancestors" in shown:
             content["ancestors"] = [] if one["parent"] is None else [{"id": one["parent"]}]
         return content

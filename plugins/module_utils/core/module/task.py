@@ -37,7 +37,8 @@ def _known_proxies() -> Proxies:
 class Task:
     """The connection, and the ways to speak to the user.
 
-    C(read_only) is for the transport alone: no operation asks whether it runs in check mode.
+    C(read_only) is for the transport, and for clients that then ask a read for more: no operation
+    asks whether it runs in check mode.
     C(diff): whether both sides of what differs are wanted.
     """
 

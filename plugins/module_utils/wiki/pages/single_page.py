@@ -14,6 +14,7 @@ from ..attachments import PageAttachments
 from ..client import WikiClient
 from ..labels import PageLabels
 from ..page import Page
+from ..permissions import of_the_page, require
 from ..storage.comparison import BodyComparison, alike, readable
 from ..storage.inline_comments import lost_comments
 from ..storage.markdown_signs import looks_like_markdown
@@ -57,6 +58,7 @@ class SinglePage:
             task,
             labels=not removes and options.labels is not None,
             missed=removes and not options.force,
+            rights=True,
             connections=connections,
         )
         self._additions = [] if removes else _additions(self._client, options)
@@ -228,7 +230,10 @@ class SinglePage:
         self._task.warn(f"{self._options.named}: {said} lose the place in the text")
 
     def rehearse(self, plan: Plan) -> None:
-        """C(conflict) where another page has the new title, which the server itself would say."""
+        """What the server itself would say: C(permission), and C(conflict) where another page has
+        the new title.
+        """
+        self._require_rights(plan)
         page, renamed = self._page, any(change.field == "title" for change in plan.changes)
         if page is None or page.space is None or self._options.page_id is None or not renamed:
             return
@@ -243,6 +248,14 @@ class SinglePage:
         if other is not None and other.id != page.id:
             said = f"the page {other.id} in the space {page.space} has the title '{other.title}'"
             raise ToolchainError("conflict", f"{self._options.named}: {said} already")
+
+    def _require_rights(self, plan: Plan) -> None:
+        if self._page is None:
+            return
+        if plan.action == "delete":
+            require(f"removing {self._options.named}", self._page, "delete")
+        elif of_the_page(change.field for change in plan.changes):
+            require(f"saving {self._options.named}", self._page, "update")
 
     # -- doing ---------------------------------------------------------------------------------
 

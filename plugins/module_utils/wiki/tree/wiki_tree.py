@@ -14,6 +14,7 @@ from ...core.plan import Action, Plan
 from ..client import WikiClient
 from ..names import require_labels, wrong_title
 from ..page import Page
+from ..permissions import of_the_page, require
 from .existing_pages import TreeReader
 from .marks import EXPANSION
 from .source_files import read_folder
@@ -63,7 +64,11 @@ class WikiTreeOperation:
             raise invalid("prune needs the marks on the pages: leave mark: false out")
         self._task, self._options = task, options
         self._client = WikiClient(
-            task, labels=True, more=_MORE, connections=max(10, options.parallel)
+            task,
+            labels=True,
+            rights=True,
+            more=_MORE,
+            connections=max(10, options.parallel),
         )
         self._plans: list[PagePlan] = []
         self._deletions: list[PagePlan] = []
@@ -113,6 +118,16 @@ class WikiTreeOperation:
 
         result = {"pages": self._shown({}, self._deletions)}
         return Plan(None, None, made if changed else "none", result=result, sides=sides)
+
+    def rehearse(self, plan: Plan) -> None:
+        """C(permission) where a page may not be written, as far as the server tells."""
+        for one in (*self._plans, *self._deletions):
+            if one.page is None:
+                continue
+            if one.wanted is None:
+                require(f"deleting {one.path}", one.page, "delete")
+            elif of_the_page(one.fields):
+                require(f"saving {one.path}", one.page, "update")
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         gone: list[PagePlan] = []
