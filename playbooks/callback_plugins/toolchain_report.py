@@ -13,6 +13,7 @@ from pathlib import Path
 from ansible_collections.delivery.toolchain.plugins.callback.report import (
     CallbackModule as Report,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import role_variables
 
 DOCUMENTATION = r"""
 name: toolchain_report
@@ -27,7 +28,9 @@ options: {}
 
 _PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
 #: The lookups that the playbooks ask for each host.
-_LOOKUPS = ("desired_state", "unknown_variables")
+_LOOKUPS = ("desired_state", "enforcement", "unknown_variables")
+#: Whose variables they are held against.
+_OWNERS = ("drift", "enforce", "analysis_config", "ci_baseline", "repo_housekeeping")
 
 
 class CallbackModule(Report):
@@ -43,3 +46,5 @@ class CallbackModule(Report):
             *(f"lookup.{lookup}" for lookup in _LOOKUPS),
         ]:
             import_module(f"ansible_collections.delivery.toolchain.plugins.{name}")
+        for owner in _OWNERS:
+            role_variables.known_to(owner)

@@ -16,7 +16,9 @@ description:
 author: delivery.toolchain contributors (@delivery-toolchain)
 options:
   _terms:
-    description: One mapping of hosts, each with C(roles), the roles to run, and C(variables), what they take.
+    description:
+      - One mapping of hosts, each with C(roles), the roles to run, and C(variables), what they take; or with the text that V(sent) of
+        P(delivery.toolchain.enforcement#lookup) gives.
     type: list
     elements: dict
     required: true
@@ -64,6 +66,7 @@ from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 from ansible.utils.display import Display
 
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import enforcement
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.slices import merging
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.slices.packing import Slice
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.slices.running import (
@@ -116,6 +119,7 @@ class LookupModule(LookupBase):
         return merging.objects(outcomes)
 
 
-def _description(one: Mapping[str, Any]) -> Description:
+def _description(given: Mapping[str, Any] | str) -> Description:
+    one = enforcement.unpacked(given) if isinstance(given, str) else given
     variables = {name: value for name, value in one["variables"].items() if is_sent(name)}
     return Description(list(one["roles"]), variables)

@@ -198,7 +198,13 @@ def test_lookups_read_the_environment_of_settings_and_leave_credentials_to_the_c
 
 
 def test_a_lookup_has_the_connection_options_of_one_service() -> None:
-    asks_nobody = {"desired_state", "run_slices", "survey_answers", "unknown_variables"}
+    asks_nobody = {
+        "desired_state",
+        "enforcement",
+        "run_slices",
+        "survey_answers",
+        "unknown_variables",
+    }
     for lookup in sorted(names("plugins/lookup") - asks_nobody):
         used = documentation("lookup", lookup)["extends_documentation_fragment"]
         fragments = [f"{NAME}.connection.{service}_plugin" for service in options.SERVICES]

@@ -42,11 +42,8 @@ _FILES = {
 
 
 #: Tasks run on the worker itself, with the Python that runs Ansible there.
-_HERE = """\
-  vars:
-    ansible_connection: local
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-"""
+_HERE = {"ansible_connection": "local"}
+_PYTHON = '    ansible_python_interpreter: "{{ ansible_playbook_python }}"\n'
 
 
 @dataclass(frozen=True)
@@ -113,7 +110,7 @@ class Package:
             "drift_slice": part.title,
             "drift_table": False,
         }
-        self._write("inventory/hosts.yml", _yaml({"all": {"hosts": hosts}}) + _HERE)
+        self._write("inventory/hosts.yml", _yaml({"all": _shared(hosts)}) + _PYTHON)
         self._write("env/extravars", json.dumps(extra))
         self._write("env/envvars", json.dumps(self._environment(part)))
         self._write("env/cmdline", " ".join(arguments))
@@ -166,7 +163,8 @@ class Package:
                 value = os.environ.get(name)
                 if value:
                     found[name] = self._copy(name, value) if spec["type"] == "path" else value
-        return found
+        # a file that is known to be YAML need not be tried, and read, by each plugin
+        return {**found, "ANSIBLE_INVENTORY_ENABLED": "ansible.builtin.yaml"}
 
     def _copy(self, name: str, value: Any) -> str:
         """Take a file along; where it lies on the worker."""
@@ -186,6 +184,24 @@ class Package:
                 raise SlicesError(f"{name}: the file {source} cannot be read: {problem}.")
             self._copied[source] = f"{self.there}/{target}"
         return self._copied[source]
+
+
+def _shared(hosts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Hosts with their variables: those that are the same for all stand there once, at the end."""
+    texts = {host: {name: _text(one) for name, one in hosts[host].items()} for host in hosts}
+    first, *others = texts.values()
+    same = {name for name in first if all(one.get(name) == first[name] for one in others)}
+    own = {
+        host: {name: value for name, value in values.items() if name not in same}
+        for host, values in hosts.items()
+    }
+    values = next(iter(hosts.values()))
+    return {"hosts": own, "vars": {**{name: values[name] for name in sorted(same)}, **_HERE}}
+
+
+def _text(value: Any) -> str:
+    """A text that is the same for the same value, and for no other."""
+    return json.dumps(_literal(value))
 
 
 def _yaml(value: Any) -> str:

@@ -15,7 +15,10 @@ import pytest
 import yaml
 
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.slices import merging
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.slices.packing import Slice
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.slices.packing import (
+    Package,
+    Slice,
+)
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.slices.running import (
     Runner,
     SlicedRun,
@@ -42,9 +45,11 @@ def sent(folder: Path) -> dict[str, Any]:
         pass
 
     Loader.add_constructor("!unsafe", lambda loader, node: f"literal {node.value}")
-    hosts = yaml.load((folder / "inventory/hosts.yml").read_text("utf-8"), Loader)
-    found: dict[str, Any] = hosts["all"]["hosts"]
-    return found
+    text = (folder / "inventory/hosts.yml").read_text("utf-8")
+    every = yaml.load(text, Loader)["all"]
+    assert every["vars"].pop("ansible_connection") == "local"
+    assert every["vars"].pop("ansible_python_interpreter") == "{{ ansible_playbook_python }}"
+    return {host: {**every["vars"], **own} for host, own in every["hosts"].items()}
 
 
 def done(folder: Path, hosts: dict[str, Any]) -> None:
@@ -169,7 +174,7 @@ def test_what_is_sent_is_literal_and_for_its_reader_alone(
     there = seen["environment"].pop("TOOLCHAIN_CI_CA_PATH")
     assert there.startswith("/tmp/toolchain-slice-")
     assert there.endswith("/data/files/0/cert.pem")
-    assert seen["environment"] == {}
+    assert seen["environment"] == {"ANSIBLE_INVENTORY_ENABLED": "ansible.builtin.yaml"}
     assert "a certificate" in seen["texts"]
 
 
@@ -201,3 +206,19 @@ def test_a_stream_is_handed_on_to_its_end() -> None:
             assert forward(stream, target, 10)
         kept.seek(0)
         assert kept.read() == b"all of it"
+
+
+def test_what_is_the_same_for_all_hosts_is_sent_once_and_to_no_other_host(tmp_path: Path) -> None:
+    both = {"ci_baseline_plugins": [{"name": "git"}]}
+    variables: dict[str, dict[str, Any]] = {
+        "a": {**both, "ci_baseline_parallel": 1, "ci_baseline_check_java": False},
+        "b": {**both, "ci_baseline_parallel": True},
+    }
+    described = {host: Description(["ci_baseline"], given) for host, given in variables.items()}
+    units = [unit for host, one in described.items() for unit in one.units(host)]
+    Package(tmp_path, "/tmp/toolchain-slice-1/data", tmp_path).fill(
+        Slice(1, 1, units), described, []
+    )
+    roles = {"enforce_roles": ["ci_baseline"]}
+    assert sent(tmp_path) == {host: {**given, **roles} for host, given in variables.items()}
+    assert (tmp_path / "inventory/hosts.yml").read_text("utf-8").count("ci_baseline_plugins") == 1
