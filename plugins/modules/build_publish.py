@@ -31,7 +31,9 @@ options:
     type: str
     required: true
   modules:
-    description: Modules of the build. One of O(modules) and O(artifacts) is needed.
+    description:
+      - Modules of the build. One of O(modules) and O(artifacts) is needed.
+      - A build whose modules name no file is refused; one module without files beside others is a warning.
     type: list
     elements: dict
     suboptions:

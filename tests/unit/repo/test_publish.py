@@ -217,7 +217,7 @@ def test_secrets_stay_out_of_the_environment(server: Server) -> None:
         ({"issues": [{"key": "REL-1"}]}, "issue REL-1"),
         ({"artifacts": [{"name": "2.jar", "sha1": "0" * 40}]}, "artifacts 2.jar of the module b"),
         ({"artifacts": [{"name": "1.jar", "sha1": "0" * 40}]}, "artifacts 1.jar of the module b"),
-        ({"modules": [{"id": "c"}]}, "module c"),
+        ({"modules": [{"id": "c", "artifacts": [{"name": "n", "sha1": "0" * 40}]}]}, "module c"),
     ],
 )
 def test_another_content_is_a_conflict(server: Server, changed: dict[str, Any], said: str) -> None:
@@ -397,6 +397,16 @@ def test_an_address_of_something_else(server: Server) -> None:
     assert "check url" in error.message
 
 
+def test_a_module_without_files_beside_others_is_a_warning(server: Server) -> None:
+    serve(server)
+    files = [{"name": "n", "sha1": "0" * 40}]
+    modules = [{"id": "m", "dependencies": files}, {"id": "n", "artifacts": []}]
+    plan, _values = server.run(Operation, given(modules=modules))
+    assert plan.changed
+    (said,) = server.warnings
+    assert said.startswith("modules[1] names no file")
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
@@ -409,6 +419,16 @@ def test_an_address_of_something_else(server: Server) -> None:
         ({"artifacts": [{"repo": "r", "path": "a", "action": "deleted"}]}, "artifacts[0].action"),
         ({"modules": [{"id": "m"}, {"id": "m"}]}, "modules[1].id"),
         ({"modules": [{"id": "m", "dependencies": [{"name": "n"}]}]}, "modules[0].dependencies[0]"),
+        ({"modules": [{"id": "m"}]}, "modules[0] names no file"),
+        ({"modules": [{"id": "m", "artifacts": []}, {"id": "n"}]}, "modules[0] names no file"),
+        (
+            {"modules": [{"id": "", "artifacts": [{"name": "n", "sha1": "0" * 40}]}]},
+            "modules[0].id",
+        ),
+        (
+            {"modules": [{"id": " ", "artifacts": [{"name": "n", "sha1": "0" * 40}]}]},
+            "modules[0].id",
+        ),
         ({"started": "yesterday"}, "started"),
         ({"parallel": 0}, "parallel"),
         ({"build_number": 1.1}, "build_number"),

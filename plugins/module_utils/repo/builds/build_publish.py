@@ -28,31 +28,14 @@ from . import records
 from .build_info import NO_BUILDS
 from .marks import Marks, Place
 from .publication import Publication, milliseconds
-from .published_files import (
-    PublishedFile,
-    PublishedFileOptions,
-    UsedFileOptions,
-    as_artifact,
-    as_dependency,
-    files_of,
-    with_digests,
-)
+from .published_files import PublishedFile, PublishedFileOptions, files_of, with_digests
+from .published_modules import BuildModule, PublishedModuleOptions, modules_of
 
 _WEB = re.compile(r"https?://[^/]", re.IGNORECASE)
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"]+")
 
 #: What is shorter may stand in any value by chance.
 _SHORTEST_SECRET = 6
-
-
-@dataclass(frozen=True)
-class PublishedModuleOptions:
-    """The suboptions of C(modules)."""
-
-    id: str
-    type: str | None = None
-    artifacts: list[PublishedFileOptions] | None = None
-    dependencies: list[UsedFileOptions] | None = None
 
 
 #: What an entry of C(vcs) may have.
@@ -93,27 +76,6 @@ class BuildPublishOptions:
     parallel: int = 4
 
 
-@dataclass(frozen=True)
-class BuildModule:
-    """A module of the record, and the files that it names."""
-
-    id: str
-    type: str
-    artifacts: Sequence[PublishedFile]
-    dependencies: Sequence[PublishedFile]
-
-    @property
-    def files(self) -> list[PublishedFile]:
-        return [*self.artifacts, *self.dependencies]
-
-    def as_dict(self, known: Mapping[str, PublishedFile]) -> dict[str, Any]:
-        """As the record has it; C(known): the files with their digests, by their places."""
-        artifacts = [as_artifact(known[file.place]) for file in self.artifacts]
-        dependencies = [as_dependency(known[file.place]) for file in self.dependencies]
-        parts = {"artifacts": artifacts, "dependencies": dependencies}
-        return {"id": self.id, "type": self.type} | {k: v for k, v in parts.items() if v}
-
-
 class BuildPublishOperation:
     """Publishes a record where it is not there with all that is given, and sets marks that lack."""
 
@@ -124,7 +86,7 @@ class BuildPublishOperation:
         self._task, self._options = task, options
         self._name, self._number = options.build_name, options.build_number
         self._label = f"the build '{self._name}' #{self._number}"
-        self._modules = _modules(options)
+        self._modules = self._named()
         self._wanted = _publication(options)
         self._client = RepoClient(task, connections=options.parallel)
         self._record: dict[str, Any] = {}
@@ -148,6 +110,13 @@ class BuildPublishOperation:
         self._record = self._wanted.record(there) if self._is_to_be_sent else dict(there or {})
         self._unmarked = self._lacking(known)
         return self._planned(there)
+
+    def _named(self) -> list[BuildModule]:
+        options = self._options
+        if options.artifacts is None:
+            return modules_of(options.modules or [], self._task)
+        artifacts = files_of("artifacts", options.artifacts)
+        return [BuildModule(self._name, "generic", artifacts, ())]
 
     def _read(self) -> Mapping[str, Any] | None:
         """The record that is there, C(None) without one."""
@@ -289,24 +258,6 @@ def _check_names(options: BuildPublishOptions) -> None:
             raise invalid(f"{option} is '{given}': write it without blanks around it, and no '..'")
         if has_wildcards(given):
             raise invalid(f"{option} is '{given}', which has wildcards, but names one build")
-
-
-def _modules(options: BuildPublishOptions) -> list[BuildModule]:
-    if options.artifacts is not None:
-        artifacts = files_of("artifacts", options.artifacts)
-        return [BuildModule(options.build_name, "generic", artifacts, ())]
-    found: dict[str, BuildModule] = {}
-    for number, module in enumerate(options.modules or []):
-        place = f"modules[{number}]"
-        if module.id in found:
-            raise invalid(f"{place}.id is '{module.id}', as that of a module before it")
-        found[module.id] = BuildModule(
-            module.id,
-            module.type or "generic",
-            files_of(f"{place}.artifacts", module.artifacts or []),
-            files_of(f"{place}.dependencies", module.dependencies or []),
-        )
-    return list(found.values())
 
 
 def _publication(options: BuildPublishOptions) -> Publication:
