@@ -29,3 +29,11 @@ def test_a_lookup_without_a_term_says_what_it_wants(
     )
     with pytest.raises(AnsibleError, match="called without a term: give "):
         module.LookupModule().run([], variables={})
+
+
+def test_the_line_break_at_the_end_of_a_term_goes() -> None:
+    lookup = importlib.import_module(
+        "ansible_collections.delivery.toolchain.plugins.lookup.trace"
+    ).LookupModule()
+    terms = lookups.texts(lookup, ["1002\n", ["app/2.1.0\r\n"]])
+    assert terms == ["1002", "app/2.1.0"]

@@ -128,6 +128,8 @@ def single(option: Mapping[str, Any], value: Any) -> Any:
 def text(option: Mapping[str, Any], value: Any) -> Any:
     if isinstance(value, str):
         may = option.get("empty", option.get("default") == "")
+        as_it_is = option.get("whole") or option.get("no_log")
+        value = value if as_it_is else value.removesuffix("\n")
         return value if value.strip() or may else REFUSED
     whole = isinstance(value, int) and not isinstance(value, bool)
     return str(value) if whole else REFUSED
@@ -144,7 +146,7 @@ def listed(option: Mapping[str, Any], value: Any) -> Any:
 def slips(option: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
     """Every slip for an option: what is written, and what it has to become."""
     kind = option.get("type", "str")
-    for value in (1.1, 2.0, True, 7, "", " ", {"wrong": "b"}):
+    for value in (1.1, 2.0, True, 7, "", " ", "word\n", {"wrong": "b"}):
         if kind == "list":
             yield value, listed(option, value)
         elif not (kind in ("dict", "raw") and isinstance(value, dict)):

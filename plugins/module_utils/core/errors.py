@@ -155,6 +155,11 @@ def printable(text: str, limit: int = MESSAGE_LIMIT) -> str:
     return _cut(_bare(text), limit)
 
 
+def sentence(text: str) -> str:
+    """C(text) as :func:`printable` gives it, on one line: names in it may hold line breaks."""
+    return printable(text).replace("\n", " ")
+
+
 def shorten(text: str, limit: int = WORDS_LIMIT) -> str:
     """C(text) as :func:`printable` gives it, on one line."""
     return _cut(" ".join(_bare(text).split()), limit)

@@ -213,3 +213,7 @@ def test_what_we_refuse_ourselves_is_invalid() -> None:
 def test_a_sentence_of_the_server_goes_on_without_its_full_stop(said: str, start: str) -> None:
     error = ToolchainError("failed", said).with_words("look there")
     assert str(error) == f"{start}look there"
+
+
+def test_a_message_is_one_line_whatever_names_hold() -> None:
+    assert errors.sentence("there is no role 'a\nb'") == "there is no role 'a b'"

@@ -46,7 +46,7 @@ _SECRET_OPTIONS = (
 )
 _PATH_OPTIONS = ("credentials_file", "ltoken_file", "ca_path", "client_cert", "client_key")
 _SETTINGS: dict[str, dict[str, Any]] = {
-    "url": {"type": "str", "empty": True},
+    "url": {"type": "str", "empty": True, "whole": True},
     "validate_certs": {"type": "bool", "default": True},
     "ca_path": {"type": "path"},
     "client_cert": {"type": "path"},

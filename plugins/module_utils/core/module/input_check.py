@@ -3,6 +3,8 @@
 
 An argument spec may say more of an option than Ansible knows (:data:`OWN_WORDS`):
 
+- C(whole): a line break at the end of a text is part of it, as in the body of a page. Everywhere
+  else it comes from a file or the output of a command, and is dropped: no name ends with one.
 - C(empty): whether it may be empty. A text may not, unless its default is; a list may.
 - C(values): what a C(dict) without C(options), or a C(raw) option, holds: C(text) for texts that
   a service gets as they are, C(json) for values with types of their own.
@@ -31,7 +33,7 @@ from ..secret import is_secret_name
 
 Options = Mapping[str, Mapping[str, Any]]
 
-OWN_WORDS = frozenset({"empty", "values", "private"})
+OWN_WORDS = frozenset({"empty", "values", "private", "whole"})
 _TEXTS = ("str", "path")
 _QUOTES = "put it into quotes"
 _LONGEST_SHOWN = 80
@@ -138,16 +140,27 @@ def text(value: Any, place: Place, *, empty: bool = False) -> str:
     return words
 
 
+def line(value: Any, place: Place, *, empty: bool = False) -> str:
+    """A value as text where no text ends with a line break: one at the end is dropped."""
+    return text(value, place, empty=empty).rstrip("\r\n")
+
+
 def texts(values: Iterable[Any], place: Place) -> list[str]:
-    """The entries of a list of texts, none of them empty."""
-    return [text(value, place.entry(number)) for number, value in enumerate(values)]
+    """The entries of a list of names or queries, none of them empty."""
+    return [line(value, place.entry(number)) for number, value in enumerate(values)]
 
 
 def _text(option: Mapping[str, Any], value: Any, place: Place) -> str:
     choices = option.get("choices") or ()
     if isinstance(value, bool) and str(value).lower() in choices:
         return str(value).lower()
-    return text(value, place, empty=option.get("empty", option.get("default") == ""))
+    empty = option.get("empty", option.get("default") == "")
+    return _reader(option)(value, place, empty=empty)
+
+
+def _reader(option: Mapping[str, Any]) -> Callable[..., str]:
+    """How a text is read: a secret, too, is taken as it is."""
+    return text if option.get("whole") or option.get("no_log") else line
 
 
 def _scalar(option: Mapping[str, Any], value: Any, place: Place) -> Any:
@@ -171,7 +184,7 @@ def _list(option: Mapping[str, Any], value: Any, place: Place) -> list[Any]:
     entries = _entries(value, elements, place)
     if not entries and option.get("empty") is False:
         raise place.empty("an entry")
-    words = ("choices", "options", "values")
+    words = ("choices", "options", "values", "whole", "no_log")
     one = {"type": elements, **{word: option[word] for word in words if word in option}}
     return [_checked(one, entry, place.entry(number)) for number, entry in enumerate(entries)]
 
@@ -242,7 +255,7 @@ def _raw(option: Mapping[str, Any], value: Any, place: Place) -> Any:
     """A text, or data: of texts too, or with types of its own where C(values) is C(json)."""
     empty = bool(option.get("empty"))
     if not isinstance(value, (Mapping, list, tuple)):
-        return text(value, place, empty=empty)
+        return _reader(option)(value, place, empty=empty)
     if option.get("values") != "text":
         return value
     if isinstance(value, Mapping):

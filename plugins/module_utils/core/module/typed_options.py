@@ -37,6 +37,7 @@ class Option:
     :param secret: `True` hides the value everywhere; `False` says that a name such as `key_file`
         means no secret; `None` leaves it to the name
     :param empty: whether the option may be empty, where the default does not tell [C1.6]
+    :param whole: a line break at the end of the text is part of it
     :param values: what a mapping without suboptions holds: texts, or values with types of their own
     :param private: names in the mapping tell which of its values are secrets; of a text, who reads
         it tells, and nobody may have read it where the task fails
@@ -47,6 +48,7 @@ class Option:
     aliases: tuple[str, ...] = ()
     secret: bool | None = None
     empty: bool | None = None
+    whole: bool | None = None
     values: Literal["text", "json"] | None = None
     private: bool | None = None
 
@@ -56,6 +58,7 @@ class Option:
             "aliases": list(self.aliases) or None,
             "no_log": self.secret,
             "empty": self.empty,
+            "whole": self.whole,
             "values": self.values,
             "private": self.private,
         }

@@ -42,7 +42,7 @@ class ArtifactDeployOptions:
     repo: str
     path: str = ""
     src: PathText | None = None
-    content: Annotated[Any, Option(values="json", empty=True)] = None
+    content: Annotated[Any, Option(values="json", empty=True, whole=True)] = None
     artifacts: list[ArtifactOptions] | None = None
     explode: bool = False
     properties: Annotated[dict[str, Any] | None, Option(values="text")] = None

@@ -48,7 +48,7 @@ class PageFields(PageAddress):
     """Options of a page without defaults: they are the same for one page and for an entry."""
 
     parent_id: str | None = None
-    body: Annotated[str | None, Option(empty=True)] = None
+    body: Annotated[str | None, Option(empty=True, whole=True)] = None
     src: PathText | None = None
     section: str | None = None
     expected_version: int | None = None
