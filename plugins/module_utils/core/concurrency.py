@@ -5,13 +5,57 @@ connection.
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from typing import TypeVar
 
 Item = TypeVar("Item")
 Done = TypeVar("Done")
+
+#: Most seconds that a worker waits for its turn; then it goes on without, so that a worker which
+#: keeps its turn, or waits for what another one holds, stops nobody.
+_LONGEST_WAIT = 0.005
+
+
+class _Here(threading.local):
+    """What a worker shares with the others, C(None) while it is aside, and whether it has it."""
+
+    turn: threading.Lock | None = None
+    has_turn = False
+
+
+_here = _Here()
+
+
+def aside(wait_for: Callable[..., Done], *arguments: object) -> Done:
+    """What a call gives that waits for a server: meanwhile another worker has the turn."""
+    turn = _here.turn
+    if turn is None:
+        return wait_for(*arguments)
+    _here.turn = None
+    if _here.has_turn:
+        turn.release()
+    try:
+        return wait_for(*arguments)
+    finally:
+        _here.has_turn, _here.turn = turn.acquire(timeout=_LONGEST_WAIT), turn
+
+
+@contextmanager
+def _taking_turns(turn: threading.Lock | None) -> Iterator[None]:
+    """While the block runs this worker computes only in its turn."""
+    if turn is not None:
+        _here.has_turn, _here.turn = turn.acquire(timeout=_LONGEST_WAIT), turn
+    try:
+        yield
+    finally:
+        if turn is not None:
+            if _here.has_turn:
+                turn.release()
+            _here.turn, _here.has_turn = None, False
 
 
 class Beside:
@@ -76,28 +120,36 @@ def first_alone(
     yield from bounded(parallel, work, items[1:])
 
 
-def spread(parallel: int, work: Callable[[Item], Done], items: Sequence[Item]) -> list[Done]:
+def spread(
+    parallel: int, work: Callable[[Item], Done], items: Sequence[Item], *, in_turns: bool = False
+) -> list[Done]:
     """Results of C(work) for all items, in their order, at most C(parallel) at once.
 
     For many items that take next to no time each: workers take the next item themselves, where
     :func:`bounded` hands every result over. The first error, in the order of the items, ends it in
     the same way.
+
+    :param in_turns: one worker computes at a time, while the others wait for a server
+        (:func:`aside`). The interpreter lets only one compute anyway; left to itself it turns to
+        another one at each call of the system, which costs more than a small exchange.
     """
+    turn = threading.Lock() if in_turns else None
     waiting = deque(enumerate(items))
     done: dict[int, Done] = {}
     failed: dict[int, BaseException] = {}
 
     def run() -> None:
-        while waiting:
-            try:
-                index, item = waiting.popleft()
-            except IndexError:  # another one was faster
-                return
-            try:
-                done[index] = work(item)
-            except BaseException as error:  # noqa: BLE001 - raised where the caller stands
-                failed[index] = error
-                waiting.clear()
+        with _taking_turns(turn):
+            while waiting:
+                try:
+                    index, item = waiting.popleft()
+                except IndexError:  # another one was faster
+                    return
+                try:
+                    done[index] = work(item)
+                except BaseException as error:  # noqa: BLE001 - raised where the caller stands
+                    failed[index] = error
+                    waiting.clear()
 
     workers = min(max(1, parallel), max(1, len(items)))
     with ThreadPoolExecutor(max_workers=workers) as pool:

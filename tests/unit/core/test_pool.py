@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import concurrency
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.concurrency import (
+    aside,
     bounded,
     first_alone,
     spread,
@@ -150,3 +152,61 @@ def test_spread_ends_with_the_first_error() -> None:
     with pytest.raises(ValueError, match="broken 0"):
         spread(2, work, range(1000))
     assert sorted(begun) == [0, 1]
+
+
+# --- workers of which one computes while the others wait
+
+
+def test_one_computes_at_a_time_while_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(concurrency, "_LONGEST_WAIT", 60.0)
+    waiting = threading.Barrier(3)
+    computing: list[int] = []
+    most: list[int] = []
+
+    def work(item: int) -> int:
+        computing.append(item)
+        most.append(len(computing))
+        computing.remove(item)
+        number = aside(waiting.wait, 10)
+        computing.append(item)
+        most.append(len(computing))
+        computing.remove(item)
+        return number
+
+    found = spread(3, work, range(9), in_turns=True)
+
+    assert sorted(found) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert max(most) == 1
+
+
+def test_a_worker_that_keeps_its_turn_stops_nobody() -> None:
+    both = threading.Barrier(2)
+
+    def work(item: int) -> bool:
+        both.wait(10)
+        return bool(aside(aside, str, item) == str(item))
+
+    assert spread(2, work, range(4), in_turns=True) == [True] * 4
+
+
+def test_a_turn_is_given_back_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(concurrency, "_LONGEST_WAIT", 60.0)
+    others = threading.Event()
+
+    def broken() -> None:
+        others.wait(10)
+        raise ValueError("broken aside")
+
+    def work(item: int) -> None:
+        if item == 0:
+            aside(broken)
+        others.set()
+
+    with pytest.raises(ValueError, match="broken aside"):
+        spread(2, work, range(2), in_turns=True)
+    assert others.is_set()
+
+
+def test_without_turns_aside_is_just_the_call() -> None:
+    assert aside(max, 1, 2) == 2
+    assert spread(2, lambda item: aside(str, item), range(3)) == ["0", "1", "2"]

@@ -13,12 +13,13 @@ import errno
 import functools
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from http.client import HTTPException, HTTPMessage, HTTPResponse
 from typing import TYPE_CHECKING, Any
 
 from ..address import UnfitRequest
+from ..concurrency import aside
 from ..connection.auth import Content
 from . import bodies
 from .bodies import Begun, PacedBytes, Reader
@@ -213,6 +214,9 @@ class _Exchange:
         if len(content or b"") <= _WITH_HEAD:
             self.send(head + b"".join(blocks))
             return
+        aside(self._send_all, head, blocks)
+
+    def _send_all(self, head: bytes, blocks: Iterable[bytes]) -> None:
         self.send(head)
         for block in blocks:
             self.send(block)
@@ -220,13 +224,13 @@ class _Exchange:
     def getresponse(self, **_options: Any) -> Incoming:
         """urllib3 before 2 gives an option, and shows it as trouble where it is not taken."""
         since = time.monotonic()
-        came = self.sock.recv(_AT_ONCE)
+        came: bytes = aside(self.sock.recv, _AT_ONCE)
         found = Incoming.at_once(came, self._method)
         if found is not None:
             if found.will_close:
                 self.close()
             return found
-        return self._read(Incoming(self.sock, method=self._method, begun=(since, came)))
+        return aside(self._read, Incoming(self.sock, method=self._method, begun=(since, came)))
 
     def _read(self, found: Incoming) -> Incoming:
         """Begin to read an answer, and take its body unless it is streamed."""
@@ -271,7 +275,7 @@ class Pool:
         connection = self._get_conn()
         if connection.sock is None:
             self._put_conn(connection)
-            return self._on_new_connection(method, target, load, headers, timeout)
+            return aside(self._on_new_connection, method, target, load, headers, timeout)
         if self.proxy_headers and self.scheme == "http":  # a tunnel has told them when it was made
             headers = {**headers, **self.proxy_headers}
         connection.timeout, found = timeout, None

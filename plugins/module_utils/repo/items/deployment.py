@@ -101,9 +101,7 @@ class FileDeployment:
 
         try:
             sent = self._send_together(uploader, done)
-            # beside several connections one worker more: it prepares while the others wait
-            connections = self._client.connections
-            spread(connections + (connections > 1), work, self._actions)
+            spread(self._client.connections, work, self._actions, in_turns=True)
         except ToolchainError as error:
             error.result.setdefault("artifacts", self._artifacts(done))
             raise
