@@ -113,7 +113,9 @@ class OffsetPage:
 
     @property
     def total(self) -> int | None:
-        return _number(self.answer, "total")
+        """How many issues match; C(None) where the page itself holds more than that."""
+        told = _number(self.answer, "total")
+        return None if told is not None and self.count and self.end > told else told
 
     def begins_like(self, other: OffsetPage) -> bool:
         mine, others = self.answer["issues"][:1], other.answer["issues"][:1]

@@ -218,6 +218,17 @@ def test_numbers_may_be_text() -> None:
     assert (numbers(found), found.total, found.complete) == ([1, 2, 3], 3, True)
 
 
+def test_a_total_smaller_than_what_came_ends_nothing() -> None:
+    server = Server(130)
+
+    def ask(start: int, size: int) -> dict[str, Any]:
+        return {**server(start, size), "total": 5}
+
+    found = read_pages(ask)
+    assert numbers(found) == list(range(1, 131))
+    assert (found.total, found.complete) == (None, True)
+
+
 def test_issues_without_an_id_are_told_apart_by_their_keys() -> None:
     page: list[dict[str, Any]] = [{"id": None, "key": key} for key in ("REL-1", "REL-2", "REL-1")]
     found = read_pages(lambda start, size: {"issues": page[start : start + size], "total": 3})
