@@ -120,9 +120,9 @@ class WikiClient:
         if answer.status == 404 and not _is_no_route(answer):
             raise answer.error("not_found", f"there is no space {key}, or no right to see it")
 
-    def require_parent(self, page_id: str, space: str | None) -> None:
+    def require_parent(self, page_id: str, space: str | None, child: str = "") -> None:
         """C(not_found) for a parent that is not there or not visible, C(conflict) for one in
-        another space.
+        another space, C(rejected) for one that is the page C(child) itself, or below it.
         """
         found = self.get(f"reading the parent page {page_id}", page_id, None)
         if found is None or found.status != "current":
@@ -131,6 +131,9 @@ class WikiClient:
         if space and found.space and space.lower() != found.space.lower():
             said = f"the page {page_id} is in the space {found.space}, not in {space}"
             raise errors.ToolchainError("conflict", f"parent_id: {said}")
+        if child in (found.id, *found.ancestors()):
+            said = f"the page {page_id} is the page itself, or below it, and cannot be its parent"
+            raise errors.ToolchainError("rejected", f"parent_id: {said}")
 
     def is_missed(self, page: Page) -> str | None:
         """What speaks against removing a page, as far as the server tells."""
@@ -338,7 +341,7 @@ def _is_no_route(answer: Answer) -> bool:
 
 def _results(answer: Answer, wanted: str) -> list[Any]:
     results = member(answer.json(), "results")
-    if not isinstance(results, list):
+    if not isinstance(results, list) or not all(isinstance(one, Mapping) for one in results):
         raise unreadable(answer, wanted)
     return results
 

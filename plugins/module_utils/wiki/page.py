@@ -33,6 +33,11 @@ class Page:
     has_children: bool | None = None
     content: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
+    def ancestors(self) -> list[str]:
+        """The ids of the pages above it, as far as the server shows them."""
+        above = self.content.get("ancestors")
+        return [str(member(one, "id")) for one in above] if isinstance(above, list) else []
+
     def shown(self) -> dict[str, Any]:
         """The C(page) return value."""
         names = ("id", "title", "space", "version", "url")

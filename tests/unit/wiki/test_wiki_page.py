@@ -178,6 +178,7 @@ def test_a_page_is_created_once_though_the_answer_got_lost(stub: Stub, wiki: Wik
         ({"space": "REL", "title": "New", "parent_id": "99"}, "not_found", "no page 99"),
         ({"space": "DOC", "title": "New", "parent_id": "7"}, "conflict", "is in the space REL"),
         ({"page_id": "7", "parent_id": "99"}, "not_found", "no page 99"),
+        ({"page_id": "7", "parent_id": "7"}, "rejected", "is the page itself"),
     ],
 )
 def test_a_place_that_is_not_there_is_told_before_any_write(
@@ -187,6 +188,27 @@ def test_a_place_that_is_not_there_is_told_before_any_write(
     assert error.kind == kind
     assert words in error.message
     assert set(methods(stub)) == {"GET"}
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_parent_below_the_page_itself_is_told_before_any_write(
+    stub: Stub, wiki: Wiki, read_only: bool
+) -> None:
+    wiki.pages["9"] = page(id="9", title="Below", parent="7")
+    error = Run(stub, read_only=read_only, page_id="7", parent_id="9").fails()
+    assert error.kind == "rejected"
+    assert "or below it" in error.message
+    assert set(methods(stub)) == {"GET"}
+
+
+@pytest.mark.parametrize("state", ["present", "absent"])
+def test_a_look_up_that_finds_no_pages_but_texts_is_not_taken_for_none(
+    stub: Stub, state: str
+) -> None:
+    stub.answer = lambda seen: Reply(body={"results": ["New"], "size": 1})
+    error = Run(stub, space="REL", title="New", body="<p>1</p>", state=state).fails()
+    assert error.kind == "protocol"
+    assert methods(stub) == ["GET"]
 
 
 def test_a_page_that_another_host_has_just_made_is_no_failure(stub: Stub, wiki: Wiki) -> None:

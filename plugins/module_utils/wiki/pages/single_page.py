@@ -168,7 +168,7 @@ class SinglePage:
         if desired.renames(page):
             changes.append(Change("title", page.title, desired.title))
         if desired.moves(page):
-            self._require_place(page.space, desired.parent or "")
+            self._require_place(page.space, desired.parent or "", page.id)
             changes.append(Change("parent_id", page.parent, desired.parent))
         if desired.parent is not None and not page.shows_parent:
             self._task.warn(
@@ -189,10 +189,12 @@ class SinglePage:
 
         return Plan(None, None, "update", tuple(changes), result, sides=sides)
 
-    def _require_place(self, space: str | None, parent: str) -> None:
-        """C(not_found) where space or parent of a page are missing, before anything is written."""
+    def _require_place(self, space: str | None, parent: str, child: str = "") -> None:
+        """C(not_found) where space or parent of a page are missing, C(rejected) where the parent is
+        below the page C(child): before anything is written.
+        """
         if parent != "":
-            self._client.require_parent(parent, space)
+            self._client.require_parent(parent, space, child)
         elif space is not None:
             self._client.require_space(space)
 
