@@ -13,7 +13,10 @@ description:
   - Writes C(wiki.yml) of a folder that the role C(desired_state) and the playbooks C(enforce) and C(drift) read, and below C(wiki) a folder
     for each tree, which M(delivery.toolchain.wiki_tree) can read. Bodies are in storage format, as the server has them; title and labels
     stand in the front matter.
-  - The trees are held without marks and without attachments; C(mark) and C(attachments) in C(wiki.yml) say so.
+  - The trees are held without marks; C(mark) in C(wiki.yml) says so.
+  - The attachments of a page lie beside its file, under names that are safe on every system; C(attachments) in the front matter tells the
+    name of each on the page. One that is left out has V(null) there, so that it stays on the wiki as it is. No server tells a digest, so each
+    export downloads them, and compares their sizes with what the server says.
   - What cannot be told, or may not be read, is left out and named, in RV(left_out) and in the head of the file; nothing is left out in silence.
   - Everything is read before anything is written. On the server nothing is changed.
   - Files that the export has not written, or that were changed since, are not replaced unless O(overwrite) is set. What it wrote earlier
@@ -49,6 +52,14 @@ options:
       title:
         description: The title of the page; without it the home page of the space.
         type: str
+  attachments:
+    description: Whether the attachments of the pages are exported. With V(false) they stay on the wiki, and drift does not look at them.
+    type: bool
+    default: true
+  max_size:
+    description: Attachments with more bytes than this are left out, and named.
+    type: int
+    default: 104857600
   parallel:
     description: How many pages are read at once.
     type: int

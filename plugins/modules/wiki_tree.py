@@ -13,7 +13,8 @@ description:
   - Each C(.md) file, and each C(.xml) file in storage format, becomes a page; folders become pages above those of their files.
   - C(index.md) or C(README.md) is the page of its folder. A folder with neither gets a page of its name that lists its children.
   - The title is C(title) of the front matter, else the first heading, else the name of the file. C(labels) may stand in the front
-    matter, too.
+    matter, too, and C(attachments), names of attachments with the path of their file from that of the page; one with V(null) stays as it is
+    on the wiki.
   - Links between files become links between pages, images and links to other files become attachments. Code, notes such as
     C([!NOTE]), tables and task lists become those of the wiki. Of raw HTML the text stays.
   - Two files with one title, a link to nothing, an image that is not there and whatever else is wrong with the files is named with file

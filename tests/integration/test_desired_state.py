@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import requests
 import yaml
 
 from sandbox.client import Sandbox
@@ -23,6 +24,8 @@ TRACKER = "versions:\n  - project: REL\n    name: '9.9'\n"
 WIKI = "pages:\n  - space: REL\n    title: Desired\n    body: <p>{{ not a template }}</p>\n"
 WIKI += "trees:\n  - {src: team, space: REL, mark: false}\n"
 SERVICES = ("analysis", "ci", "tracker", "wiki")
+#: Files that somebody has attached to a page: an image, and one whose name would lead elsewhere.
+ATTACHED = {"diagram.png": b"\x89PNG\r\n\x00\xff", "..%2f..%2fEVIL notes.md": b"# no page\n"}
 XML = "<project><description>desired</description><builders/></project>"
 
 
@@ -95,6 +98,9 @@ def test_what_is_exported_does_not_drift(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     logins = _logins(sandbox)
     folder = tmp_path / "exported"
+    for name, content in ATTACHED.items():
+        _attach(sandbox, name, content)
+    begin = sandbox.mark()
     exporting = {
         "export_folder": str(folder),
         "export_connections": {name: logins[name] for name in logins if name != "repo"},
@@ -125,7 +131,25 @@ def test_what_is_exported_does_not_drift(fresh: Fresh, tmp_path: Path) -> None:
     pages = len(list(folder.rglob("wiki/**/*.xml")))
     lists = [entries for each in written.values() for entries in each.values()]
     assert report["counts"]["ok"] >= sum(map(len, lists)) + pages - 1
-    assert [each for each in sandbox.urls if sandbox.requests(each, writes=True)] == []
+    assert [one for one in sandbox.requests(since=begin) if one["write"]] == []
+    # they come with their pages, and each run compares the files
+    read = [one["path"] for one in sandbox.requests("wiki", since=begin)]
+    assert [path for path in read if path.endswith("/child/attachment")] == []
+    assert len([path for path in read if "/download/" in path]) == len(plays) * len(ATTACHED)
+    images = [file for file in folder.rglob("wiki/**/*") if file.suffix in (".png", ".bin")]
+    assert sorted(file.read_bytes() for file in images) == sorted(ATTACHED.values())
+    assert {file.name[:5] for file in images} == {"1002-"}
+
+
+def _attach(sandbox: Sandbox, name: str, content: bytes) -> None:
+    """A file that somebody has attached to the page 1002."""
+    address = f"{sandbox.urls['wiki']}/rest/api/content/1002/child/attachment"
+    login = ("reporter", "reporter-password")
+    header = {"X-Atlassian-Token": "no-check"}
+    answer = requests.post(
+        address, files={"file": (name, content)}, auth=login, headers=header, timeout=10
+    )
+    assert answer.status_code == 200, answer.text
 
 
 def test_a_service_that_cannot_be_read_does_not_hide_the_others(

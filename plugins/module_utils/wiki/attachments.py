@@ -31,7 +31,7 @@ _BLOCK = 1024 * 1024
 #: Characters. Servers keep 255 of a comment; the mark takes up to 90.
 _LONGEST_COMMENT = 160
 _MARK = re.compile(r"\(sha256 ([0-9a-f]{64}), version ([0-9]+)\)$")
-_UNSAFE = re.compile(r'[/\\"\x00-\x1f\x7f]')
+_UNSAFE = re.compile(r'[/\\"\x00-\x1f\x7f\ud800-\udfff]')
 #: Kinds of errors that mean "this login cannot download it", not "the server is in trouble".
 _CANNOT_TELL = frozenset({"auth", "permission", "not_found", "protocol", "rejected"})
 
@@ -102,8 +102,7 @@ class PageAttachments:
     def plan(self, page: Page | None) -> Change | None:
         stored: Mapping[str, StoredAttachment] = {}
         if page is not None and self._files:
-            shown = _shown_with(page)
-            stored = self._listing(page) if shown is None else shown
+            stored = _by_name(entries_of(self._client, page))
         self._planned = [self._decide(file, stored.get(file.name)) for file in self._files]
         differing = [
             planned.file.name for planned in self._planned if planned.action != "unchanged"
@@ -132,9 +131,7 @@ class PageAttachments:
                 self._upload(page, planned)
 
     def _listing(self, page: Page) -> dict[str, StoredAttachment]:
-        what = f"listing the attachments of the page '{page.title}' ({page.id})"
-        place = place_of(page.id, "child", "attachment")
-        return _by_name(self._client.listing(what, place, expand="version"))
+        return _by_name(_listed(self._client, page))
 
     def _decide(self, file: WantedAttachment, stored: StoredAttachment | None) -> PlannedAttachment:
         if stored is None:
@@ -211,13 +208,19 @@ def _by_name(entries: Iterable[Any]) -> dict[str, StoredAttachment]:
     }
 
 
-def _shown_with(page: Page) -> dict[str, StoredAttachment] | None:
-    """The attachments that came with a page; C(None) where they were not asked for, or are not all
-    of them.
+def entries_of(client: WikiClient, page: Page) -> list[Any]:
+    """The attachments of a page: those that came with it, where they are all of them; else they are
+    listed.
     """
     listing = member(page.content, "children", "attachment")
     results, following = member(listing, "results"), member(listing, "_links", "next")
-    return _by_name(results) if isinstance(results, list) and following is None else None
+    whole = isinstance(results, list) and following is None
+    return list(results) if whole else _listed(client, page)
+
+
+def _listed(client: WikiClient, page: Page) -> list[Any]:
+    what = f"listing the attachments of the page '{page.title}' ({page.id})"
+    return client.listing(what, place_of(page.id, "child", "attachment"), expand="version")
 
 
 def stored_of(entry: Mapping[str, Any]) -> StoredAttachment:
@@ -246,10 +249,18 @@ def files_of(wanted: Iterable[PageAttachmentOptions]) -> list[WantedAttachment]:
     return list(found.values())
 
 
+def wrong_name(name: str) -> str | None:
+    """What is wrong with a name that an attachment shall have; C(None): nothing."""
+    if name in ("", ".", "..") or _UNSAFE.search(name) or name != name.strip():
+        return f"'{name}' is not a file name that a page can have"
+    return None
+
+
 def _file(src: str, given: str | None, comment: str) -> WantedAttachment:
     name = os.path.basename(src) if given is None else given
-    if name in ("", ".", "..") or _UNSAFE.search(name) or name != name.strip():
-        raise invalid(f"attachments: '{name}' is not a file name that a page can have")
+    wrong = wrong_name(name)
+    if wrong is not None:
+        raise invalid(f"attachments: {wrong}")
     if len(comment) > _LONGEST_COMMENT:
         raise invalid(
             f"attachments: the comment of '{name}' has {len(comment)} characters; with the digest"

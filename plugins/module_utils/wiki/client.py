@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ..core import errors
 from ..core.address import path
 from ..core.http.download import Taken, download
+from ..core.http.file_download import RemoteContent, download_into
 from ..core.http.login_refusal import require_login
 from ..core.http.messages import Answer, json_or_none, unreadable
 from ..core.http.writes import Look
@@ -255,6 +256,12 @@ class WikiClient:
     def download(self, what: str, place: str, take: Callable[[Incoming], Taken]) -> Taken:
         """What C(take) makes of a content (see C(core.download))."""
         return download(self._transport, what, place, take, judge=self._require_login)
+
+    def download_into(self, what: str, place: str, file: IO[bytes], size: int) -> None:
+        """Write a content of so many bytes into an open file; C(protocol) where it has others."""
+        content = RemoteContent(size=size)
+        judge = self._require_login
+        download_into(self._transport, what, place, file, content=content, judge=judge)
 
     # -- how requests are made -----------------------------------------------------------------
 

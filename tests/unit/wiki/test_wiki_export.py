@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.export.file_names import (
@@ -14,9 +17,13 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.export.fil
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.export.service_export import (
     ServiceState,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.page import Page
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree.existing_pages import (
     ExistingTree,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree.exported_attachments import (
+    file_name,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree.source_files import (
     read_folder,
@@ -27,9 +34,12 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree.wante
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree.wiki_export import (
     ExportedTree,
     TreeLayout,
+    WikiExportOperation,
     WikiExportOptions,
     page_file,
 )
+from tests.unit.stub import Reply, Seen, Stub, connection_to
+from tests.unit.wiki import server
 
 TITLES = [
     "Home",
@@ -51,7 +61,7 @@ def page(number: int, title: str, parent: int | None = None, body: str = "<p>x</
     return Page(str(number), title, "REL", 1, "url", body=body, parent=above)
 
 
-def layout(pages: list[Page]) -> tuple[dict[str, str], list[str]]:
+def layout(pages: list[Page]) -> tuple[dict[str, Any], list[str]]:
     """The files, and the names of what is left out."""
     state = ServiceState()
     texts = {one.id: page_file(one, ("a",), state) for one in pages}
@@ -118,3 +128,150 @@ def test_labels_that_are_not_told_are_not_managed() -> None:
 def test_trees_that_name_no_page_are_refused(tree: ExportedTree, said: str) -> None:
     with pytest.raises(ToolchainError, match=said):
         WikiExportOptions(dest="x", trees=[tree]).require_sense()
+
+
+NAMES = [
+    *("plan.png", "plan.PNG", "plan.jpg", "Plan.png", "plan", "..", "../x.png", ".git", "CON.txt"),
+    *("notes.md", "notes.xml", "wiki.yml", "a.yaml", "a.json", "index.html", "README", "x" * 300),
+    *("a b.tar.gz", "\ud800.png", "ü%2f..%2f#?.png", "a.sh -c", "-rf.png", "é" * 200 + ".png"),
+]
+
+
+def test_files_of_a_page_have_names_of_their_own_and_none_of_a_page() -> None:
+    names = FileNames()
+    files = [file_name(names, "1003", name) for name in NAMES]
+    assert len({file.casefold() for file in files}) == len(NAMES)
+    for file in files:
+        assert file.startswith("1003-")
+        assert "/" not in file
+        assert len(file.encode()) < 256
+        assert file.count(".") == 1
+        assert file.rpartition(".")[2] not in ("md", "xml", "yml", "yaml", "json", "")
+    assert files[:2] == ["1003-plan.png", files[1]]
+    assert "/" not in file_name(FileNames(), "../../x", "plan.png")
+
+
+BODY = (
+    '<p><ac:image><ri:attachment ri:filename="plan.png"/></ac:image>'
+    '<ac:image><ri:attachment ri:filename="gone.png"/></ac:image></p>'
+)
+FILES = {
+    "plan.png": (1, b"\x89PNG\x00\xff", ""),
+    "notes.md": (2, b"# no page\n", ""),
+    "big.bin": (1, b"x" * 100, ""),
+    "../../evil.png": (1, b"evil", ""),
+}
+
+
+def export(stub: Stub, dest: Path, **options: Any) -> tuple[dict[str, Any], bool]:
+    """One run of the export; its result, and whether something was written."""
+    connection = connection_to(stub.url, "wiki", settings={"retries": 0})
+    task = Task(connection, lambda text: None, read_only=False)
+    given = {"max_size": 99, **options}
+    trees = [ExportedTree(page_id="7")]
+    operation = WikiExportOperation(task, WikiExportOptions(dest=str(dest), trees=trees, **given))
+    plan = operation.plan()
+    assert plan.sides is not None
+    plan.sides()
+    if plan.changed:
+        operation.apply(plan)
+    return dict(plan.result), plan.changed
+
+
+def test_attachments_lie_beside_their_page_and_come_back_under_their_names(tmp_path: Path) -> None:
+    dest = tmp_path / "a" / "b"
+    wiki = server.Wiki(server.page(BODY, files=dict(FILES)))
+    with Stub(answer=wiki) as stub:
+        result, changed = export(stub, dest)
+        asked = [seen.path for seen in stub.seen]
+        again = export(stub, dest)
+    assert [changed, again[1]] == [True, False]
+    assert {one["action"] for one in again[0]["files"]} == {"unchanged"}
+    left_out = {one["name"]: one["reason"] for one in result["left_out"]}
+    assert left_out == {
+        "../../evil.png of the page Notes": (
+            "'../../evil.png' is not a file name that a page can have"
+        ),
+        "big.bin of the page Notes": "it has 100 bytes, more than max_size",
+    }
+    assert len([path for path in asked if "/download/" in path]) == 2
+    (tree,) = yaml.safe_load((dest / "wiki.yml").read_text("utf-8"))["trees"]
+    assert tree["attachments"] is True
+    (page,) = WantedPages(
+        read_folder(str(dest / tree["src"]), []), "", None, lambda text: None
+    ).all()
+    read = {name: Path(file).read_bytes() for name, file in page.files.items()}
+    assert read == {name: FILES[name][1] for name in ("notes.md", "plan.png")}
+    assert page.body == BODY
+    assert not list(tmp_path.rglob("*evil*"))
+
+
+class Broken(server.Wiki):
+    """A wiki whose downloads break off, or that sends another file than it has told of."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(server.page(files={"plan.png": (1, b"x" * 1000, "")}))
+        self.reply = reply
+
+    def _download(self, seen: Seen) -> Reply:
+        return self.reply
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        (Reply(body=b"x" * 1000, truncate=500), "network"),
+        (Reply(body=b"x" * 500), "protocol"),
+        (Reply(body=b"x" * 1001), "protocol"),
+        (Reply(500, "broken"), "server"),
+    ],
+)
+def test_a_download_that_is_not_whole_leaves_everything_as_it_is(
+    tmp_path: Path, reply: Reply, kind: str
+) -> None:
+    dest = tmp_path / "desired"
+    with Stub(answer=Broken(reply)) as stub, pytest.raises(ToolchainError) as caught:
+        export(stub, dest, max_size=10**6)
+    assert caught.value.kind == kind
+    assert not dest.exists()
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_an_attachment_that_may_not_be_read_is_named(tmp_path: Path, status: int) -> None:
+    with Stub(answer=Broken(Reply(status, "no"))) as stub:
+        result, _changed = export(stub, tmp_path, max_size=10**6)
+    ((name, reason),) = [(one["name"], one["reason"]) for one in result["left_out"]]
+    assert name == "plan.png of the page Notes"
+    assert str(status) in reason
+
+
+def test_attachments_can_be_left_on_the_wiki(tmp_path: Path) -> None:
+    with Stub(answer=server.Wiki(server.page(BODY, files=dict(FILES)))) as stub:
+        result, _changed = export(stub, tmp_path, attachments=False)
+        assert not [seen for seen in stub.seen if "attachment" in seen.target]
+    assert result["left_out"] == []
+    assert result["untold"][0].startswith("Attachments, comments,")
+    (tree,) = yaml.safe_load((tmp_path / "wiki.yml").read_text("utf-8"))["trees"]
+    assert tree["attachments"] is False
+
+
+def test_a_negative_limit_is_refused() -> None:
+    options = WikiExportOptions(dest="x", trees=[ExportedTree(page_id="1")], max_size=-1)
+    with pytest.raises(ToolchainError, match="max_size is -1, but must be at least 0"):
+        options.require_sense()
+
+
+@pytest.mark.parametrize("path", ["gone.png", "../out.png", "index.xml"])
+def test_a_listed_file_that_is_not_in_the_folder_is_named(tmp_path: Path, path: str) -> None:
+    folder = tmp_path / "tree"
+    folder.mkdir()
+    (tmp_path / "out.png").write_bytes(b"not of the folder")
+    text = f"---\ntitle: Home\nattachments:\n  a.png: {path}\n  b.png: null\n---\n<p>x</p>"
+    (folder / "index.xml").write_text(text, encoding="utf-8")
+    told = f"index.xml:1: attachments: the file '{path}' is not there"
+    with pytest.raises(ToolchainError, match=re.escape(told)):
+        WantedPages(read_folder(str(folder), []), "", None, lambda text: None).all()
+    left = WantedPages(
+        read_folder(str(folder), []), "", None, lambda text: None, attachments=False
+    ).all()
+    assert [page.files for page in left] == [{}]

@@ -7,7 +7,6 @@ digests. A file that a person has made or changed is not touched unless that is 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from ..destination import places
 from ..errors import ToolchainError, invalid, shorten
 from ..files import make_folders, replacing
+from .file_content import FileContent
 
 _FORMAT = 1
 _MOST_NAMED = 10
@@ -27,16 +27,16 @@ class FileChange:
     """C(path) is below the folder; C(before) or C(after) is C(None) where there is no such file."""
 
     path: str
-    before: bytes | None
-    after: bytes | None
+    before: FileContent | None
+    after: FileContent | None
 
     @property
     def action(self) -> str:
-        if self.before == self.after:
-            return "unchanged"
         if self.after is None:
-            return "deleted"
-        return "created" if self.before is None else "updated"
+            return "unchanged" if self.before is None else "deleted"
+        if self.before is None:
+            return "created"
+        return "unchanged" if self.before.digest == self.after.digest else "updated"
 
 
 class ExportFolder:
@@ -53,35 +53,38 @@ class ExportFolder:
         self._folder, self._overwrite, self._warn = folder, overwrite, warn
         self._list = f".export-{service}.json"
         self._known: dict[str, set[str]] = {}
-        self._texts: dict[str, bytes] = {}
+        self._wanted: dict[str, FileContent] = {}
         self._changes: list[FileChange] = []
 
-    def compare(self, texts: Mapping[str, str]) -> list[FileChange]:
-        """What would be done to make the files those of C(texts), by their paths below the folder.
+    def compare(self, wanted: Mapping[str, str | FileContent]) -> list[FileChange]:
+        """What would be done to make the files those of C(wanted), by their paths below the folder.
 
         C(conflict) where that would replace what somebody else has written.
         """
-        self._texts = {path: text.encode("utf-8") for path, text in texts.items()}
+        self._wanted = {
+            path: one if isinstance(one, FileContent) else FileContent.of(one.encode("utf-8"))
+            for path, one in wanted.items()
+        }
         self._known = self._read_list()
-        paths = [*self._texts, *(path for path in self._known if path not in self._texts)]
+        paths = [*self._wanted, *(path for path in self._known if path not in self._wanted)]
         at = places(self._folder, [self._list, *paths])
-        now = {path: _content(at[path]) for path in paths}
+        now = {path: FileContent.at(at[path]) for path in paths}
         foreign = [path for path in paths if self._is_foreign(path, now[path])]
-        self._refuse([path for path in foreign if path in self._texts])
+        self._refuse([path for path in foreign if path in self._wanted])
         for path in foreign:
-            if path not in self._texts:
+            if path not in self._wanted:
                 self._warn(f"{path} stays: it was exported earlier, and somebody has changed it")
         self._changes = [
-            FileChange(path, now[path], self._texts.get(path))
+            FileChange(path, now[path], self._wanted.get(path))
             for path in paths
-            if path in self._texts or (now[path] is not None and path not in foreign)
+            if path in self._wanted or (now[path] is not None and path not in foreign)
         ]
         return self._changes
 
     @property
     def changed(self) -> bool:
         """Whether anything is to be written, the list of the files included."""
-        wanted = {path: {_digest(text)} for path, text in self._texts.items()}
+        wanted = {path: {one.digest} for path, one in self._wanted.items()}
         return wanted != self._known or any(
             change.action != "unchanged" for change in self._changes
         )
@@ -89,7 +92,7 @@ class ExportFolder:
     def write(self) -> None:
         """Do it. An export that is cut off in the middle can be run again."""
         at = places(self._folder, [self._list, *(change.path for change in self._changes)])
-        wanted = {path: {_digest(text)} for path, text in self._texts.items()}
+        wanted = {path: {one.digest} for path, one in self._wanted.items()}
         make_folders(self._folder)
         both = {path: {*wanted.get(path, ()), *self._known.get(path, ())} for path in at}
         self._write_list(at[self._list], {path: both[path] for path in both if both[path]})
@@ -99,14 +102,16 @@ class ExportFolder:
             elif change.after is not None and change.action != "unchanged":
                 make_folders(os.path.dirname(at[change.path]))
                 with replacing(at[change.path]) as file:
-                    file.write(change.after)
+                    for block in change.after.blocks():
+                        file.write(block)
         self._write_list(at[self._list], wanted)
 
-    def _is_foreign(self, path: str, now: bytes | None) -> bool:
+    def _is_foreign(self, path: str, now: FileContent | None) -> bool:
         """Whether a file is there that is neither as it is to be nor as the export left it."""
-        if now is None or now == self._texts.get(path):
+        wanted = self._wanted.get(path)
+        if now is None or (wanted is not None and now.digest == wanted.digest):
             return False
-        return _digest(now) not in self._known.get(path, ())
+        return now.digest not in self._known.get(path, ())
 
     def _refuse(self, foreign: list[str]) -> None:
         if not foreign or self._overwrite:
@@ -121,9 +126,9 @@ class ExportFolder:
 
     def _read_list(self) -> dict[str, set[str]]:
         """The files that were exported earlier; none where the list cannot be understood."""
-        content = _content(os.path.join(self._folder, self._list))
+        content = FileContent.at(os.path.join(self._folder, self._list), whole=True)
         try:
-            files = json.loads(content or b"{}")["files"]
+            files = json.loads(b"{}" if content is None else b"".join(content.blocks()))["files"]
             return {str(path): {str(each) for each in files[path]} for path in files}
         except (ValueError, KeyError, TypeError):
             return {}
@@ -132,21 +137,6 @@ class ExportFolder:
         shown = {name: sorted(files[name]) for name in sorted(files)}
         with replacing(path) as file:
             file.write(f"{json.dumps({'format': _FORMAT, 'files': shown}, indent=1)}\n".encode())
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-def _content(path: str) -> bytes | None:
-    """The bytes of a file; C(None) where there is none."""
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise ToolchainError("failed", f"reading {path}: {error.strerror or error}") from None
 
 
 def _remove(path: str, home: str) -> None:

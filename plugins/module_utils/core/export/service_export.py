@@ -18,6 +18,7 @@ from ..module.task import Task
 from ..module.typed_options import PathText
 from ..plan import Action, Plan
 from .export_folder import ExportFolder, FileChange
+from .file_content import FileContent
 
 _WIDTH = 1_000_000
 _SHOWN = 300
@@ -40,7 +41,7 @@ class ServiceState:
     """
 
     values: dict[str, Any] = field(default_factory=dict)
-    files: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str | FileContent] = field(default_factory=dict)
     left_out: list[dict[str, str]] = field(default_factory=list)
     untold: tuple[str, ...] = ()
 
@@ -103,7 +104,7 @@ class ServiceExport(ABC):
 
 def _shown(changes: list[FileChange], *, after: bool) -> str:
     sides = ((one.path, one.after if after else one.before) for one in changes)
-    return "".join(f"{path}\n{text.decode('utf-8', 'replace')}" for path, text in sides if text)
+    return "".join(f"{path}\n{content.shown}" for path, content in sides if content)
 
 
 def _one_line(text: str) -> str:

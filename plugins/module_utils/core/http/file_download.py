@@ -8,7 +8,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ..concurrency import Beside
 from ..errors import ToolchainError, invalid, looks_like_html
@@ -93,6 +93,32 @@ def download_file(
     def take(answer: Answer, blocks: Iterable[bytes]) -> Fetched:
         with replacing(path, mode) as file:
             return _compared(answer, blocks, file.write, content)
+
+    return _Source(transport, what, address, content, judge).taken(take)
+
+
+def download_into(
+    transport: Transport,
+    what: str,
+    address: str,
+    file: IO[bytes],
+    *,
+    content: RemoteContent,
+    judge: Callable[[Answer], None],
+) -> Fetched:
+    """Fetch an address into an open file, of which nothing else is kept. See :func:`download`."""
+
+    def write(block: bytes) -> None:
+        try:
+            file.write(block)
+        except OSError as error:
+            said = f"writing a temporary file: {error.strerror or error}"
+            raise ToolchainError("failed", said) from None
+
+    def take(answer: Answer, blocks: Iterable[bytes]) -> Fetched:
+        file.seek(0)
+        file.truncate()
+        return _compared(answer, blocks, write, content)
 
     return _Source(transport, what, address, content, judge).taken(take)
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What stands above the text of a file, between two lines of three dashes: its title and labels."""
+"""What stands above the text of a file, between two lines of three dashes: its title, labels and
+attachments.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ansible.module_utils.common.yaml import HAS_YAML, yaml_load
@@ -20,17 +22,22 @@ _QUOTES = "put it into quotation marks"
 
 @dataclass(frozen=True)
 class FrontMatter:
-    """C(text): what stands below, with as many empty lines above as were taken away."""
+    """C(text): what stands below, with as many empty lines above as were taken away.
+
+    C(attachments): names of attachments, each with the path of its file; C(None) for one that stays
+    as it is on the wiki.
+    """
 
     text: str
     title: str | None = None
     labels: list[str] | None = None
+    attachments: dict[str, str | None] = field(default_factory=dict)
 
 
 def split_front_matter(source: str) -> FrontMatter:
     """Front matter and text; a block between dashes that is no mapping is text.
 
-    Raises C(invalid) for a title or labels that cannot be meant.
+    Raises C(invalid) for a title, labels or attachments that cannot be meant.
     """
     found = _BLOCK.match(source)
     if found is None:
@@ -41,7 +48,7 @@ def split_front_matter(source: str) -> FrontMatter:
     if not isinstance(values, Mapping):
         return FrontMatter(source)
     text = "\n" * found[0].count("\n") + source[found.end() :]
-    return FrontMatter(text, _title(values), _labels(values))
+    return FrontMatter(text, _title(values), _labels(values), _attachments(values))
 
 
 def _loaded(text: str) -> Any:
@@ -66,6 +73,21 @@ def _labels(values: Mapping[Any, Any]) -> list[str] | None:
     if not isinstance(entries, list):
         raise invalid("line 1: labels in the front matter are a list of texts")
     return [_text(f"labels[{index}]", entry) for index, entry in enumerate(entries)]
+
+
+def _attachments(values: Mapping[Any, Any]) -> dict[str, str | None]:
+    given = values.get("attachments")
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise invalid(
+            "line 1: attachments in the front matter are a mapping of names to files, or to null"
+        )
+    found: dict[str, str | None] = {}
+    for name, path in given.items():
+        text = _text("a name in attachments", name)
+        found[text] = None if path is None else _text(f"attachments['{text}']", path)
+    return found
 
 
 def _text(name: str, value: Any) -> str:

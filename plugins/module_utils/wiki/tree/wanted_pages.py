@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import posixpath
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 
 from ...core.errors import ToolchainError, invalid
@@ -57,6 +58,7 @@ class _ReadPage:
     source: SourceFile
     title: str
     labels: list[str] | None
+    attachments: dict[str, str | None]
     document: MarkdownDocument | None
     body: str
     digest: str | None
@@ -116,7 +118,7 @@ class WantedPages:
 
     def _read_file(self, source: SourceFile) -> _ReadPage:
         if source.file is None:
-            return _ReadPage(source, self._title(None, "", source), None, None, _CHILDREN, None)
+            return _ReadPage(source, self._title(None, "", source), None, {}, None, _CHILDREN, None)
         with open(source.file, encoding="utf-8-sig", newline="") as file:
             text = file.read()
         front = split_front_matter(text)
@@ -137,7 +139,8 @@ class WantedPages:
     ) -> _ReadPage:
         title = self._title(front.title, heading, source)
         body = front.text.lstrip("\n")
-        return _ReadPage(source, title, front.labels, document, body, _digest(text))
+        named = front.attachments
+        return _ReadPage(source, title, front.labels, named, document, body, _digest(text))
 
     def _title(self, given: str | None, heading: str, source: SourceFile) -> str:
         name = source.name if source.parent is not None else os.path.basename(self._folder.root)
@@ -160,22 +163,34 @@ class WantedPages:
         led_to = _places_led_to(pages, places)
         for key, page in pages.items():
             links = PageLinks(page.source, places, titles, known, self._problems.append, self._warn)
+            if self._attachments:
+                self._attach_listed(links, page)
             if page.document is not None:
                 body = StorageRenderer(page.document, links, led_to.get(key, set())).body()
             else:
                 body = page.body
                 if self._attachments:
-                    self._attach_named(links, body)
+                    self._attach_named(links, body, page.attachments)
             named = links.files if self._attachments else {}
             files = {name: self._folder.files[path] for name, path in named.items()}
             labels = self._labels_of(page)
             yield WantedPage(page.source, page.title, body, labels, files, page.digest)
 
-    def _attach_named(self, links: PageLinks, body: str) -> None:
+    def _attach_listed(self, links: PageLinks, page: _ReadPage) -> None:
+        """The files that its front matter lists as attachments of a page, by their names there."""
+        below = posixpath.dirname(page.source.path)
+        for name, path in page.attachments.items():
+            file = None if path is None else posixpath.normpath(posixpath.join(below, path))
+            if file in self._folder.files:
+                links.files[name] = str(file)
+            elif file is not None:
+                at = f"{page.source.path}:1"
+                self._problems.append(f"{at}: attachments: the file '{path}' is not there")
+
+    def _attach_named(self, links: PageLinks, body: str, listed: Container[str]) -> None:
         """The files beside one in storage format that it names as attachments of its page."""
-        for element in parse(body).walk():
-            if element.name == "ri:attachment" and not element.elements:
-                name = element.attributes.get("ri:filename", "")
+        for name, element in named_attachments(body):
+            if name.strip() not in listed:
                 line = body.encode()[: element.begin].count(b"\n") + 1
                 place = links.places.find(links.page, f"./{name}")
                 if place is None or place.file is None:
@@ -192,6 +207,15 @@ class WantedPages:
             if (wrong := wrong_label(label)) is not None:
                 self._problems.append(f"{page.source.path}:1: {wrong}")
         return tuple(dict.fromkeys(label.lower() for label in labels))
+
+
+def named_attachments(body: str) -> list[tuple[str, StorageElement]]:
+    """The attachments of its own page that a body in storage format names."""
+    return [
+        (element.attributes.get("ri:filename", ""), element)
+        for element in parse(body).walk()
+        if element.name == "ri:attachment" and not element.elements
+    ]
 
 
 def _places_led_to(pages: dict[str, _ReadPage], places: Places) -> dict[str, set[str]]:

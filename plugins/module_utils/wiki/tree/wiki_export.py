@@ -6,13 +6,14 @@ state.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from ansible.module_utils.common.yaml import yaml_dump
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
+from ...core.export.file_content import FileContent
 from ...core.export.file_names import FileNames
 from ...core.export.service_export import ExportOptions, ServiceExport, ServiceState
 from ...core.module.task import Task
@@ -24,12 +25,14 @@ from ..names import wrong_title
 from ..page import Page, label_names
 from ..storage.parser import Malformed, parse
 from .existing_pages import ExistingTree, TreeReader
+from .exported_attachments import AttachmentReader, PageFiles, listed_of
 from .marks import EXPANSION
 from .wanted_pages import title_key
 
 _MORE = (EXPANSION, "space.homepage", "children.page")
+_ATTACHMENTS = ("children.attachment", "children.attachment.version")
+_STAY = "Comments, restrictions and the order of pages stay on the wiki."
 _UNTOLD = (
-    "Attachments, comments, restrictions and the order of pages stay on the wiki.",
     "Pages that the account may not see are not here: a wiki does not tell that there are any.",
 )
 _WIDTH = 1_000_000
@@ -49,6 +52,8 @@ class WikiExportOptions(ExportOptions):
     """The options of C(wiki_export)."""
 
     trees: Annotated[list[ExportedTree], Option(empty=False)]
+    attachments: bool = True
+    max_size: int = 100 * 1024 * 1024
     parallel: int = 4
 
     def require_sense(self) -> None:
@@ -62,6 +67,8 @@ class WikiExportOptions(ExportOptions):
             raise invalid("trees is empty: name the pages whose trees are exported")
         if self.parallel < 1:
             raise invalid("parallel: at least one page at a time is needed")
+        if self.max_size < 0:
+            raise invalid(f"max_size is {self.max_size}, but must be at least 0")
 
 
 class WikiExportOperation(ServiceExport):
@@ -73,13 +80,18 @@ class WikiExportOperation(ServiceExport):
         super().__init__(task, options)
         options.require_sense()
         self._options = options
+        more = (*_MORE, *(_ATTACHMENTS if options.attachments else ()))
         self._client = WikiClient(
-            task, labels=True, more=_MORE, connections=max(10, options.parallel)
+            task, labels=True, more=more, connections=max(10, options.parallel)
+        )
+        self._files = (
+            AttachmentReader(self._client, options.max_size) if options.attachments else None
         )
         self._names = FileNames()
 
     def read(self) -> ServiceState:
-        state = ServiceState(untold=_UNTOLD)
+        stay = _STAY if self._options.attachments else f"Attachments, {_STAY[0].lower()}{_STAY[1:]}"
+        state = ServiceState(untold=(stay, *_UNTOLD))
         entries: list[dict[str, Any]] = []
         seen: set[str] = set()
         for tree in self._options.trees:
@@ -115,22 +127,25 @@ class WikiExportOperation(ServiceExport):
         pages = list(tree.pages.values())
         count = Count(self._task.progress, f"reading the pages below '{root.title}'", len(pages))
 
-        def whole(page: Page) -> tuple[Page, tuple[str, ...] | None]:
+        def whole(page: Page) -> tuple[Page, tuple[str, ...] | None, PageFiles | None]:
             try:
-                return reader.with_body(page), self._labels(page)
+                files = None if self._files is None else self._files.read(page)
+                return reader.with_body(page), self._labels(page), files
             finally:
                 count.one()
 
         read = spread(self._options.parallel, whole, pages)
-        texts = {page.id: page_file(page, labels, state) for page, labels in read}
-        files = TreeLayout(tree, texts, self._names, state).files(
+        texts = {page.id: page_file(page, labels, state, files) for page, labels, files in read}
+        attached = {page.id: files.contents for page, _labels, files in read if files is not None}
+        files = TreeLayout(tree, texts, self._names, state, attached).files(
             self._names.name("wiki", f"{space} {root.title}")
         )
         if not files:
             return None
         src = next(iter(files)).rpartition("/")[0]
         state.files.update(files)
-        entry: dict[str, Any] = {"src": src, "space": space, "mark": False, "attachments": False}
+        entry: dict[str, Any] = {"src": src, "space": space, "mark": False}
+        entry["attachments"] = self._options.attachments
         return {**entry, **({} if root.parent is None else {"parent_id": root.parent})}
 
     def _labels(self, page: Page) -> tuple[str, ...] | None:
@@ -151,16 +166,18 @@ class TreeLayout:
     """Where the pages of a tree lie: one with pages below it is C(index.xml) of its folder.
 
     C(texts): by the id of the page; C(None) for one that cannot be a file. It is left out, with all
-    that is below it: in another place its pages would be moved.
+    that is below it: in another place its pages would be moved. C(attached): the files beside each
+    page, by its id.
     """
 
     tree: ExistingTree
     texts: Mapping[str, str | None]
     names: FileNames
     state: ServiceState
+    attached: Mapping[str, Mapping[str, FileContent]] = field(default_factory=dict)
 
-    def files(self, home: str) -> dict[str, str]:
-        found: dict[str, str] = {}
+    def files(self, home: str) -> dict[str, str | FileContent]:
+        found: dict[str, str | FileContent] = {}
         seen: set[str] = set()
         below: dict[str | None, list[Page]] = {}
         for page in self.tree.pages.values():
@@ -179,6 +196,9 @@ class TreeLayout:
             seen.add(title_key(page.title))
             folder = is_folder or bool(children)
             found[f"{stem}/index.xml" if folder else f"{stem}.xml"] = text
+            beside = stem if folder else stem.rpartition("/")[0]
+            for name, content in self.attached.get(page.id, {}).items():
+                found[f"{beside}/{name}"] = content
             todo += [(each, self.names.name(stem, each.title), False) for each in children]
         return found
 
@@ -190,7 +210,12 @@ class TreeLayout:
             todo += below.get(page.id, [])
 
 
-def page_file(page: Page, labels: tuple[str, ...] | None, state: ServiceState) -> str | None:
+def page_file(
+    page: Page,
+    labels: tuple[str, ...] | None,
+    state: ServiceState,
+    files: PageFiles | None = None,
+) -> str | None:
     """The file of a page; C(None), and a word in C(state), where C(wiki_tree) would read it in
     another way. C(protocol) where the server does not send the body.
     """
@@ -202,13 +227,18 @@ def page_file(page: Page, labels: tuple[str, ...] | None, state: ServiceState) -
         state.leave_out("labels", page.title, "the server does not tell them")
     else:
         head["labels"] = list(labels)
+    for left_out in files.left_out if files is not None else ():
+        state.leave_out(*left_out)
     reason = wrong_title(str(head["title"]))
     try:
+        listed = {} if files is None else listed_of(files, page.body)
+        head.update({"attachments": listed} if listed else {})
         text = f"---\n{yaml_dump(head, allow_unicode=True, width=_WIDTH)}---\n{page.body}"
         text.encode("utf-8")
         front = split_front_matter(text)
         parse(front.text)
         same = (front.title, front.labels) == (head["title"], head.get("labels"))
+        same = same and front.attachments == listed
         if not same or front.text.lstrip("\n") != page.body.lstrip("\n"):
             reason = reason or "its title, its labels or its body cannot be written into a file"
     except (Malformed, ToolchainError, UnicodeEncodeError) as error:

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The attachments of pages that are exported: what can be a file, and comes back under its name,
+is fetched; whatever else is named.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from ...core.errors import ToolchainError
+from ...core.export.file_content import FileContent, KeptFiles
+from ...core.export.file_names import FileNames
+from ..attachments import StoredAttachment, entries_of, stored_of, wrong_name
+from ..client import WikiClient
+from ..page import Page, member
+from .wanted_pages import named_attachments
+
+#: The longest ending that a file keeps.
+_LONGEST_ENDING = 10
+#: Endings of pages and of a desired state: such a file would be read as one.
+_READ = ("md", "xml", "yml", "yaml", "json")
+_OTHER = "bin"
+
+
+@dataclass
+class PageFiles:
+    """The attachments of a page.
+
+    C(contents): by the name of the file, beside that of the page. C(listed): the front matter, by
+    the name on the page. C(left_out): kind, name and reason.
+    """
+
+    contents: dict[str, FileContent] = field(default_factory=dict)
+    listed: dict[str, str | None] = field(default_factory=dict)
+    left_out: list[tuple[str, str, str]] = field(default_factory=list)
+
+
+class AttachmentReader:
+    """Fetches the attachments of pages, of several at once.
+
+    :param largest: bytes; a larger attachment is left out
+    """
+
+    def __init__(self, client: WikiClient, largest: int) -> None:
+        self._client, self._largest = client, largest
+        self._kept = KeptFiles()
+
+    def read(self, page: Page) -> PageFiles:
+        """What a page has; it costs a request where the attachments did not come with the page,
+        and one for each file.
+        """
+        found = PageFiles()
+        try:
+            entries = entries_of(self._client, page)
+        except ToolchainError as error:
+            if error.kind not in ("not_found", "permission"):
+                raise
+            reason = "the server does not tell them"
+            found.left_out.append(("attachments", page.title, reason))
+            return found
+        names = FileNames()
+        shown = {member(entry, "title"): entry for entry in entries}
+        for title in sorted(shown, key=str):
+            self._add(found, page, names, title, shown[title])
+        return found
+
+    def _add(
+        self, found: PageFiles, page: Page, names: FileNames, title: object, entry: object
+    ) -> None:
+        """Fetch one, or say why it is left out."""
+        name = title if isinstance(title, str) else ""
+        reason = wrong_name(name)
+        if reason is None and isinstance(entry, dict) and "id" in entry:
+            found.listed[name] = None
+            content, reason = self._content(page, name, stored_of(entry))
+            if content is not None:
+                file = file_name(names, page.id, name)
+                found.listed[name], found.contents[file] = file, content
+                return
+        shown = f"{name or 'without a name'} of the page {page.title}"
+        found.left_out.append(("attachment", shown, reason or "the server does not tell its id"))
+
+    def _content(
+        self, page: Page, name: str, stored: StoredAttachment
+    ) -> tuple[FileContent | None, str | None]:
+        """The bytes; without them the reason."""
+        if stored.size is None or stored.link is None:
+            return None, "the server does not tell its size, or where it is"
+        if stored.size > self._largest:
+            return None, f"it has {stored.size} bytes, more than max_size"
+        what = f"downloading the attachment '{name}' of the page '{page.title}' ({page.id})"
+        try:
+            with tempfile.TemporaryFile() as file:
+                self._client.download_into(what, stored.link, file, stored.size)
+                return self._kept.keep(file), None
+        except ToolchainError as error:
+            if error.kind not in ("not_found", "permission"):
+                raise
+            return None, f"it cannot be read: {error}"
+
+
+def file_name(names: FileNames, page_id: str, name: str) -> str:
+    """The name of a file for what a page calls C(name); none of a page, or of a folder, is so."""
+    stem, dot, ending = name.rpartition(".")
+    plain = ending.isascii() and ending.isalnum() and len(ending) <= _LONGEST_ENDING
+    kept = bool(dot and stem and plain and ending.lower() not in _READ)
+    owner = (
+        page_id
+        if page_id.isdecimal()
+        else sha256(page_id.encode("utf-8", "surrogatepass")).hexdigest()[:10]
+    )
+    base = names.name("", f"{owner} {stem if kept else name}")
+    return f"{base}.{ending if kept else _OTHER}"
+
+
+def listed_of(files: PageFiles, body: str) -> dict[str, str | None]:
+    """The attachments for the front matter: those that only the body names stay as they are."""
+    named = (name.strip() for name, _element in named_attachments(body))
+    return {**{name: None for name in named if name}, **files.listed}
