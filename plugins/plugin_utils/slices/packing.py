@@ -224,5 +224,6 @@ def _plain(value: Any) -> Any:
     for kind in (int, float):
         if isinstance(value, kind):
             return kind(value)
-    text = str(value)
+    # a text of Ansible may be itself as a text, too
+    text = str.__str__(str(value))
     return _Literal(text) if "{" in text else text

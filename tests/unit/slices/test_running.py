@@ -208,6 +208,23 @@ def test_a_stream_is_handed_on_to_its_end() -> None:
         assert kept.read() == b"all of it"
 
 
+class Marked(str):
+    """As a text of ansible-core 2.16 that comes from a lookup."""
+
+    def __str__(self) -> str:
+        return self
+
+
+def test_texts_that_ansible_marked_are_sent_as_plain_ones(tmp_path: Path) -> None:
+    host, given = Marked("a"), {"ci_baseline_plugins": [{Marked("name"): Marked("git")}]}
+    described: dict[str, Description] = {host: Description([Marked("ci_baseline")], given)}
+    units = list(described[host].units(host))
+    Package(tmp_path, "/tmp/toolchain-slice-1/data", tmp_path).fill(
+        Slice(1, 1, units), described, []
+    )
+    assert sent(tmp_path) == {"a": {**given, "enforce_roles": ["ci_baseline"]}}
+
+
 def test_what_is_the_same_for_all_hosts_is_sent_once_and_to_no_other_host(tmp_path: Path) -> None:
     both = {"ci_baseline_plugins": [{"name": "git"}]}
     variables: dict[str, dict[str, Any]] = {
