@@ -12,6 +12,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import TypeVar
 
+#: More workers than any server answers side by side: what comes of a number that was mistyped.
+_MOST_WORKERS = 256
+
 Item = TypeVar("Item")
 Done = TypeVar("Done")
 
@@ -87,6 +90,10 @@ class Beside:
             self._pool.shutdown()
 
 
+def _workers(parallel: int) -> int:
+    return min(max(1, parallel), _MOST_WORKERS)
+
+
 def bounded(parallel: int, work: Callable[[Item], Done], items: Iterable[Item]) -> Iterator[Done]:
     """Results of C(work) for each item, in the order of the items, at most C(parallel) at once.
 
@@ -94,13 +101,13 @@ def bounded(parallel: int, work: Callable[[Item], Done], items: Iterable[Item]) 
     waited for,
     what has not begun is not begun, and the error is raised where the caller stands.
     """
-    with ThreadPoolExecutor(max_workers=max(1, parallel)) as pool:
+    with ThreadPoolExecutor(max_workers=_workers(parallel)) as pool:
         pending: list[Future[Done]] = []
         source = iter(items)
         try:
             for item in source:
                 pending.append(pool.submit(work, item))
-                if len(pending) >= 2 * max(1, parallel):
+                if len(pending) >= 2 * _workers(parallel):
                     wait(pending[:1], return_when=FIRST_COMPLETED)
                     yield pending.pop(0).result()
             while pending:
@@ -151,7 +158,7 @@ def spread(
                     failed[index] = error
                     waiting.clear()
 
-    workers = min(max(1, parallel), max(1, len(items)))
+    workers = min(_workers(parallel), max(1, len(items)))
     with ThreadPoolExecutor(max_workers=workers) as pool:
         try:
             wait([pool.submit(run) for _number in range(workers)])

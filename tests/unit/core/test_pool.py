@@ -13,6 +13,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.concurrenc
     first_alone,
     spread,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.connections import Pools
 
 
 def test_results_come_in_the_order_of_the_items() -> None:
@@ -210,3 +211,10 @@ def test_a_turn_is_given_back_after_an_error(monkeypatch: pytest.MonkeyPatch) ->
 def test_without_turns_aside_is_just_the_call() -> None:
     assert aside(max, 1, 2) == 2
     assert spread(2, lambda item: aside(str, item), range(3)) == ["0", "1", "2"]
+
+
+def test_a_mistyped_number_of_workers_is_as_many_as_servers_answer() -> None:
+    """Before, memory was taken for each of them, without an end."""
+    assert list(bounded(10**18, abs, range(3))) == [0, 1, 2]
+    assert spread(10**18, abs, range(3)) == [0, 1, 2]
+    assert Pools(10**18).of("http://127.0.0.1:1", None).pool.maxsize == 256

@@ -42,6 +42,8 @@ _USUAL_HEAD = re.compile(
     rb"\r\n\r\n"
 )
 _MOST_FIELDS = 100  # as in the standard library
+#: Places for more are made at once, though none of them may ever be taken.
+_MOST_CONNECTIONS = 256
 _MOST_POOLS = 10  # as in C(requests): servers whose connections are kept
 #: What urllib3 before 2 looks for mistakes in.
 _NO_DEFECTS = HTTPMessage()
@@ -355,8 +357,8 @@ class Pools:
     def __init__(self, connections: int) -> None:
         import urllib3
 
-        self._most = connections
-        self._straight = urllib3.PoolManager(_MOST_POOLS, maxsize=connections, block=True)
+        self._most = min(connections, _MOST_CONNECTIONS)
+        self._straight = urllib3.PoolManager(_MOST_POOLS, maxsize=self._most, block=True)
         _pace(self._straight)
         self._proxied: HTTPAdapter | None = None
 
