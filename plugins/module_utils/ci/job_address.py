@@ -60,6 +60,9 @@ def build_path(job: Job, number: int) -> str:
 def _of_names(names: list[str]) -> Job:
     if not names or any(name.strip() == "" for name in names):
         raise invalid("job names no job: give folder/job, a list of names or the job's URL")
+    if not {".", ".."}.isdisjoint(names):
+        named = "/".join(names)
+        raise invalid(f"job is '{named}': write the full name of the job, without '.' and '..'")
     stored = [_ENCODED_IN_NAMES.sub(lambda found: quote(found[0], safe=""), name) for name in names]
     path = "/".join(f"job/{address.path(name)}" for name in stored)
     return Job(path, "/".join(names))

@@ -71,6 +71,7 @@ def test_what_is_no_job_of_the_server_is_refused(given: Any) -> None:
     with pytest.raises(ToolchainError) as caught:
         job_of(given, BASE)
     assert caught.value.kind == "invalid"
+    assert "job" in caught.value.message
 
 
 @given(st.lists(NAMES, min_size=1, max_size=4))

@@ -177,6 +177,15 @@ def test_names_are_encoded(server: Server) -> None:
     assert "encoded slash" in error.message
 
 
+@pytest.mark.parametrize("option", ["build_name", "build_number"])
+def test_a_name_that_no_address_can_have_is_refused_by_its_option(
+    server: Server, option: str
+) -> None:
+    error = server.fails(BuildPromoteOperation, {**options(status="x"), option: ".."})
+    assert (error.kind, error.message) == ("invalid", f"{option} is '..', which is no build")
+    assert server.asked == []
+
+
 # --- what is sent
 
 

@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from ...core import address
-from ...core.errors import ToolchainError
+from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import unreadable
 from .. import aql
 from ..client import RepoClient, object_of, objects
@@ -41,6 +41,9 @@ class Promotion:
 
 def read_record(client: RepoClient, name: str, number: str) -> Mapping[str, Any]:
     """The C(buildInfo) of a build. Raises C(not_found) where it is missing twice."""
+    for option, given in (("build_name", name), ("build_number", number)):
+        if given in (".", ".."):
+            raise invalid(f"{option} is '{given}', which is no build")
     what, path = f"reading the build '{name}' #{number}", f"api/build/{address.path(name, number)}"
     try:
         answer = client.transport.read(what, path, expect=(200, 404))
