@@ -16,7 +16,10 @@ from typing import Any
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import (
+    input_check,
+    runner,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typed_options import (
     argument_spec,
 )
@@ -29,6 +32,8 @@ PRIVATE = {"db_pwd": "canary-db", "host": "canary-host"}
 #: Who reads such a text knows what of it is a secret.
 PRIVATE_TEXT = "<project><token>canary-text</token></project>"
 REFUSED = object()
+#: What older Ansible writes where an option is left out.
+OMITTED = f"__omit_place_holder__{'0' * 40}"
 #: More levels than anything that goes through data can take.
 DEEP_TEXT = '{"a":' * 300 + "1" + "}" * 300
 DEEP = json.loads(DEEP_TEXT)
@@ -156,13 +161,23 @@ def slips(option: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
     elif kind == "dict":
         yield from _slips_of_mappings(option)
     elif kind != "raw":
-        yield ["a"], REFUSED
-        if kind == "float":
-            yield from (("nan", REFUSED), ("inf", REFUSED), (float("nan"), REFUSED))
+        yield from _slips_of_single_values(option)
     elif option["values"] == "text":
         yield from (([1.1], REFUSED), ({"a": 1.1}, REFUSED), (["a", 7], ["a", "7"]))
     else:
         yield {"a": [1.1]}, {"a": [1.1]}
+
+
+def _slips_of_single_values(option: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
+    kind = option.get("type", "str")
+    yield ["a"], REFUSED
+    if kind in NUMBERS:
+        yield from (("nan", REFUSED), ("inf", REFUSED), (float("nan"), REFUSED))
+        yield from ((float("inf"), REFUSED), (float("-inf"), REFUSED))
+    elif kind in TEXTS:
+        yield f"v{OMITTED}", REFUSED
+        if not option.get("whole") and not option.get("no_log"):
+            yield "w\0ord", REFUSED
 
 
 def _slips_of_lists(option: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
@@ -179,6 +194,7 @@ def _slips_of_lists(option: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
     elif option["elements"] == "int":
         yield from (("1, 2", [1, 2]), ([1.5], REFUSED), ([True], REFUSED))
     else:
+        yield from (([f"v{OMITTED}"], REFUSED), (["w\0ord"], REFUSED))
         words = list(option.get("choices") or ("ab*", "c"))[:2]
         yield from ((f" {words[0]} , {words[1]}", words), (f"{words[0]},,", REFUSED))
         yield from (([words[0], " "], REFUSED), ([1.1], REFUSED), ([True], REFUSED))
@@ -277,3 +293,16 @@ def test_every_option_says_what_it_holds(name: str) -> None:
         open_ = kind in ("dict", "raw") and not spot.option.get("options")
         assert ("values" in spot.option) is open_, spot.place
         assert spot.option.get("values", "text") in ("text", "json"), spot.place
+
+
+class _OmitType:
+    """As newer Ansible hands it to a lookup."""
+
+
+@pytest.mark.parametrize("omit", [OMITTED, _OmitType()])
+@pytest.mark.parametrize("name", MODULES)
+def test_what_is_omitted_is_not_given(name: str, omit: Any) -> None:
+    spec = options_of(name)
+    omitted = {one: omit for one, option in spec.items() if not option.get("required")}
+    found = input_check.checked(spec, {**needed(spec), **omitted})
+    assert set(found) == set(needed(spec))

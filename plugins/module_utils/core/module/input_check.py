@@ -37,6 +37,9 @@ OWN_WORDS = frozenset({"empty", "values", "private", "whole"})
 _TEXTS = ("str", "path")
 _QUOTES = "put it into quotes"
 _LONGEST_SHOWN = 80
+#: What stands for an option that is left out, where Ansible does not take it out itself: among the
+#: options of lookups, and before 2.19 inside of longer texts.
+_OMITTED, _OMITTED_TYPE = "__omit_place_holder__", "_OmitType"
 _WANTED = {"int": "a whole number", "float": "a number", "bool": "true or false"}
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "int": check_type_int,
@@ -103,21 +106,28 @@ def checked(
 ) -> dict[str, Any]:
     """The options that are given, with what is written as text taken apart; C(invalid) for a slip.
 
-    C(None) is left out. Unknown options are left to Ansible's own check, but for those inside an
-    option (C(place)): it does not say in which entry of a list they stand.
+    C(None) and C(omit) are left out. Unknown options are left to Ansible's own check, but for those
+    inside an option (C(place)): it does not say in which entry of a list they stand.
     """
     found: dict[str, Any] = {}
     for name, value in given.items():
         option = options.get(canonical_name(options, name))
-        if option is not None and value is not None:
+        if option is not None and (value is None or _is_omitted(value)):
+            continue
+        if option is not None:
             secret = bool(option.get("no_log", is_secret_name(name)))
             found[name] = _checked(option, value, (place or Place("")).member(name, secret=secret))
-        elif option is None and place is not None:
+        elif place is not None:
             known = ", ".join(options)
             raise invalid(f"{place.name}.{name} is no option: {place.name} takes {known}")
-        elif option is None:
+        else:
             found[name] = value
     return found
+
+
+def _is_omitted(value: Any) -> bool:
+    is_text = isinstance(value, str) and value.startswith(_OMITTED)
+    return is_text or type(value).__name__ == _OMITTED_TYPE
 
 
 def _checked(option: Mapping[str, Any], value: Any, place: Place) -> Any:
@@ -135,6 +145,8 @@ def text(value: Any, place: Place, *, empty: bool = False) -> str:
     if value is None or isinstance(value, (Mapping, list, tuple, set)):
         raise place.refusal(value, "a text is wanted")
     words = str(value)
+    if _OMITTED in words or _is_omitted(value):
+        raise place.refusal(value, "omit leaves out a whole option, and is no part of a text")
     if not empty and not words.strip():
         raise place.empty("a text")
     return words
@@ -142,7 +154,10 @@ def text(value: Any, place: Place, *, empty: bool = False) -> str:
 
 def line(value: Any, place: Place, *, empty: bool = False) -> str:
     """A value as text where no text ends with a line break: one at the end is dropped."""
-    return text(value, place, empty=empty).rstrip("\r\n")
+    words = text(value, place, empty=empty).rstrip("\r\n")
+    if "\0" in words:
+        raise place.refusal(words, "it has a zero byte in it, as files of another encoding have")
+    return words
 
 
 def texts(values: Iterable[Any], place: Place) -> list[str]:
@@ -175,7 +190,7 @@ def _scalar(option: Mapping[str, Any], value: Any, place: Place) -> Any:
         if kind == "float" and not math.isfinite(found):
             raise ValueError  # Python reads nan and inf as numbers; nobody can wait so long
         return found
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise place.refusal(value, f"{_WANTED[kind]} is wanted") from None
 
 
