@@ -153,7 +153,7 @@ class Incoming(HTTPResponse):
             yield self.came
             return
         try:
-            while block := self.read(bodies.PIECE):
+            while block := aside(self.read, bodies.PIECE):
                 yield block
             if self.length:
                 raise HTTPException(f"the body ends {self.length} bytes too early")

@@ -199,10 +199,8 @@ class ArtifactDownloadOperation:
             done[fetch.target.path] = self._carry_out(fetch)
             progress.show(lambda: [one.size for one in list(done.values())])
 
-        connections = self._client.connections
         try:
-            # beside several connections one worker more: it writes while the others wait
-            spread(connections + (connections > 1), work, self._coming)
+            spread(self._client.connections, work, self._coming, in_turns=True)
         except ToolchainError as error:
             self._folders.remove_empty()
             error.result.update(self._result(done), changed=bool(done))
