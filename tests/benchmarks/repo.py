@@ -11,12 +11,14 @@ included; curl and jf are timed with their start, the playbook without.
 What a task of 1,000 small files takes beside the exchanges is the same for any client of its kind:
 it is forked, every file is read for two digests (45 ms of processor time), its result has a row for
 each file (12 ms to write, 45 ms for Ansible to take and to show). Curl does none of this. An exchange
-takes about three times what the bare system calls do.
+takes about three times what the bare system calls do. Workers compute in turns: where each gives way at
+every call of the system, they change places nine times for a file, which costs a third more.
 
 A large file is read for its digests before its first byte leaves: the request carries them, so that
 the server does not keep a body that was damaged on its way, and that a content which it has is not
 sent at all. 2 GiB take 1.4 s for SHA-256, beside 1.0 s for SHA-1 and 0.4 s for reading, then 1.0 s
-to be sent, as curl takes: no less than about 2.3 times curl on two processors.
+to be sent, as curl takes: no less than about 2.3 times curl on two processors. Sent meanwhile, a body
+that was damaged would lie in the repository before anybody knew.
 """
 
 from __future__ import annotations
