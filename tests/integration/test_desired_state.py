@@ -167,6 +167,24 @@ def test_a_service_that_cannot_be_read_does_not_hide_the_others(
     assert [file.name for file in (tmp_path / "exported").glob("*.yml")] == ["tracker.yml"]
 
 
+def test_a_login_that_is_wrong_does_not_hide_what_the_role_holds_elsewhere(
+    fresh: Fresh, tmp_path: Path
+) -> None:
+    sandbox = fresh("real")
+    _describe(tmp_path, tracker=TRACKER, wiki=WIKI.partition("trees:")[0])
+    sandbox.fault(service="tracker", status=401, times=9)
+    logins = _logins(sandbox)
+    variables = {
+        "desired_state_folder": "desired",
+        "enforce_connections": {name: logins[name] for name in ("tracker", "wiki")},
+        "drift_report": "report",
+    }
+    run = _run(tmp_path, "drift", variables, code=2)
+    assert "The role desired_state failed: reading the versions of the project" in run.output
+    found = {one["service"]: one["status"] for one in _report(tmp_path)["findings"]}
+    assert found == {"tracker": "failed", "wiki": "drift"}
+
+
 def test_the_alert_of_the_guide_posts_what_differs_and_shows_no_address(tmp_path: Path) -> None:
     guide = (Path(__file__).resolve().parents[2] / "docs/drift.md").read_text("utf-8")
     (text,) = re.findall(r"```yaml\n(- name: Alert\n.*?)```", guide, re.DOTALL)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,12 @@ MODULE_OF_ROLE = {"release_version": "tracker_version", "wiki_docs": "wiki_tree"
 
 def load(file: Path) -> Any:
     return yaml.safe_load(file.read_text(encoding="utf-8"))
+
+
+def flat(tasks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The tasks, and those in blocks."""
+    for task in tasks:
+        yield from flat([*task["block"], *task["rescue"]]) if "block" in task else [task]
 
 
 def options_of(role: Path) -> dict[str, Any]:
@@ -132,7 +139,7 @@ def test_a_role_takes_every_option_of_its_module(name: str, module: str) -> None
 
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
 def test_tasks_use_only_modules_of_the_collection_and_facts(role: Path) -> None:
-    for task in load(role / "tasks/main.yml"):
+    for task in flat(load(role / "tasks/main.yml")):
         actions = [key for key in task if "." in key]
         assert actions, task
         for action in actions:
@@ -140,6 +147,7 @@ def test_tasks_use_only_modules_of_the_collection_and_facts(role: Path) -> None:
                 "delivery.toolchain.",
                 "ansible.builtin.set_fact",
                 "ansible.builtin.include_tasks",
+                "ansible.builtin.meta",
                 *(f"ansible.builtin.{each}" for each in ("assert", "debug", "fail")),
             )
             assert action.startswith(allowed), action
