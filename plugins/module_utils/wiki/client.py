@@ -19,6 +19,7 @@ from ..core.http.login_refusal import require_login
 from ..core.http.messages import Answer, json_or_none, unreadable
 from ..core.http.writes import Look
 from ..core.module.task import Task
+from .names import composed, decomposed
 from .page import Page, member, page_of
 
 if TYPE_CHECKING:
@@ -185,8 +186,14 @@ class WikiClient:
     def find(self, what: str, space: str, title: str) -> Page | None:
         """A page by its title, which the server trims and compares without regard to case.
 
+        An umlaut may be one character there, or two: both look the same, and are asked for.
         C(not_found) where the server has no such look-up: the written interface knows none.
         """
+        spellings = dict.fromkeys((composed(title), decomposed(title)))
+        found = (self._called(what, space, spelling) for spelling in spellings)
+        return next((page for page in found if page is not None), None)
+
+    def _called(self, what: str, space: str, title: str) -> Page | None:
         query = {"spaceKey": space, "title": title, "type": "page"}
         try:
             answer = self._read(what, CONTENT, query, (200,))
@@ -356,4 +363,4 @@ def _results(answer: Answer, wanted: str) -> list[Any]:
 def _has_title(content: Any, title: str) -> bool:
     found = member(content, "title")
     is_page = member(content, "type") in (None, "page")
-    return is_page and isinstance(found, str) and found.strip().lower() == title.lower()
+    return is_page and isinstance(found, str) and composed(found).lower() == composed(title).lower()

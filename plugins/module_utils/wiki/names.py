@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 
 from ..core.errors import invalid
@@ -12,6 +13,17 @@ _LONGEST = 255
 _CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
 #: What servers refuse in labels, or cut them at.
 _NO_LABEL = re.compile(r"[()!#&*,.:;<>?@\[\]^]")
+
+
+def composed(title: str) -> str:
+    """The title without blanks around it, an umlaut as one character: names of files may have two,
+    and a page of that title would look like another one.
+    """
+    return unicodedata.normalize("NFC", title.strip())
+
+
+def decomposed(title: str) -> str:
+    return unicodedata.normalize("NFD", title.strip())
 
 
 def wrong_title(title: str) -> str | None:

@@ -24,6 +24,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.fields.
     sent,
     shown,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.projects import versions
 
 PLACE = Place("fields.x")
 
@@ -155,3 +156,8 @@ def test_what_is_shown() -> None:
     people = {"accountId": "1", "displayName": "Ann"}
     assert shown([{"name": "a", "id": "1"}, people, {"odd": 1}]) == ["a", "1", {"odd": 1}]
     assert shown(to_document("a\n\nb")) == "a\n\nb"
+
+
+def test_names_of_versions_that_look_alike_are_one() -> None:
+    assert versions.same_name("Fr\u00fchling ", "fru\u0308hling")
+    assert not versions.same_name("1.1.0", "1.1.1")

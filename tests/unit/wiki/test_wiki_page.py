@@ -190,6 +190,17 @@ def test_a_place_that_is_not_there_is_told_before_any_write(
     assert set(methods(stub)) == {"GET"}
 
 
+@pytest.mark.parametrize("there", ["M\u00fcll", "Mu\u0308ll"])
+@pytest.mark.parametrize("given", ["M\u00fcll", "Mu\u0308ll"])
+def test_an_umlaut_of_two_characters_makes_no_second_page(
+    stub: Stub, wiki: Wiki, there: str, given: str
+) -> None:
+    wiki.pages["9"] = page("<p>1</p>", id="9", title=there)
+    _plan, result = Run(stub, space="REL", title=given, body="<p>1</p>")()
+    assert result["page"]["id"] == "9"
+    assert set(methods(stub)) == {"GET"}
+
+
 @pytest.mark.parametrize("read_only", [True, False])
 def test_a_parent_below_the_page_itself_is_told_before_any_write(
     stub: Stub, wiki: Wiki, read_only: bool

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
@@ -74,8 +75,14 @@ class Version:
 
 
 def same_name(one: str, other: str) -> bool:
-    """Names are unique whatever the letter case [tracker-17]."""
-    return one.strip().casefold() == other.strip().casefold()
+    """Names are unique whatever the letter case [tracker-17]; nobody sees of what characters an
+    umlaut is made.
+    """
+    return _plain_name(one) == _plain_name(other)
+
+
+def _plain_name(name: str) -> str:
+    return unicodedata.normalize("NFC", name.strip()).casefold()
 
 
 def named(versions: list[Version], name: str) -> Version | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from ...core.errors import ToolchainError, invalid
 from ...core.files import regular
+from ..names import composed
 from ..page import Page
 from ..storage import section
 from ..storage.comparison import BodyComparison, compare
@@ -70,7 +71,7 @@ class DesiredPage:
         return self.parent is not None and page.shows_parent and page.parent != self.parent
 
     def renames(self, page: Page) -> bool:
-        return self.title is not None and self.title != page.title.strip()
+        return self.title is not None and self.title != composed(page.title)
 
     def is_met_by(self, page: Page) -> bool:
         """Whether a page is as wanted after a save, which may have rewritten the body."""
@@ -84,7 +85,7 @@ def desired_page(options: PageOptions) -> DesiredPage:
     if options.section is not None and body is None:
         raise invalid("section needs body or src: the content of the section")
     return DesiredPage(
-        title=None if title is None else title.strip(),
+        title=None if title is None else composed(title),
         body=body,
         parent=options.parent_id,
         heading=options.section,

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from ...core.errors import invalid
 from ...core.module.typed_options import Option, PathText
 from ..attachments import PageAttachmentOptions
-from ..names import wrong_title
+from ..names import composed, wrong_title
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class PageAddress:
         """By what a page without C(page_id) is found; C(invalid) where one of them is missing."""
         if self.space is None or self.title is None:
             raise invalid("give page_id, or space and title, so that the page can be found")
-        return self.space, self.title.strip()
+        return self.space, composed(self.title)
 
     @property
     def named(self) -> str:

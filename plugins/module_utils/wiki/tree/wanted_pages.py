@@ -16,7 +16,7 @@ from ...core.errors import ToolchainError, invalid
 from ..markdown.converter import StorageRenderer
 from ..markdown.document import MarkdownDocument, nodes, parse_markdown, require_markdown
 from ..markdown.front_matter import FrontMatter, split_front_matter
-from ..names import wrong_label, wrong_title
+from ..names import composed, wrong_label, wrong_title
 from ..storage.canonical import HEADINGS
 from ..storage.parser import Malformed, StorageElement, parse
 from .links import PageLinks, Places
@@ -69,7 +69,7 @@ def _digest(text: str) -> str:
 
 
 def title_key(title: str) -> str:
-    return " ".join(title.split()).lower()
+    return " ".join(composed(title).split()).lower()
 
 
 class WantedPages:
@@ -144,7 +144,7 @@ class WantedPages:
 
     def _title(self, given: str | None, heading: str, source: SourceFile) -> str:
         name = source.name if source.parent is not None else os.path.basename(self._folder.root)
-        return " ".join(f"{self._prefix}{given or heading or name}".split())
+        return " ".join(composed(f"{self._prefix}{given or heading or name}").split())
 
     def _refuse_twins(self, pages: Sequence[_ReadPage]) -> None:
         seen: dict[str, str] = {}
