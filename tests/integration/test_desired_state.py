@@ -181,6 +181,7 @@ def test_a_login_that_is_wrong_does_not_hide_what_the_role_holds_elsewhere(
     }
     run = _run(tmp_path, "drift", variables, code=2)
     assert "The role desired_state failed: reading the versions of the project" in run.output
+    assert "already in use" not in run.output
     found = {one["service"]: one["status"] for one in _report(tmp_path)["findings"]}
     assert found == {"tracker": "failed", "wiki": "drift"}
 
