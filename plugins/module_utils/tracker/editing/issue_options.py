@@ -53,7 +53,7 @@ class IssueOptions:
     project: str | None = None
     type: str | None = None
     summary: str | None = None
-    description: Annotated[str | None, Option(empty=True)] = None
+    description: Annotated[str | None, Option(empty=True, whole=True)] = None
     fields: JsonValues | None = None
     labels: list[str] | None = None
     fix_versions: list[str] | None = None
@@ -64,7 +64,7 @@ class IssueOptions:
     status: str | None = None
     transition: str | None = None
     transition_fields: JsonValues | None = None
-    comment: str | None = None
+    comment: Annotated[str | None, Option(whole=True)] = None
     links: list[IssueLink] | None = None
     attachments: list[PathText] | None = None
 
