@@ -132,8 +132,9 @@ def run(
     arguments: Sequence[str] = (),
     variables: Mapping[str, str] | None = None,
     collections: Path | None = None,
+    seconds: int = _SECONDS,
 ) -> Run:
-    """Run plays in `folder`.
+    """Run plays in `folder`, for so many seconds at most.
 
     `controls` is host and control address of the sandbox whose log tells the requests of a task,
     `arguments` are further ones for the command, `variables` go into its environment.
@@ -145,7 +146,7 @@ def run(
         **environment(folder, collections),
         **(variables or {}),
     }
-    return _run(folder, [str(playbook), *arguments], recording)
+    return _run(folder, [str(playbook), *arguments], recording, seconds)
 
 
 def run_each(
