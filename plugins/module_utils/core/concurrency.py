@@ -12,8 +12,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import TypeVar
 
-#: More workers than any server answers side by side: what comes of a number that was mistyped.
-_MOST_WORKERS = 256
+#: More workers, or connections, than any server answers side by side: what comes of a number that
+#: was mistyped.
+MOST_AT_ONCE = 256
 
 Item = TypeVar("Item")
 Done = TypeVar("Done")
@@ -91,7 +92,7 @@ class Beside:
 
 
 def _workers(parallel: int) -> int:
-    return min(max(1, parallel), _MOST_WORKERS)
+    return min(max(1, parallel), MOST_AT_ONCE)
 
 
 def bounded(parallel: int, work: Callable[[Item], Done], items: Iterable[Item]) -> Iterator[Done]:

@@ -84,15 +84,19 @@ class ExportFolder:
     @property
     def changed(self) -> bool:
         """Whether anything is to be written, the list of the files included."""
-        wanted = {path: {one.digest} for path, one in self._wanted.items()}
-        return wanted != self._known or any(
+        return self._digests != self._known or any(
             change.action != "unchanged" for change in self._changes
         )
+
+    @property
+    def _digests(self) -> dict[str, set[str]]:
+        """As the list of the files has them."""
+        return {path: {one.digest} for path, one in self._wanted.items()}
 
     def write(self) -> None:
         """Do it. An export that is cut off in the middle can be run again."""
         at = places(self._folder, [self._list, *(change.path for change in self._changes)])
-        wanted = {path: {one.digest} for path, one in self._wanted.items()}
+        wanted = self._digests
         make_folders(self._folder)
         both = {path: {*wanted.get(path, ()), *self._known.get(path, ())} for path in at}
         self._write_list(at[self._list], {path: both[path] for path in both if both[path]})
@@ -128,7 +132,7 @@ class ExportFolder:
         """The files that were exported earlier; none where the list cannot be understood."""
         content = FileContent.at(os.path.join(self._folder, self._list), whole=True)
         try:
-            files = json.loads(b"{}" if content is None else b"".join(content.blocks()))["files"]
+            files = json.loads((content and content.text) or b"{}")["files"]
             return {str(path): {str(each) for each in files[path]} for path in files}
         except (ValueError, KeyError, TypeError):
             return {}

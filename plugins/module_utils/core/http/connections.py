@@ -19,7 +19,7 @@ from http.client import HTTPException, HTTPMessage, HTTPResponse
 from typing import TYPE_CHECKING, Any
 
 from ..address import UnfitRequest
-from ..concurrency import aside
+from ..concurrency import MOST_AT_ONCE, aside
 from ..connection.auth import Content
 from . import bodies
 from .bodies import Begun, PacedBytes, Reader
@@ -42,8 +42,6 @@ _USUAL_HEAD = re.compile(
     rb"\r\n\r\n"
 )
 _MOST_FIELDS = 100  # as in the standard library
-#: Places for more are made at once, though none of them may ever be taken.
-_MOST_CONNECTIONS = 256
 _MOST_POOLS = 10  # as in C(requests): servers whose connections are kept
 #: What urllib3 before 2 looks for mistakes in.
 _NO_DEFECTS = HTTPMessage()
@@ -357,7 +355,8 @@ class Pools:
     def __init__(self, connections: int) -> None:
         import urllib3
 
-        self._most = min(connections, _MOST_CONNECTIONS)
+        # urllib3 makes a place for each at once, though none of them may ever be taken
+        self._most = min(connections, MOST_AT_ONCE)
         self._straight = urllib3.PoolManager(_MOST_POOLS, maxsize=self._most, block=True)
         _pace(self._straight)
         self._proxied: HTTPAdapter | None = None
