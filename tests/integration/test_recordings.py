@@ -7,6 +7,7 @@ The fixtures are our own and say whose answer they have the shape of.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,15 +23,22 @@ NAMES = [each["name"] for each in FOUND]
 
 
 class Server:
-    """Each recording has a server of its own, below a folder with its number."""
+    """Each recording has a server of its own, below a folder with its number; `asked` is what
+    each was asked for.
+    """
+
+    def __init__(self) -> None:
+        self.asked: dict[int, set[str]] = defaultdict(set)
 
     def __call__(self, seen: Seen) -> Reply:
         _empty, _base, number, rest = seen.path.split("/", 3)
-        answers = FOUND[int(number)]["answers"]
+        answers, asked = FOUND[int(number)]["answers"], self.asked[int(number)]
         if rest == "review/api":
             # records, one in a line, and a line more behind them
-            records = answers[f"action {seen.form['action']}"]
-            return Reply(200, "".join(f"{json.dumps(record)}\n" for record in records) + "\n")
+            action = f"action {seen.form['action']}"
+            asked.add(action)
+            return Reply(200, "".join(f"{json.dumps(one)}\n" for one in answers[action]) + "\n")
+        asked.add(f"{seen.method} /{rest}")
         found = answers.get(f"{seen.method} /{rest}")
         if found is None:
             return Reply(404, "{}", {"X-Jenkins": "2.0"})
@@ -44,20 +52,28 @@ class Server:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Stub]:
-    with Stub(answer=Server()) as running:
+def recorded() -> Server:
+    return Server()
+
+
+@pytest.fixture(scope="module")
+def server(recorded: Server) -> Iterator[Stub]:
+    with Stub(answer=recorded) as running:
         yield running
 
 
 @pytest.mark.parametrize("recording", FOUND, ids=NAMES)
-def test_it_is_read(server: Stub, recording: dict[str, Any]) -> None:
-    url = f"{server.url}/{FOUND.index(recording)}"
+def test_it_is_read(server: Stub, recorded: Server, recording: dict[str, Any]) -> None:
+    number = FOUND.index(recording)
+    url = f"{server.url}/{number}"
     dialect = {"dialect": "jfrog"} if recording["service"] == "repo" else {}
     login = connections.connection(recording["service"], url)
     result = in_process.run(recording["module"], {**login, **dialect, **recording["arguments"]})
     failed = result.get("failed", False)
     assert failed is ("error" in recording["expect"]), result.get("msg")
     assert _part(result, recording["expect"]) == recording["expect"], result.get("msg", result)
+    unread = set(recording["answers"]) - recorded.asked[number]
+    assert not unread, f"the module did not ask for {sorted(unread)}"
 
 
 def _part(found: Any, wanted: Any) -> Any:
