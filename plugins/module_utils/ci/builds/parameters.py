@@ -14,8 +14,9 @@ from ...core.http.multipart import FilePart
 from ...core.secret import MASK
 from ..client import objects, part
 
-#: What C(tree) asks of a job's definitions.
-DEFINITION_FIELDS = "property[parameterDefinitions[name,type,choices,defaultParameterValue[value]]]"
+_DEFINITIONS = "parameterDefinitions[name,type,choices,defaultParameterValue[value]]"
+#: What C(tree) asks of a job's definitions; old servers show them among the actions alone [ci-11].
+DEFINITION_FIELDS = f"property[{_DEFINITIONS}],actions[{_DEFINITIONS}]"
 # Server fact [ci-7]: these take one value; a repeated form field is a 500.
 _SINGLE = ("String", "Text", "Choice", "Boolean", "Password")
 # Server fact [ci-26]: the type of the server itself, and those of the plugin file-parameters.
@@ -79,7 +80,7 @@ def definitions_of(job: Mapping[str, Any]) -> tuple[ParameterDefinition, ...] | 
     if not isinstance(properties, list):
         return None
     found: dict[str, ParameterDefinition] = {}
-    for holder in objects(properties):
+    for holder in (*objects(properties), *objects(job.get("actions"))):
         for entry in objects(holder.get("parameterDefinitions")):
             default = part(entry.get("defaultParameterValue"))
             choices = entry.get("choices")
