@@ -149,6 +149,10 @@ promotion:
     repository: generic-release-local
     timestamp: "2026-01-02T03:04:05.678+0000"
     user: deployer
+promoted:
+  description: Whether the build had been promoted like this before the task.
+  returned: success
+  type: bool
 http:
   description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always

@@ -77,12 +77,13 @@ class BuildPromoteOperation:
             self._target = self._behind(self._target)
         if not self._options.force and self._is_done():
             promotion = (newest or Promotion(None, self._target)).as_dict()
-            return Plan({}, {}, result={"messages": [], "promotion": promotion})
+            result = {"messages": [], "promotion": promotion, "promoted": True}
+            return Plan({}, {}, result=result)
         if self._options.gate:
             self._judge(self._rehearse())
         before = {} if newest is None else self._shown(newest)
         wanted = Promotion(self._options.status, self._target)
-        result = {"messages": [], "promotion": wanted.as_dict()}
+        result = {"messages": [], "promotion": wanted.as_dict(), "promoted": False}
         after = {**before, **without_none(self._shown(wanted))}
         return Plan(before, after, "update" if before else "create", result=result)
 
