@@ -128,8 +128,9 @@ options:
   environment:
     description:
       - Variables of the build.
-      - Left out are those whose names say that they are secrets (C(password), C(secret), C(token), C(key), C(credential) and the
-        like, without regard to case), and those with a secret of this task in their value. So is user info of addresses.
+      - Left out are those whose names say that they are secrets (C(password), C(psw), C(secret), C(token), C(key), C(credential),
+        C(auth) and the like, without regard to case), and those with a secret of this task in their value. So is user info of
+        addresses.
     type: dict
   environment_exclude:
     description: Patterns of further names of variables that are left out, without regard to case.

@@ -30,7 +30,7 @@ _HEX_DIGITS = re.compile(r"(?<=%)[0-9A-Fa-f]{2}|(?<=\\u)[0-9A-Fa-f]{4}")
 _SHORTEST_BASE64 = 8
 # So does a shorter line of a secret that has several.
 _SHORTEST_LINE = 16
-_SECRET_NAME = re.compile(r"passw|passphrase|pwd|secret|token|credential|key", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"passw|passphrase|pwd|psw|secret|token|credential|key", re.IGNORECASE)
 
 
 class Secret:

@@ -195,13 +195,17 @@ def test_secrets_stay_out_of_the_environment(server: Server) -> None:
     variables = {
         "Db_Password": "a",
         "MYSECRET": "b",
+        "REGISTRY_PSW": "bound-canary",
+        "HTTP_AUTH": "basic-canary",
+        "AUTHORIZATION": "bearer-canary",
         "x_token_y": "c",
         "SSH_KEY": "d",
         "OWN_X": "e",
     }
-    options = given(environment={**variables, "KEPT": "f"}, environment_exclude=["own_*"])
+    kept = {"KEPT": "f", "GIT_AUTHOR": "Ann"}
+    options = given(environment={**variables, **kept}, environment_exclude=["own_*"])
     server.run(Operation, options)
-    assert sent(server)["properties"] == {"buildInfo.env.KEPT": "f"}
+    assert sent(server)["properties"] == {f"buildInfo.env.{name}": kept[name] for name in kept}
 
 
 # --- another content

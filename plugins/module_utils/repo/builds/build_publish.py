@@ -34,6 +34,9 @@ from .published_modules import BuildModule, PublishedModuleOptions, modules_of
 _WEB = re.compile(r"https?://[^/]", re.IGNORECASE)
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"]+")
 
+#: Variables that log in; an author does not.
+_LOGIN_NAME = re.compile(r"auth(?!or(?!i))", re.IGNORECASE)
+
 #: What is shorter may stand in any value by chance.
 _SHORTEST_SECRET = 6
 
@@ -325,6 +328,7 @@ def _environment(options: BuildPublishOptions) -> dict[str, str]:
         name: _ADDRESS.sub(lambda found: without_user_info(found[0]), value)
         for name, value in given.items()
         if not is_secret_name(name)
+        and not _LOGIN_NAME.search(name)
         and not any(fnmatchcase(name.lower(), pattern) for pattern in patterns)
         and not any(secret in value for secret in secrets)
     }
