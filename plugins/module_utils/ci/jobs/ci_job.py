@@ -180,7 +180,7 @@ class CiJobOperation:
             return unchanged({"differences": []}, state=found.before)
         self._refuse_stars(live, "it")
         paths = [each.path for each in found.differences]
-        self._steps = [lambda: self._save(wanted), lambda: self._verify(wanted)]
+        self._steps = [lambda: self._save(wanted), lambda: self._verify(wanted, found.before)]
         return Plan(found.before, found.after, "update").returning(differences=paths)
 
     def _save(self, wanted: str) -> None:
@@ -194,9 +194,9 @@ class CiJobOperation:
         live = self._store.configuration()
         return None if live is None else configuration.drift(live, wanted)
 
-    def _verify(self, wanted: str) -> None:
+    def _verify(self, wanted: str, before: str = "") -> None:
         """Server fact [ci-21]: what the server does not know it drops, and says that all is well;
-        only a look tells.
+        only a look tells. C(before): the configuration as it was.
         """
         try:
             found = self._live_drift(wanted)
@@ -216,7 +216,7 @@ class CiJobOperation:
                 "rejected",
                 f"{self._store.what}: the server has dropped {_named(dropped)} while saving, as it"
                 " does with what it does not know: is a plugin missing there?",
-                result={"changed": True, "differences": dropped},
+                result={"changed": found.before != before, "differences": dropped},
             )
         others = [each.path for each in found.differences]
         if others:
