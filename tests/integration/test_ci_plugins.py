@@ -143,6 +143,30 @@ def test_what_somebody_installs_between_two_looks_is_there(
     assert not ci.run("timestamper")["changed"]
 
 
+@pytest.mark.parametrize(
+    ("plugin", "waits"),
+    [
+        ({"name": "git", "version": "5.6"}, True),
+        ({"name": "git", "state": "disabled"}, True),
+        ({"name": "git", "state": "absent"}, True),
+        ({"name": "ant", "state": "enabled"}, True),
+        ({"name": "ant", "state": "disabled"}, False),
+        ({"name": "slack"}, False),
+    ],
+)
+def test_a_restart_is_predicted(ci: Ci, plugin: dict[str, str], waits: bool) -> None:
+    predicted = ci.run(plugin, check=True)
+    assert predicted["restart_required"] is waits
+    assert ci.run(plugin)["restart_required"] is waits
+
+
+def test_what_is_taken_back_needs_no_restart(ci: Ci) -> None:
+    ci.run({"name": "ant", "state": "enabled"})
+    back = {"name": "ant", "state": "disabled"}
+    assert ci.run(back, check=True)["restart_required"] is False
+    assert ci.run(back)["restart_required"] is False
+
+
 def test_a_site_that_nobody_has_asked_is_asked_first(ci: Ci) -> None:
     ci.sandbox.settings("ci", site_fetched=False)
     assert ci.run("timestamper", check=True)["changed"]

@@ -236,10 +236,16 @@ class CiPluginOperation:
             failed = newest is not None and newest.failed and newest.number > self._last
             row = change.row(will_be, failed=failed and not planned)
             rows.append(row if done is None or change.name in done else change.untouched())
-        waits = any(each.waits for each in plugins) or any(
-            each.waits for each in centre.installations
-        )
+        waits = self._waits(plugins, planned) or any(each.waits for each in centre.installations)
         return {"plugins": rows, "restart_required": centre.restart_required or waits}
+
+    def _waits(self, plugins: Sequence[Plugin], planned: bool) -> bool:
+        """Whether a plugin waits for a restart; C(planned): or will, when all is done."""
+        ahead = {
+            each.name: each for each in self._changes if planned and each.action != "unchanged"
+        }
+        others = (each.waits for each in plugins if each.short_name not in ahead)
+        return any(each.waits for each in ahead.values()) or any(others)
 
 
 def _wanted(options: CiPluginOptions) -> list[WantedPlugin]:

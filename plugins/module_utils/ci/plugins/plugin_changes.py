@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ...core.errors import ToolchainError, invalid
@@ -56,6 +56,17 @@ class PluginChange:
     @property
     def before(self) -> str | None:
         return None if self.there is None else self.there.version
+
+    @property
+    def waits(self) -> bool:
+        """Whether what is done takes effect with the next start of the server only [ci-22]; a
+        plugin that is new need not.
+        """
+        if self.there is None or self.switch is None:
+            return self.there is not None and self.install
+        if self.switch == "doUninstall":
+            return replace(self.there, deleted=True).waits
+        return replace(self.there, enabled=self.switch == "makeEnabled").waits
 
     def row(self, after: str | None, *, failed: bool = False) -> dict[str, Any]:
         return {
