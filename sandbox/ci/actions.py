@@ -151,8 +151,8 @@ async def _cancel_item(call: Call) -> Response:
     """
     number = (await form_fields(call.request)).get("id", [""])[-1]
     status = _cancelled(call, number)
-    if older(call.world.context.settings("ci")["version"], "2.211"):
-        return pages.redirect(call.request.headers.get("referer") or f"{call.world.base}/")
+    if _answers_as_before(call):
+        return _back(call)
     if status == 404:
         return pages.failed(f"Provided id ({number}) not found", 404)
     if status == 422:
@@ -161,9 +161,19 @@ async def _cancel_item(call: Call) -> Response:
 
 
 def _cancel_queue(call: Call) -> Response:
-    """POST /queue/item/N/cancelQueue: 204, whatever happened."""
+    """POST /queue/item/N/cancelQueue [ci-25]: 204, whatever happened; 302 back in old releases."""
     _cancelled(call, call.name)
+    if _answers_as_before(call):
+        return _back(call)
     return Response(status_code=204)
+
+
+def _answers_as_before(call: Call) -> bool:
+    return older(call.world.context.settings("ci")["version"], "2.211")
+
+
+def _back(call: Call) -> Response:
+    return pages.redirect(call.request.headers.get("referer") or f"{call.world.base}/")
 
 
 def _cancelled(call: Call, number: str) -> int:

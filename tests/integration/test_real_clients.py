@@ -60,9 +60,15 @@ def test_jfrog_client_for_java(sandbox: Sandbox) -> None:
         "search property": "generic-staging-local/java/a.txt",
         "query": '{"results":[{"name":"a.txt","repo":"generic-staging-local","path":"java"}],'
         '"range":{"start_pos":0,"end_pos":1,"total":1}}',
+        "repository": "generic-staging-local local true true",
+        "checksum": "5",
+        "archive": "3",
+        "new folder": "/java/empty",
+        "copy folder": "/copied/again.txt",
         "copy": "true",
         "move": "true",
         "delete": "null",
+        "storage": "true",
     }
 
 
@@ -99,6 +105,12 @@ def test_jenkins_rest(sandbox: Sandbox) -> None:
         "last build": "1",
         "log": "true",
         "stop": "ABORTED",
+        "term": "true ABORTED",
+        "kill": "true ABORTED",
+        "term elsewhere": "false true",
+        "queue": "offline true true",
+        "artifact": "dist/app-1.0.0.txt app 1.0.0 ",
+        "install": "true",
         "plugins": "true",
     }
 
@@ -117,6 +129,9 @@ def test_jenkins_client_for_java(sandbox: Sandbox) -> None:
         "delete": "null",
         "build": "SUCCESS {PASSWORD=null, TARGET=staging}",
         "log": "true",
+        "folder": "inner",
+        "artifact": "dist/app-2.txt app 2 ",
+        "stop": "ABORTED",
         "script": "1",
         "plugins": "true",
     }
@@ -141,6 +156,7 @@ def test_npm_jenkins(sandbox: Sandbox, tmp_path: Path) -> None:
         "build": "SUCCESS",
         "log": True,
         "stop": "ABORTED",
+        "queue": [["offline"], "jenkins: queue.cancel: failed to cancel: N", True],
         "plugins": True,
         "missing": "failed: jenkins: job.get: no such job not found",
     }
@@ -167,14 +183,17 @@ def test_npm_jira_client(sandbox: Sandbox, tmp_path: Path) -> None:
         "comment": "a comment",
         "comments": ["a comment"],
         "attach": 7,
+        "download": "content",
         "transitions": ["Start", "Close"],
         "transition": None,
         "status": "In Progress",
         "changelog": True,
         "link": None,
         "links": ["REL-1"],
+        "unlink": [],
         "versions": ["1.0.0", "1.1.0", "2.0.0"],
         "new version": False,
+        "unresolved": 0,
         "release": True,
         "delete version": None,
     }
@@ -198,6 +217,11 @@ def test_npm_jira_js(sandbox: Sandbox, tmp_path: Path) -> None:
         "attach": 7,
         "link": "",
         "version": True,
+        "fields": True,
+        "permissions": True,
+        "users": ["alice"],
+        "download": "note.txt",
+        "versions": [0, "8.8.8", False],
         "missing": "failed: Request failed with status code 404",
     }
 
@@ -219,6 +243,11 @@ def test_npm_confluence_js(sandbox: Sandbox, tmp_path: Path) -> None:
         "labels": ["node"],
         "get labels": ["node"],
         "attach": ["note.txt"],
+        "attachments": [["note.txt", 7]],
+        "remove label": [],
+        "properties": ["js", 2, 0],
+        "move": ["1001", "1002"],
+        "descendants": True,
         "children": ["Handbook", "Made by node", "Release notes"],
         "delete": "",
     }

@@ -40,6 +40,29 @@ await step("attach", async () =>
   (await server.contentAttachments.createAttachments({
     id: page.id, attachments: [{ filename: "note.txt", file: Buffer.from("content"), contentType: "text/plain", minorEdit: true }],
   })).results.map((each) => each.title));
+await step("attachments", async () =>
+  (await server.contentAttachments.getAttachments({ id: page.id })).results.map((each) => [each.title, each.extensions.fileSize]));
+await step("remove label", async () => {
+  await server.contentLabels.removeLabelFromContent({ id: page.id, label: "node" });
+  return (await server.contentLabels.getLabelsForContent({ id: page.id })).results;
+});
+await step("properties", async () => {
+  await server.contentProperties.createContentProperty({ id: page.id, key: "made-by", value: { name: "node" } });
+  await server.contentProperties.updateContentProperty({ id: page.id, key: "made-by", value: { name: "js" }, version: { number: 2 } });
+  const { value, version } = await server.contentProperties.getContentProperty({ id: page.id, key: "made-by" });
+  await server.contentProperties.deleteContentProperty({ id: page.id, key: "made-by" });
+  const left = (await server.contentProperties.getContentProperties({ id: page.id })).results.length;
+  return [value.name, version.number, left];
+});
+await step("move", async () => {
+  const moved = { id: page.id, type: "page", title: "Made by node", body: storage("<p>two</p>") };
+  await server.content.updateContent({ ...moved, version: { number: 3 }, ancestors: [{ id: "1002" }] });
+  const { ancestors } = await server.content.getContentById({ id: page.id, expand: ["ancestors"] });
+  await server.content.updateContent({ ...moved, version: { number: 4 }, ancestors: [{ id: "1001" }] });
+  return ancestors.map((each) => each.id);
+});
+await step("descendants", async () =>
+  (await server.contentChildrenAndDescendants.getDescendantsOfType({ id: "1001", type: "page" })).results.some((each) => each.id === page.id));
 await step("children", async () =>
   (await server.contentChildrenAndDescendants.getContentChildrenByType({ id: "1001", type: "page" })).results.map((each) => each.title));
 await step("delete", () => server.content.deleteContent({ id: page.id }));

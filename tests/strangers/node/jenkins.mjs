@@ -44,5 +44,12 @@ await step("stop", async () => {
   await server.build.stop("slow", left.executable.number);
   return (await ended("slow", item)).result;
 });
+await step("queue", async () => {
+  const item = await server.job.build("offline");
+  const waiting = (await server.queue.list()).map((each) => each.task.name);
+  // it takes only the 302 that old releases answer
+  const said = await server.queue.cancel(item).catch((error) => error.message.replace(/\d+/, "N"));
+  return [waiting, said, (await server.queue.item(item)).cancelled];
+});
 await step("plugins", async () => (await server.plugin.list({ depth: 1 })).some((each) => each.shortName === "git"));
 await step("missing", () => server.job.get("no such job"));

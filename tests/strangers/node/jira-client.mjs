@@ -35,11 +35,14 @@ await step("updated", async () => (await server.findIssue(key)).fields.summary);
 await step("assign", () => server.updateAssignee(key, "alice"));
 await step("comment", async () => (await server.addComment(key, "a comment")).body);
 await step("comments", async () => (await server.getComments(key)).comments.map((each) => each.body));
+let attached;
 await step("attach", async () => {
   const content = Readable.from([Buffer.from("content")]);
   content.path = "note.txt";
-  return (await server.addAttachmentOnIssue(key, content))[0].size;
+  [attached] = await server.addAttachmentOnIssue(key, content);
+  return attached.size;
 });
+await step("download", async () => (await server.downloadAttachment(attached)).toString());
 await step("transitions", async () => (await server.listTransitions(key)).transitions.map((each) => each.name));
 await step("transition", () => server.transitionIssue(key, { transition: { id: "11" } }));
 await step("status", async () => (await server.findIssue(key, "changelog")).fields.status.name);
@@ -47,11 +50,16 @@ await step("changelog", async () => (await server.findIssue(key, "changelog")).c
 await step("link", () => server.issueLink({ type: { name: "Blocks" }, inwardIssue: { key }, outwardIssue: { key: "REL-1" } }));
 await step("links", async () => (await server.findIssue(key)).fields.issuelinks.map((each) => each.outwardIssue.key));
 await step("versions", async () => (await server.getVersions("REL")).map((each) => each.name));
+await step("unlink", async () => {
+  await server.deleteIssueLink((await server.findIssue(key)).fields.issuelinks[0].id);
+  return (await server.findIssue(key)).fields.issuelinks;
+});
 let version;
 await step("new version", async () => {
   version = await server.createVersion({ name: "9.9.9", project: "REL" });
   return version.released;
 });
+await step("unresolved", async () => server.getUnresolvedIssueCount(version.id));
 await step("release", async () => (await server.updateVersion({ id: version.id, released: true })).released);
 await step("delete version", () => server.deleteVersion(version.id));
 await step("missing", () => server.findIssue("REL-99999"));

@@ -37,4 +37,21 @@ await step("version", async () => {
   await server.projectVersions.updateVersion({ id: version.id, released: true });
   return (await server.projectVersions.getProjectVersions({ projectIdOrKey: "REL" })).find((each) => each.name === "8.8.8").released;
 });
+await step("fields", async () => (await server.issueFields.getFields()).some((each) => each.id === "fixVersions"));
+await step("permissions", async () =>
+  (await server.permissions.getMyPermissions({ projectKey: "REL", permissions: "CREATE_ISSUES" })).permissions.CREATE_ISSUES.havePermission);
+await step("users", async () => (await server.userSearch.findUsers({ username: "alice" })).map((each) => each.name));
+await step("download", async () => {
+  const { attachment } = (await server.issues.getIssue({ issueIdOrKey: key })).fields;
+  return (await server.issueAttachments.getAttachment({ id: attachment[0].id })).filename;
+});
+await step("versions", async () => {
+  const own = (await server.projectVersions.getProjectVersions({ projectIdOrKey: "REL" })).find((each) => each.name === "8.8.8");
+  const { issuesUnresolvedCount } = await server.projectVersions.getVersionUnresolvedIssues({ id: own.id });
+  await server.projectVersions.moveVersion({ id: own.id, position: "First" });
+  const [first] = await server.projectVersions.getProjectVersions({ projectIdOrKey: "REL" });
+  await server.projectVersions.deleteAndReplaceVersion({ id: own.id });
+  const left = (await server.projectVersions.getProjectVersions({ projectIdOrKey: "REL" })).some((each) => each.name === "8.8.8");
+  return [issuesUnresolvedCount, first.name, left];
+});
 await step("missing", () => server.issues.getIssue({ issueIdOrKey: "REL-99999" }));

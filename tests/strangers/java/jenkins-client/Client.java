@@ -2,8 +2,10 @@
 // What jenkins-client makes of a CI server: a line for each step.
 
 import com.offbytwo.jenkins.JenkinsServer;
+import com.offbytwo.jenkins.model.Artifact;
 import com.offbytwo.jenkins.model.Build;
 import com.offbytwo.jenkins.model.BuildWithDetails;
+import com.offbytwo.jenkins.model.FolderJob;
 import com.offbytwo.jenkins.model.JobWithDetails;
 import com.offbytwo.jenkins.model.QueueItem;
 import com.offbytwo.jenkins.model.QueueReference;
@@ -49,27 +51,54 @@ public final class Client {
         });
         step("build", () -> {
             JobWithDetails job = server.getJob("secret-parameters");
-            QueueReference reference = job.build(Map.of("TARGET", "staging"), true);
-            QueueItem item = server.getQueueItem(reference);
-            while (item.getExecutable() == null) {
-                Thread.sleep(50);
-                item = server.getQueueItem(reference);
-            }
-            BuildWithDetails build = server.getBuild(item).details();
-            while (build.isBuilding()) {
-                Thread.sleep(50);
-                build = server.getBuild(item).details();
-            }
+            BuildWithDetails build = ended(server, job.build(Map.of("TARGET", "staging"), true));
             return build.getResult() + " " + new TreeMap<>(build.getParameters());
         });
         step("log", () -> {
             Build build = server.getJob("secret-parameters").getLastBuild();
             return build.details().getConsoleOutputText().contains("Finished: SUCCESS");
         });
+        step("folder", () -> {
+            server.createFolder("folder-by-java", true);
+            FolderJob folder = server.getFolderJob(server.getJob("folder-by-java")).get();
+            server.createJob(folder, "inner", CONFIG, true);
+            return String.join(" ", server.getJobs(folder).keySet());
+        });
+        step("artifact", () -> {
+            JobWithDetails job = server.getJob(server.getFolderJob(server.getJob("delivery")).get(),
+                "package");
+            BuildWithDetails build = ended(server, job.build(Map.of("VERSION", "2"), true));
+            Artifact first = build.getArtifacts().get(0);
+            return first.getRelativePath() + " "
+                + new String(build.downloadArtifact(first).readAllBytes());
+        });
+        step("stop", () -> {
+            QueueReference reference = server.getJob("slow").build(true);
+            started(server, reference).Stop(true);
+            return ended(server, reference).getResult();
+        });
         step("script", () -> server.runScript("println(1)", true).trim());
         step("plugins", () -> server.getPluginManager().getPlugins().stream()
             .anyMatch(each -> each.getShortName().equals("git")));
         server.close();
+    }
+
+    private static Build started(JenkinsServer server, QueueReference reference) throws Exception {
+        QueueItem item = server.getQueueItem(reference);
+        while (item.getExecutable() == null) {
+            Thread.sleep(50);
+            item = server.getQueueItem(reference);
+        }
+        return server.getBuild(item);
+    }
+
+    private static BuildWithDetails ended(JenkinsServer server, QueueReference reference)
+            throws Exception {
+        Build build = started(server, reference);
+        while (build.details().isBuilding()) {
+            Thread.sleep(50);
+        }
+        return build.details();
     }
 
     private static void step(String name, Callable<Object> what) {

@@ -2,6 +2,7 @@
 // What jenkins-rest makes of a CI server: a line for each step.
 
 import com.cdancy.jenkins.rest.JenkinsClient;
+import com.cdancy.jenkins.rest.domain.common.RequestStatus;
 import com.cdancy.jenkins.rest.domain.job.BuildInfo;
 import com.cdancy.jenkins.rest.domain.queue.QueueItem;
 import com.cdancy.jenkins.rest.features.JobsApi;
@@ -52,13 +53,40 @@ public final class Client {
             int item = jobs.build(null, "slow").value();
             int number = started(client, item).executable().number();
             jobs.stop(null, "slow", number);
-            BuildInfo build = jobs.buildInfo(null, "slow", number);
-            while (build.building()) {
-                Thread.sleep(50);
-                build = jobs.buildInfo(null, "slow", number);
-            }
-            return build.result();
+            return ended(client, null, "slow", number).result();
         });
+        step("term", () -> {
+            int number = started(client, jobs.build(null, "slow").value()).executable().number();
+            RequestStatus status = jobs.term(null, "slow", number);
+            return status.value() + " " + ended(client, null, "slow", number).result();
+        });
+        step("kill", () -> {
+            int number = started(client, jobs.build(null, "stubborn").value()).executable().number();
+            RequestStatus status = jobs.kill(null, "stubborn", number);
+            return status.value() + " " + ended(client, null, "stubborn", number).result();
+        });
+        step("term elsewhere", () -> {
+            int item = jobs.build(null, "slow-freestyle").value();
+            int number = started(client, item).executable().number();
+            boolean done = jobs.term(null, "slow-freestyle", number).value();
+            return done + " " + jobs.stop(null, "slow-freestyle", number).value();
+        });
+        step("queue", () -> {
+            int item = jobs.build(null, "offline").value();
+            String waiting = client.api().queueApi().queue().stream()
+                .map(each -> each.task().name()).collect(Collectors.joining(" "));
+            boolean done = client.api().queueApi().cancel(item).value();
+            return waiting + " " + done + " " + client.api().queueApi().queueItem(item).cancelled();
+        });
+        step("artifact", () -> {
+            int item = jobs.buildWithParameters("delivery", "package", null).value();
+            BuildInfo build = followed(client, "delivery", "package", item);
+            String path = build.artifacts().get(0).relativePath();
+            return path + " " + new String(
+                jobs.artifact("delivery", "package", build.number(), path).readAllBytes());
+        });
+        step("install", () -> client.api().pluginManagerApi()
+            .installNecessaryPlugins("timestamper@1.28").value());
         step("plugins", () -> client.api().pluginManagerApi().plugins(3, null).plugins().stream()
             .anyMatch(each -> each.shortName().equals("git")));
         client.close();
@@ -76,6 +104,11 @@ public final class Client {
     private static BuildInfo followed(JenkinsClient client, String folder, String job, int item)
             throws Exception {
         int number = started(client, item).executable().number();
+        return ended(client, folder, job, number);
+    }
+
+    private static BuildInfo ended(JenkinsClient client, String folder, String job, int number)
+            throws Exception {
         BuildInfo build = client.api().jobsApi().buildInfo(folder, job, number);
         while (build.building()) {
             Thread.sleep(50);

@@ -2,10 +2,13 @@
 // What JFrog's own client for Java makes of a repository manager: a line for each step.
 
 import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.stream.Collectors;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipOutputStream;
 import org.jfrog.artifactory.client.Artifactory;
 import org.jfrog.artifactory.client.ArtifactoryClientBuilder;
 import org.jfrog.artifactory.client.ArtifactoryRequest;
@@ -20,6 +23,7 @@ import org.jfrog.artifactory.client.model.impl.RepositoryTypeImpl;
 public final class Client {
     private static final String REPO = "generic-staging-local";
     private static final String OTHER = "generic-release-local";
+    private static final String SHA1 = "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d";
 
     public static void main(String[] given) {
         Artifactory server = ArtifactoryClientBuilder.create()
@@ -66,12 +70,38 @@ public final class Client {
                     + ".include(\"name\",\"repo\",\"path\")");
             return server.restCall(request).getRawBody().replaceAll("\\s+", "");
         });
+        step("repository", () -> repo.get().getKey() + " " + repo.get().getRclass()
+            + " " + repo.exists() + " " + repo.isFolder("java"));
+        step("checksum", () -> repo.copyBySha1("java/again.txt", SHA1).doUpload().getSize());
+        step("archive", () -> {
+            repo.upload("java/in.zip", new ByteArrayInputStream(archive())).doUploadAndExplode(true);
+            return repo.download("java/in/one.txt").doDownload().readAllBytes().length;
+        });
+        step("new folder", () -> repo.folder("java/empty").create().getPath());
+        step("copy folder", () -> {
+            repo.folder("java").copy(OTHER, "copied");
+            return server.repository(OTHER).file("copied/again.txt").info().getPath();
+        });
         step("copy", () -> item.copy(OTHER, "java/copy.txt").info() != null);
         step("move", () -> item.move(OTHER, "java/moved.txt").info() != null);
         step("moved away", () -> repo.exists() + " " + repo.file("java/a.txt").info());
         step("delete", () -> server.repository(OTHER).delete("java"));
         step("deleted", () -> server.repository(OTHER).folder("java").info());
+        Artifactory administered = ArtifactoryClientBuilder.create()
+            .setUrl(given[0]).setUsername("admin").setPassword("admin-password").build();
+        step("storage", () -> administered.storage().getStorageInfo().getRepositoriesSummaryList()
+            .stream().anyMatch(each -> each.getRepoKey().equals(REPO)));
+        administered.close();
         server.close();
+    }
+
+    private static byte[] archive() throws Exception {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        try (ZipOutputStream archive = new ZipOutputStream(bytes)) {
+            archive.putNextEntry(new ZipEntry("in/one.txt"));
+            archive.write("one".getBytes(StandardCharsets.UTF_8));
+        }
+        return bytes.toByteArray();
     }
 
     private static ByteArrayInputStream stream(String text) {
