@@ -203,6 +203,8 @@ def test_jenkinsapi_manages_plugins(other: jenkinsapi.jenkins.Jenkins) -> None:
     assert plugins.restart_required is False
     plugins.disable_plugin("git")
     plugins.enable_plugin("ant")
+    plugins.poll()
+    assert (plugins["git"].enabled, plugins["ant"].enabled) == (False, True)
     del plugins["git"]
     assert plugins["git"].deleted is True
 
@@ -228,11 +230,16 @@ def test_jenkinsapi_updates_a_plugin_and_restarts(other: jenkinsapi.jenkins.Jenk
 
 
 def test_python_jenkins_reads_artifacts_and_deletes_builds(server: jenkins.Jenkins) -> None:
-    until(lambda: server.get_queue_item(server.build_job("no-parameters")).get("executable"))
-    until(lambda: server.get_job_info("no-parameters")["lastCompletedBuild"])
-    server.delete_build("no-parameters", 1)
+    item = server.build_job("delivery/package", {"VERSION": "2.0"})
+    number = until(lambda: server.get_queue_item(item).get("executable"))["number"]
+    until(lambda: server.get_build_info("delivery/package", number)["result"])
+    shown = server.get_build_info("delivery/package", number)["artifacts"]
+    assert [one["relativePath"] for one in shown[:2]] == ["dist/app-2.0.txt", "dist/doc/readme.txt"]
+    content = server.get_build_artifact_as_bytes("delivery/package", number, "dist/app-2.0.txt")
+    assert content == b"app 2.0\n"
+    server.delete_build("delivery/package", number)
     with pytest.raises(jenkins.JenkinsException, match="does not exist"):
-        server.get_build_info("no-parameters", 1)
+        server.get_build_info("delivery/package", number)
 
 
 # --- jobs -----------------------------------------------------------------------------------------
