@@ -23,6 +23,12 @@ class Digests:
     sha1: str
 
 
+def digests_of_bytes(content: bytes) -> Digests:
+    """The digests of a content that is held."""
+    sha1 = hashlib.sha1(content, usedforsecurity=False)
+    return Digests(len(content), hashlib.sha256(content).hexdigest(), sha1.hexdigest())
+
+
 def digests_of(stream: IO[bytes]) -> Digests:
     """Read a stream to its end once, in memory that does not depend on its length.
 

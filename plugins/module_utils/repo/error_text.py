@@ -14,7 +14,7 @@ from ..core.http.messages import Answer, json_or_none
 # text
 _EDITION = re.compile(r"available only in ", re.IGNORECASE)
 #: What a body without any of it reports no errors by; JSON may write each letter as an escape.
-_MAY_REPORT = re.compile(r'"(?:errors|messages)"|\\u')
+_REPORTING = ('"errors"', '"messages"', "\\u")
 _EDITION_NAME = re.compile(r"\bpro\b", re.IGNORECASE)
 
 
@@ -46,7 +46,7 @@ def errors_in(body: str) -> str:
 
     Server fact [repo-2]: C(errors[]), and C(messages[]) of the level ERROR.
     """
-    decoded = json_or_none(body) if _MAY_REPORT.search(body) else None
+    decoded = json_or_none(body) if any(part in body for part in _REPORTING) else None
     if not isinstance(decoded, Mapping):
         return ""
     said = _messages(decoded)

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import io
 import os
 import tarfile
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -260,3 +261,61 @@ def test_what_is_no_archive_is_refused(tmp_path: Path, name: str, content: bytes
 def test_an_archive_without_files_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ToolchainError, match="holds no files"):
         archives.entries_of(str(archive(tmp_path / "a.tar", {})))
+
+
+# --- what is read for its digests
+
+
+class _InParts(io.BytesIO):
+    """A file that gives at most three bytes at a time, as those of the system do."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return super().read(min(3, 3 if size is None or size < 0 else size))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Parts:
+    content: bytes
+
+    def open(self) -> IO[bytes]:
+        return _InParts(self.content)
+
+
+def _read(*contents: sources.Content) -> list[sources.WantedFile]:
+    given = [sources.FileSource(f"{n}.bin", content) for n, content in enumerate(contents)]
+    return sources.read_all(given, 2)
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 65_536, 65_537, 100_000])
+def test_a_file_is_read_to_its_end(size: int) -> None:
+    content = os.urandom(size)
+    (found,) = _read(_Parts(content))
+    assert found.digests == digests_of(io.BytesIO(content))
+    with found.content.open() as stream:
+        assert b"".join(iter(lambda: stream.read(10**6), b"")) == content
+
+
+def test_a_small_file_is_sent_as_it_was_when_its_digests_were_made(tmp_path: Path) -> None:
+    file = tmp_path / "a.bin"
+    file.write_bytes(b"as it was")
+    (found,) = _read(sources.LocalFile(str(file)))
+    file.write_bytes(b"as it is!")
+    with found.content.open() as stream:
+        assert stream.read() == b"as it was"
+
+
+def test_small_files_are_held_as_long_as_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "_MOST_HELD", 25)
+    files = [tmp_path / name for name in "abcd"]
+    for file, size in zip(files, (10, 10, 10, 5), strict=True):
+        file.write_bytes(os.urandom(size))
+    found = _read(*(sources.LocalFile(str(file)) for file in files))
+    assert [isinstance(one.content, sources.HeldContent) for one in found] == [1, 1, 0, 1]
+
+
+def test_large_and_small_files_keep_their_order(tmp_path: Path) -> None:
+    sizes = [100_000, 1, 70_000, 2, 3, 90_000]
+    contents = [sources.HeldContent(os.urandom(size)) for size in sizes]
+    assert [one.digests.size for one in _read(*contents)] == sizes

@@ -300,7 +300,6 @@ class Transport:
         headers = dict(request.headers)
         if self._crumb is not None and request.method == "POST":
             headers.update(self._crumb.headers())
-        self.accounting.add(requests=1, writes=int(not request.reads))
         body = self._body(request)
         outgoing = Outgoing(request.method, url, headers, body)
         try:
@@ -313,10 +312,10 @@ class Transport:
                 streamed=request.streamed,
             )
         finally:
+            sent = 0 if isinstance(body, Upload) else len(outgoing.body or b"")  # with the login
+            self.accounting.add(requests=1, writes=int(not request.reads), bytes_sent=sent)
             if isinstance(body, Upload):
                 body.close()
-            elif outgoing.body:  # with a login that goes into the form
-                self.accounting.add(bytes_sent=len(outgoing.body))
         if at_home:
             self._notice(response.headers)
         taken_later = request.streamed and response.status_code == 200

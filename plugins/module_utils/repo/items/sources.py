@@ -10,6 +10,7 @@ import io
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from stat import S_IFREG, S_ISDIR, S_ISREG
 from typing import IO, Any, Protocol
@@ -17,9 +18,12 @@ from typing import IO, Any, Protocol
 from ...core.concurrency import spread
 from ...core.errors import invalid
 from ..client import join, segments
-from ..digests import Digests, digests_of
+from ..digests import Digests, digests_of, digests_of_bytes
 from ..globs import Exclusion
 from ..properties import Properties
+
+#: Bytes of a file that is read at once, and of all such files that are held until they are sent.
+_SMALL, _MOST_HELD = 64 * 1024, 16 * 1024 * 1024
 
 
 class Content(Protocol):
@@ -37,12 +41,14 @@ class LocalFile:
         return open(self.path, "rb", buffering=0)  # read in large blocks only
 
 
-@dataclass(frozen=True)
-class TextContent:
-    text: str
+@dataclass(frozen=True, slots=True)
+class HeldContent:
+    """Bytes that are held: a text, or a small file as it was when its digests were made."""
+
+    data: bytes
 
     def open(self) -> IO[bytes]:
-        return io.BytesIO(self.text.encode())
+        return io.BytesIO(self.data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +75,7 @@ def text_source(content: Any, path: str) -> FileSource:
     if path == "" or path.endswith("/"):
         raise invalid("content needs a path that ends with the name of the file")
     text = content if isinstance(content, str) else json.dumps(content)
-    return FileSource(join(*segments(path)), TextContent(text))
+    return FileSource(join(*segments(path)), HeldContent(text.encode()))
 
 
 def refuse_same_target(sources: Iterable[FileSource]) -> None:
@@ -198,15 +204,49 @@ def _files_below(folder: str, path: str, above: tuple[str, ...]) -> Iterator[tup
 def read_all(sources: Sequence[FileSource], parallel: int) -> list[WantedFile]:
     """Read every source once for its digests. Raises C(invalid) for one that cannot be read.
 
-    More readers than processors would only wait for each other.
+    Small ones are read one after the other: side by side they would only wait for the interpreter,
+    and more readers than processors for each other.
     """
-    return spread(min(parallel, os.cpu_count() or 1), _read, sources)
+    reading = _Reading()
+    small = [reading.small(source) for source in sources]
+    others = [source for source, found in zip(sources, small, strict=True) if found is None]
+    readers = min(parallel, os.cpu_count() or 1)
+    rest = iter(spread(readers, reading.any_size, others, anywhere=True))
+    return [found or next(rest) for found in small]
 
 
-def _read(source: FileSource) -> WantedFile:
+class _Reading:
+    """Reads sources for their digests, and holds small ones as long as there is room: to read them
+    again takes as long as to send them.
+    """
+
+    def __init__(self) -> None:
+        self._room = _MOST_HELD
+
+    def small(self, source: FileSource) -> WantedFile | None:
+        """The file, C(None) where it is not a small one."""
+        with _opened(source) as stream:
+            data = stream.read(_SMALL + 1)
+            while data and len(data) <= _SMALL and (more := stream.read(_SMALL + 1 - len(data))):
+                data += more
+        if len(data) > _SMALL:
+            return None
+        content = source.content
+        if len(data) <= self._room:
+            self._room -= len(data)
+            content = HeldContent(data)
+        return WantedFile(source.path, content, digests_of_bytes(data), source.properties)
+
+    def any_size(self, source: FileSource) -> WantedFile:
+        with _opened(source) as stream:
+            digests = digests_of(stream)
+        return WantedFile(source.path, source.content, digests, source.properties)
+
+
+@contextmanager
+def _opened(source: FileSource) -> Iterator[IO[bytes]]:
     try:
         with source.content.open() as stream:
-            digests = digests_of(stream)
+            yield stream
     except OSError as error:
         raise invalid(f"src: '{_name(source)}' cannot be read: {error.strerror}") from None
-    return WantedFile(source.path, source.content, digests, source.properties)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ...core.errors import ToolchainError, shorten
 from ...core.http.messages import Answer
@@ -14,7 +15,7 @@ from ..digests import Digests
 from . import listing
 from .existing import common_folder
 from .listing import UNTOLD, StoredItem
-from .sources import LocalFile, WantedFile
+from .sources import HeldContent, LocalFile, WantedFile
 
 _MAY_OVERWRITE = "the server has another content there: overwriting needs the permission to delete"
 
@@ -72,9 +73,9 @@ class Uploader:
         """
         headers = self._checksums(wanted.digests)
         if send_bytes:
-            body = {"open_body": wanted.content.open, "size": wanted.digests.size}
+            body = _body(wanted)
         else:
-            headers["X-Checksum-Deploy"], body = "true", {}
+            headers["X-Checksum-Deploy"], body = "true", dict[str, Any]()
         try:
             answer = self.client.write(
                 f"deploying '{self.repo}/{wanted.path}'",
@@ -190,6 +191,14 @@ class Uploader:
             paths = [entry.path for entry in entries]
             found = {path: listing.head(self.client, self.repo, path) for path in paths}
         return {entry.path: _is_there(found.get(entry.path), entry) for entry in entries}
+
+
+def _body(wanted: WantedFile) -> dict[str, Any]:
+    """How a request takes the content of a file."""
+    content = wanted.content
+    if isinstance(content, HeldContent):
+        return {"body": content.data}
+    return {"open_body": content.open, "size": wanted.digests.size}
 
 
 def _is_there(stored: StoredItem | None, entry: WantedFile) -> bool | None:
