@@ -5,12 +5,12 @@ connection.
 
 from __future__ import annotations
 
-import threading
+import contextlib
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 #: More workers, or connections, than any server answers side by side: what comes of a number that
 #: was mistyped.
@@ -19,47 +19,10 @@ MOST_AT_ONCE = 256
 Item = TypeVar("Item")
 Done = TypeVar("Done")
 
-#: Most seconds that a worker waits for its turn; then it goes on without, so that a worker which
-#: keeps its turn, or waits for what another one holds, stops nobody.
-_LONGEST_WAIT = 0.005
-
-
-class _Here(threading.local):
-    """What a worker shares with the others, C(None) while it is aside, and whether it has it."""
-
-    turn: threading.Lock | None = None
-    has_turn = False
-
-
-_here = _Here()
-
-
-def aside(wait_for: Callable[..., Done], *arguments: object) -> Done:
-    """What a call gives that waits for a server: meanwhile another worker has the turn."""
-    turn = _here.turn
-    if turn is None:
-        return wait_for(*arguments)
-    _here.turn = None
-    if _here.has_turn:
-        turn.release()
-    try:
-        return wait_for(*arguments)
-    finally:
-        _here.has_turn, _here.turn = turn.acquire(timeout=_LONGEST_WAIT), turn
-
-
-@contextmanager
-def _taking_turns(turn: threading.Lock | None) -> Iterator[None]:
-    """While the block runs this worker computes only in its turn."""
-    if turn is not None:
-        _here.has_turn, _here.turn = turn.acquire(timeout=_LONGEST_WAIT), turn
-    try:
-        yield
-    finally:
-        if turn is not None:
-            if _here.has_turn:
-                turn.release()
-            _here.turn, _here.has_turn = None, False
+#: Bytes of a body whose exchange takes longer than what is done with its bytes.
+_SMALL = 256 * 1024
+#: Where C(/proc/thread-self/stat) tells the processor, counted from behind the name.
+_PROCESSOR = 36
 
 
 class Beside:
@@ -129,7 +92,7 @@ def first_alone(
 
 
 def spread(
-    parallel: int, work: Callable[[Item], Done], items: Sequence[Item], *, in_turns: bool = False
+    parallel: int, work: Callable[[Item], Done], items: Sequence[Item], *, anywhere: bool = False
 ) -> list[Done]:
     """Results of C(work) for all items, in their order, at most C(parallel) at once.
 
@@ -137,34 +100,83 @@ def spread(
     :func:`bounded` hands every result over. The first error, in the order of the items, ends it in
     the same way.
 
-    :param in_turns: one worker computes at a time, while the others wait for a server
-        (:func:`aside`). The interpreter lets only one compute anyway; left to itself it turns to
-        another one at each call of the system, which costs more than a small exchange.
+    The workers stay on the processor of the caller: the interpreter lets one compute at a time
+    anyway, and to wake one on another processor takes as long as a small exchange.
+
+    :param anywhere: they run on any: for what leaves the interpreter to others, as digests and
+        large bodies do
     """
-    turn = threading.Lock() if in_turns else None
-    waiting = deque(enumerate(items))
-    done: dict[int, Done] = {}
-    failed: dict[int, BaseException] = {}
-
-    def run() -> None:
-        with _taking_turns(turn):
-            while waiting:
-                try:
-                    index, item = waiting.popleft()
-                except IndexError:  # another one was faster
-                    return
-                try:
-                    done[index] = work(item)
-                except BaseException as error:  # noqa: BLE001 - raised where the caller stands
-                    failed[index] = error
-                    waiting.clear()
-
-    workers = min(_workers(parallel), max(1, len(items)))
-    with ThreadPoolExecutor(max_workers=workers) as pool:
+    if not items:
+        return []
+    processors = set[int]() if anywhere else _here()
+    queue = _Queue(work, items)
+    workers = min(_workers(parallel), len(items))
+    with ThreadPoolExecutor(workers, initializer=_stay_on, initargs=(processors,)) as pool:
         try:
-            wait([pool.submit(run) for _number in range(workers)])
+            wait([pool.submit(queue.empty) for _number in range(workers)])
         finally:
-            waiting.clear()
-    if failed:
-        raise failed[min(failed)]
-    return [done[index] for index in range(len(items))]
+            queue.waiting.clear()
+    return queue.results()
+
+
+class _Queue(Generic[Item, Done]):
+    """Items from which workers take the next one themselves, and what came of them."""
+
+    def __init__(self, work: Callable[[Item], Done], items: Sequence[Item]) -> None:
+        self._work, self._count = work, len(items)
+        self.waiting = deque(enumerate(items))
+        self._done: dict[int, Done] = {}
+        self._failed: dict[int, BaseException] = {}
+
+    def empty(self) -> None:
+        """Work until nothing waits, or something has failed."""
+        while self.waiting:
+            try:
+                index, item = self.waiting.popleft()
+            except IndexError:  # another one was faster
+                return
+            try:
+                self._done[index] = self._work(item)
+            except BaseException as error:  # noqa: BLE001 - raised where the caller stands
+                self._failed[index] = error
+                self.waiting.clear()
+
+    def results(self) -> list[Done]:
+        """In the order of the items; raises the first error in that order."""
+        if self._failed:
+            raise self._failed[min(self._failed)]
+        return [self._done[index] for index in range(self._count)]
+
+
+def transfer(
+    parallel: int,
+    work: Callable[[Item], object],
+    items: Iterable[Item],
+    size: Callable[[Item], int | None],
+) -> None:
+    """As :func:`spread`, for bodies: the small ones, then those that are large, or may be.
+
+    :param size: bytes of a body; C(None) where nobody has told
+    """
+    by_size: tuple[list[Item], list[Item]] = ([], [])
+    for item in items:
+        bytes_of_it = size(item)
+        by_size[bytes_of_it is None or bytes_of_it > _SMALL].append(item)
+    for is_large, some in enumerate(by_size):
+        spread(parallel, work, some, anywhere=bool(is_large))
+
+
+def _here() -> set[int]:
+    """The processor on which the caller runs; empty where the system does not tell."""
+    try:
+        with open("/proc/thread-self/stat", "rb") as file:
+            return {int(file.read().rpartition(b")")[2].split()[_PROCESSOR])}
+    except (OSError, ValueError, IndexError):
+        return set()
+
+
+def _stay_on(processors: set[int]) -> None:
+    """Keep the calling thread on them, where that is allowed; with none on any."""
+    with contextlib.suppress(OSError, AttributeError):  # not every system has it
+        if processors:
+            os.sched_setaffinity(0, processors)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import io
+import os
 import threading
 from collections.abc import Iterator
 
@@ -8,10 +10,10 @@ import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core import concurrency
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.concurrency import (
-    aside,
     bounded,
     first_alone,
     spread,
+    transfer,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.connections import Pools
 
@@ -155,62 +157,64 @@ def test_spread_ends_with_the_first_error() -> None:
     assert sorted(begun) == [0, 1]
 
 
-# --- workers of which one computes while the others wait
+# --- workers that stay where the caller is
 
 
-def test_one_computes_at_a_time_while_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(concurrency, "_LONGEST_WAIT", 60.0)
-    waiting = threading.Barrier(3)
-    computing: list[int] = []
-    most: list[int] = []
-
-    def work(item: int) -> int:
-        computing.append(item)
-        most.append(len(computing))
-        computing.remove(item)
-        number = aside(waiting.wait, 10)
-        computing.append(item)
-        most.append(len(computing))
-        computing.remove(item)
-        return number
-
-    found = spread(3, work, range(9), in_turns=True)
-
-    assert sorted(found) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
-    assert max(most) == 1
+def _where(_item: object = None) -> frozenset[int]:
+    return frozenset(os.sched_getaffinity(0))
 
 
-def test_a_worker_that_keeps_its_turn_stops_nobody() -> None:
-    both = threading.Barrier(2)
+def test_workers_stay_on_one_processor_and_the_caller_is_free() -> None:
+    before = _where()
 
-    def work(item: int) -> bool:
-        both.wait(10)
-        return bool(aside(aside, str, item) == str(item))
+    found = set(spread(3, _where, range(9)))
 
-    assert spread(2, work, range(4), in_turns=True) == [True] * 4
-
-
-def test_a_turn_is_given_back_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(concurrency, "_LONGEST_WAIT", 60.0)
-    others = threading.Event()
-
-    def broken() -> None:
-        others.wait(10)
-        raise ValueError("broken aside")
-
-    def work(item: int) -> None:
-        if item == 0:
-            aside(broken)
-        others.set()
-
-    with pytest.raises(ValueError, match="broken aside"):
-        spread(2, work, range(2), in_turns=True)
-    assert others.is_set()
+    assert [len(one) for one in found] == [1]
+    assert found.pop() <= before
+    assert _where() == before
 
 
-def test_without_turns_aside_is_just_the_call() -> None:
-    assert aside(max, 1, 2) == 2
-    assert spread(2, lambda item: aside(str, item), range(3)) == ["0", "1", "2"]
+def test_what_leaves_the_interpreter_runs_anywhere() -> None:
+    assert set(spread(3, _where, range(9), anywhere=True)) == {_where()}
+
+
+def test_bodies_are_large_where_nobody_has_told_their_size() -> None:
+    sizes = [10**9, 1, None, 256 * 1024]
+    found: dict[int | None, int] = {}
+
+    def work(size: int | None) -> None:
+        found[size] = len(_where())
+
+    transfer(2, work, sizes, lambda size: size)
+
+    assert list(found)[:2] in ([1, 256 * 1024], [256 * 1024, 1])
+    assert found == {1: 1, 256 * 1024: 1, 10**9: len(_where()), None: len(_where())}
+
+
+@pytest.mark.parametrize("told", [None, b"", b"1 (a name) S 1", b"1 (a) b) " + b"x " * 40])
+def test_workers_run_where_the_system_does_not_tell(
+    told: bytes | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def opened(*_arguments: object) -> io.BytesIO:
+        if told is None:
+            raise FileNotFoundError
+        return io.BytesIO(told)
+
+    monkeypatch.setattr(concurrency, "open", opened, raising=False)
+
+    assert set(spread(2, _where, range(4))) == {_where()}
+
+
+@pytest.mark.parametrize("refusal", [PermissionError, AttributeError])
+def test_workers_run_where_the_system_does_not_let_them_stay(
+    refusal: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_arguments: object) -> None:
+        raise refusal
+
+    monkeypatch.setattr(os, "sched_setaffinity", refused)
+
+    assert set(spread(2, _where, range(4))) == {_where()}
 
 
 def test_a_mistyped_number_of_workers_is_as_many_as_servers_answer() -> None:

@@ -13,13 +13,13 @@ import errno
 import functools
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from http.client import HTTPException, HTTPMessage, HTTPResponse
 from typing import TYPE_CHECKING, Any
 
 from ..address import UnfitRequest
-from ..concurrency import MOST_AT_ONCE, aside
+from ..concurrency import MOST_AT_ONCE
 from ..connection.auth import Content
 from . import bodies
 from .bodies import Begun, PacedBytes, Reader
@@ -35,7 +35,9 @@ _AT_ONCE = 32 * 1024
 _WITH_HEAD = 64 * 1024
 #: A server may answer, and end the connection, while the body is still being sent.
 _ANSWERED_EARLY = (errno.EPIPE, errno.ECONNRESET, errno.EPROTOTYPE)
-_FIELD = re.compile(r"(?=[\0-\xff]*\Z)[^:\s][^:\r\n]*: (?:[^\s\0][^\r\n\0]*)?")
+_FIELD_PATTERN = r"[^:\s][^:\r\n]*: (?:[^\s\0][^\r\n\0]*)?"
+_FIELD = re.compile(rf"(?=[\0-\xff]*\Z){_FIELD_PATTERN}")
+_FIELDS = re.compile(rf"(?=[\0-\xff]*\Z){_FIELD_PATTERN}(?:\r\n{_FIELD_PATTERN})*")
 #: The head of a whole answer as servers write it; any other one is left to the standard library.
 _USUAL_HEAD = re.compile(
     rb"HTTP/1\.1 ([2-5][0-9][0-9])(?: ([^\r\n]*))?((?:\r\n[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n]*)*)"
@@ -151,7 +153,7 @@ class Incoming(HTTPResponse):
             yield self.came
             return
         try:
-            while block := aside(self.read, bodies.PIECE):
+            while block := self.read(bodies.PIECE):
                 yield block
             if self.length:
                 raise HTTPException(f"the body ends {self.length} bytes too early")
@@ -214,9 +216,6 @@ class _Exchange:
         if len(content or b"") <= _WITH_HEAD:
             self.send(head + b"".join(blocks))
             return
-        aside(self._send_all, head, blocks)
-
-    def _send_all(self, head: bytes, blocks: Iterable[bytes]) -> None:
         self.send(head)
         for block in blocks:
             self.send(block)
@@ -224,13 +223,13 @@ class _Exchange:
     def getresponse(self, **_options: Any) -> Incoming:
         """urllib3 before 2 gives an option, and shows it as trouble where it is not taken."""
         since = time.monotonic()
-        came: bytes = aside(self.sock.recv, _AT_ONCE)
+        came: bytes = self.sock.recv(_AT_ONCE)
         found = Incoming.at_once(came, self._method)
         if found is not None:
             if found.will_close:
                 self.close()
             return found
-        return aside(self._read, Incoming(self.sock, method=self._method, begun=(since, came)))
+        return self._read(Incoming(self.sock, method=self._method, begun=(since, came)))
 
     def _read(self, found: Incoming) -> Incoming:
         """Begin to read an answer, and take its body unless it is streamed."""
@@ -249,10 +248,15 @@ class _Exchange:
 def _head(first: str, fields: Mapping[str, str]) -> bytes:
     """The head of a request; C(UnfitRequest), without the value, where one cannot be sent."""
     lines = [f"{name}: {value}" for name, value in fields.items()]
-    for name, line in zip(fields, lines, strict=True):
-        if _FIELD.fullmatch(line) is None:
-            raise UnfitRequest(f"the header {name!r} has a character that no header can have")
-    return "\r\n".join([first, *lines, "", ""]).encode("latin-1")
+    block = "\r\n".join(lines)
+    if _FIELDS.fullmatch(block) is None or block.count("\r\n") >= len(lines):
+        wrong = next(name for name, line in zip(fields, lines, strict=True) if not _fits(line))
+        raise UnfitRequest(f"the header {wrong!r} has a character that no header can have")
+    return f"{first}\r\n{block}\r\n\r\n".encode("latin-1")
+
+
+def _fits(field: str) -> bool:
+    return _FIELD.fullmatch(field) is not None
 
 
 class Pool:
@@ -275,7 +279,7 @@ class Pool:
         connection = self._get_conn()
         if connection.sock is None:
             self._put_conn(connection)
-            return aside(self._on_new_connection, method, target, load, headers, timeout)
+            return self._on_new_connection(method, target, load, headers, timeout)
         if self.proxy_headers and self.scheme == "http":  # a tunnel has told them when it was made
             headers = {**headers, **self.proxy_headers}
         connection.timeout, found = timeout, None

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
-from ..concurrency import aside
 from ..errors import ToolchainError
 from .messages import Answer, Request, back_off
 from .transport import Transport
@@ -59,7 +58,7 @@ def download(
             if not begun or error.kind not in _BROKEN or attempt >= settings["retries"]:
                 raise
         transport.accounting.add(retries=1)
-        aside(sleep, back_off(attempt, settings["retry_max_wait"]))
+        sleep(back_off(attempt, settings["retry_max_wait"]))
     raise AssertionError("the numbers of attempts do not end")
 
 

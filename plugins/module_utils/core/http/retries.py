@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..accounting import Accounting
-from ..concurrency import aside
 from ..errors import ToolchainError
 from .messages import Answer, Request, back_off
 
@@ -50,7 +49,7 @@ class Retries:
     def rest(self, seconds: float, *, counted: bool) -> None:
         """Make a pause; C(counted): the request itself is sent again after it."""
         self.accounting.add(retries=int(counted))
-        aside(self.sleep, seconds)
+        self.sleep(seconds)
 
     def is_too_long(self, status: int, asked: float) -> bool:
         """Whether an answer puts off for longer than anybody wants to wait."""

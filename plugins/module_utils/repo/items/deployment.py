@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...core.concurrency import spread
+from ...core.concurrency import transfer
 from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
 from ...core.plan import Plan
@@ -88,7 +88,7 @@ class FileDeployment:
         return actions
 
     def _bytes_to_send(self) -> int:
-        return sum(file.wanted.digests.size for file in self._actions if file.action == "uploaded")
+        return sum(map(_bytes_to_send, self._actions))
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         done: Done = {}
@@ -101,7 +101,7 @@ class FileDeployment:
 
         try:
             sent = self._send_together(uploader, done)
-            spread(self._client.connections, work, self._actions, in_turns=True)
+            transfer(self._client.connections, work, self._actions, _bytes_to_send)
         except ToolchainError as error:
             error.result.setdefault("artifacts", self._artifacts(done))
             raise
@@ -188,6 +188,10 @@ class ArchiveDeployment(FileDeployment):
         sent = uploader.explode(self._archive, self._folder, files)
         done.update({file.path: ("exploded", 0) for file in files})
         return sent
+
+
+def _bytes_to_send(file: FileAction) -> int:
+    return file.wanted.digests.size if file.action == "uploaded" else 0
 
 
 def _action_for(found: FileState) -> str:

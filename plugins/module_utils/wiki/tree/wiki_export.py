@@ -134,7 +134,8 @@ class WikiExportOperation(ServiceExport):
             finally:
                 count.one()
 
-        read = spread(self._options.parallel, whole, pages)
+        large = self._files is not None
+        read = spread(self._options.parallel, whole, pages, anywhere=large)
         texts = {page.id: page_file(page, labels, state, files) for page, labels, files in read}
         attached = {page.id: files.contents for page, _labels, files in read if files is not None}
         files = TreeLayout(tree, texts, self._names, state, attached).files(
