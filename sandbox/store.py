@@ -226,6 +226,16 @@ class Store:
         """Documents in the order of their keys (by code point)."""
         return [doc for _key, doc in self.items(kind, prefix)]
 
+    def mentioning(self, kind: str, text: str) -> list[tuple[str, dict[str, Any]]]:
+        """(key, document) pairs in whose documents a text stands as a whole value or name: the
+        others are not even read.
+        """
+        rows = self._db.execute(
+            "SELECT key, doc FROM documents WHERE kind=? AND instr(doc, ?) > 0 ORDER BY key",
+            (kind, json.dumps(text)),
+        )
+        return [(row[0], _load(row[1])) for row in rows]
+
     def next_id(self, name: str) -> int:
         """1, 2, 3, ... per name; survives a restart."""
         row = self._db.execute(

@@ -63,12 +63,14 @@ def require_transition(call: Call, before: str, after: str) -> None:
 def held(call: Call, project: str | None) -> list[dict[str, Any]]:
     """The roles that the user has for a project (name or id; None: for all of them)."""
     store, user = call.context.store, call.form.get("user", "")
-    groups = {name for name, group in store.items(GROUPS) if user in group["users"]}
+    members = store.mentioning(GROUPS, user)
+    groups = {name for name, group in members if user in group["users"]}
     known = store.get(PROJECTS, project or "")
     ids = {None, project, known["id"] if known is not None else project}
+    roles = dict(pair for name in (user, *groups) for pair in store.mentioning(ROLES, name))
     return [
         role
-        for role in store.values(ROLES)
+        for _name, role in sorted(roles.items())
         for entry in role["assignments"]
         if (entry["name"] in groups if entry["group"] else entry["name"] == user)
         and entry["projectId"] in ids

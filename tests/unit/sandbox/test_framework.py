@@ -78,6 +78,19 @@ def test_documents_are_kept_by_kind_and_key(store: Store) -> None:
     assert store.get("a.y", "p/1") == {"n": 4}
 
 
+def test_documents_are_found_by_what_they_mention(store: Store) -> None:
+    documents: list[dict[str, Any]] = [
+        {"user": 'a "b"\\é'},
+        {'a "b"\\é': 1},
+        {"user": 'x a "b"\\é'},
+        {"user": "é"},
+    ]
+    for number, document in enumerate(documents):
+        store.put("a.x", str(number), document)
+    store.put("a.y", "4", documents[0])
+    assert store.mentioning("a.x", 'a "b"\\é') == [("0", documents[0]), ("1", documents[1])]
+
+
 def test_what_is_read_is_a_copy(store: Store) -> None:
     store.put("a.x", "1", {"list": []})
     first = store.get("a.x", "1")
