@@ -127,7 +127,7 @@ def _print_counts(counted: Mapping[str, operations.Counted]) -> bool:
     for name, one in counted.items():
         wanted = one.operation
         few = "any" if wanted.requests is None else str(wanted.requests)
-        promised = f"{few if wanted.exact else f'at most {few}'} / {wanted.writes}"
+        promised = f"{few} / {wanted.writes}"
         verdict = "" if one.kept else "  NOT KEPT"
         print(f"{name:<38}{one.requests:>10}{one.writes:>8}   {promised}{verdict}")
     return all(one.kept for one in counted.values())

@@ -27,6 +27,9 @@ MODULES = sorted(
     name for name, case in CASES.items() if name == case["module"] and "service" in case
 )
 
+#: The steps whose requests a case may promise together.
+_UNCHANGED = ("create again", "update again", "run again")
+
 
 def first_arguments(module: str) -> dict[str, Any]:
     """Arguments that change something on a fresh sandbox (or just read, where a module reads)."""
@@ -50,3 +53,13 @@ def seed(name: str) -> dict[str, dict[str, Any]]:
     """What the sandbox has for a case besides its own seeds, by service."""
     more: dict[str, dict[str, Any]] = CASES[name].get("seed", {})
     return more
+
+
+def promised(name: str, step: str, flavour: str) -> int | None:
+    """How many requests a step of a case sends, where that is promised: under the name of the step,
+    or for all that change nothing but a deletion under `unchanged`; one figure, or one per flavour.
+    """
+    told: dict[str, Any] = CASES[name].get("requests", {})
+    shared = told.get("unchanged") if step in _UNCHANGED else None
+    figure = told.get(step, shared)
+    return figure.get(flavour) if isinstance(figure, dict) else figure

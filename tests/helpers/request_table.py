@@ -18,35 +18,52 @@ TABLE = Path(__file__).resolve().parents[2] / "docs" / "requests.md"
 _HEAD = """\
 # Requests of an operation
 
-What a task asks of a server, in its `real` flavour of the sandbox. The tests count the same figures in the log of the
-server, exactly. `python -m tests.helpers.request_table` writes this page from them.
+What a task asks of a server. The tests count the same figures in the log of the sandbox, exactly. Where its flavours differ (a
+server as the written interfaces have it, and as the real ones are) each has its figure.
+`python -m tests.helpers.request_table` writes this page from them.
 
 | operation | module | requests | of them writes |
 |---|---|---|---|
 """
+#: What a step of a case is, and which one of several.
+_WORDS = {
+    "unchanged": ("nothing to change", ""),
+    "create again": ("nothing to change", "created"),
+    "update again": ("nothing to change", "updated"),
+    "delete again": ("nothing to change", "deleted"),
+    "run in check mode": ("check mode", ""),
+}
 
 
 def page() -> str:
     """The page as it should be."""
-    return _HEAD + "".join(f"| {row} |\n" for row in (*_promised(), *_unchanged()))
+    return _HEAD + "".join(f"| {row} |\n" for row in (*_promised(), *_cases()))
 
 
 def _promised() -> Iterator[str]:
     for name, one in operations.OPERATIONS.items():
         if one.requests is not None:
-            requests = f"{one.requests}" if one.exact else f"at most {one.requests}"
-            yield f"{name} | `{one.module}` | {requests} | {one.writes}"
+            yield f"{name} | `{one.module}` | {one.requests} | {one.writes}"
 
 
-def _unchanged() -> Iterator[str]:
+def _cases() -> Iterator[str]:
     """Of the cases of the contract; a further case of a module has its name after the module's."""
     named = {one.module for one in operations.OPERATIONS.values() if not one.changed}
     for name, case in cases.CASES.items():
-        requests = case.get("requests", {}).get("unchanged")
-        if requests is not None and case["module"] not in named:
-            addition = name.removeprefix(case["module"]).strip("_")
-            operation = f"nothing to change ({addition})" if addition else "nothing to change"
-            yield f"{operation} | `{case['module']}` | {requests} | 0"
+        addition = name.removeprefix(case["module"]).strip("_")
+        for step, figure in case.get("requests", {}).items():
+            if isinstance(figure, int) and step == "unchanged" and name in named:
+                continue
+            kind, of = _WORDS[step]
+            more = ", ".join(filter(None, (of, addition)))
+            operation = f"{kind} ({more})" if more else kind
+            yield f"{operation} | `{case['module']}` | {_figure(figure)} | 0"
+
+
+def _figure(figure: int | dict[str, int]) -> str:
+    if isinstance(figure, int):
+        return str(figure)
+    return ", ".join(f"{number} ({flavour})" for flavour, number in figure.items())
 
 
 if __name__ == "__main__":

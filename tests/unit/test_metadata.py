@@ -19,7 +19,7 @@ import pytest
 import yaml
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
-from tests.helpers import request_table
+from tests.helpers import operations, request_table
 from tests.helpers.cases import CASES, KEYS
 from tools import actions, lock, reference
 
@@ -376,3 +376,16 @@ def test_a_lock_names_no_host_and_no_folder(path: str) -> None:
 def test_the_table_of_requests_is_generated() -> None:
     """If not: `python -m tests.helpers.request_table` writes it."""
     assert request_table.TABLE.read_text(encoding="utf-8") == request_table.page()
+
+
+def test_every_module_has_an_operation_whose_requests_are_counted() -> None:
+    counted = {one.module for one in operations.OPERATIONS.values() if one.requests is not None}
+    known = {"unchanged", "run in check mode"}
+    known |= {f"{step} again" for step in ("create", "update", "delete")}
+    for name, case in CASES.items():
+        told = case.get("requests", {})
+        assert set(told) <= known, name
+        for figure in told.values():
+            assert isinstance(figure, int) or set(figure) == set(case["flavours"]), name
+        counted |= {case["module"]} if told else set()
+    assert counted == {case["module"] for case in CASES.values()}
