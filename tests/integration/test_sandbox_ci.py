@@ -412,6 +412,12 @@ def test_cancelling(sandbox: Sandbox, url: str, session: requests.Session) -> No
     sandbox.settings("ci", version="2.204.1")
     old = _post(session, cancel, params={"id": 999999})
     assert (old.status_code, old.headers["Location"]) == (302, f"{url}/")
+    last = _queue_item(session, _post(session, f"{url}/job/offline/build?delay=60sec"))["id"]
+    for number in (last, 999999):
+        old = _post(session, f"{url}/queue/item/{number}/cancelQueue")
+        assert (old.status_code, old.headers["Location"]) == (302, f"{url}/")
+    left = _get(session, f"{url}/queue/item/{last}/api/json").json()
+    assert left["cancelled"] is True
 
 
 def test_stop_term_kill(url: str, session: requests.Session) -> None:

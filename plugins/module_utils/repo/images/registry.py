@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ...core import address
 from ...core.concurrency import bounded
+from ...core.http.messages import json_or_none
 from ...core.http.writes import Look
 from ..client import RepoClient, segments
-from ..error_text import text_of
+from ..error_text import messages_of, text_of
 from .pagination import PAGE, NameList
 
 #: What stands for a manifest that is there and whose digest the server does not tell.
@@ -98,7 +99,9 @@ def manifests_of(client: RepoClient, repo: str, image: str, names: Sequence[str]
 
 
 def promote(client: RepoClient, repo: str, body: dict[str, object], look: Look) -> str:
-    """Send a promotion; the server's words ([W4.1]: plain text)."""
+    """Send a promotion; the server's words ([W4.1]: plain text). One that answers with an object
+    repeats what it was asked for [repo-25]: of that only messages are words.
+    """
     image, target = body["dockerRepository"], body["targetRepo"]
     name = f"{repo}/{image}" + (f":{body['tag']}" if "tag" in body else "")
     answer = client.write(
@@ -108,4 +111,6 @@ def promote(client: RepoClient, repo: str, body: dict[str, object], look: Look) 
         json=body,
         look=look,
     )
+    if isinstance(json_or_none(answer.body), Mapping):
+        return "; ".join(one["message"] for one in messages_of(answer.text))
     return text_of(answer.text)

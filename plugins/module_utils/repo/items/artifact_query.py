@@ -103,12 +103,14 @@ class ArtifactQueryOperation(ReadOnly):
         return self._ask()
 
     def _by_text(self, text: str) -> Rows:
-        """Rows as the server gives them."""
+        """Rows as the server gives them, with their sizes as numbers."""
         what = f"querying '{shorten(text, _SHOWN)}'"
         found = aql.ask(self._client, what, text)
         if found.trimmed:
             self._complete = False
             self._warn(f"{what}: these are not all results, says the server: {found.trimmed}")
+        for row in found.rows:
+            _count_size(row)
         return found.rows
 
     def _by_pattern(self, pattern: str) -> Callable[[], Rows]:
@@ -186,9 +188,14 @@ def _path_of(file: Any) -> str:
 def _entry(row: Mapping[str, Any]) -> dict[str, Any]:
     """An entry with numbers and booleans: server fact [repo-6], they may be texts."""
     entry = {**row, "name": join(str(row.get("uri") or "")).partition("/")[0]}
-    size = str(row.get("size"))
-    if size.removeprefix("-").isdigit():
-        entry["size"] = int(size)
+    _count_size(entry)
     if "folder" in row:
         entry["folder"] = str(row["folder"]).lower() == "true"
     return entry
+
+
+def _count_size(row: dict[str, Any]) -> None:
+    """Server fact [repo-6]: a size may be a text. Where it is no number it stays as it is."""
+    size = row.get("size")
+    if isinstance(size, str) and size.removeprefix("-").isdecimal():
+        row["size"] = int(size)

@@ -50,6 +50,8 @@ class CommentPart:
     def _comments(self, shown: Any, key: str) -> Iterator[Mapping[str, Any]]:
         shown = shown if isinstance(shown, Mapping) else {}
         found = shown.get("comments") or []
+        if shown.get("startAt"):
+            found = []  # not the first page: which ones are missing in front of it is not told
         yield from found
         if len(found) < int(shown.get("total") or 0) or not shown:
             yield from self._read(key, len(found))

@@ -98,7 +98,7 @@ class StatusPart:
         if wanted is None:
             return True
         return wanted == str(one.get("id")) or (
-            wanted.strip().casefold() == str(one.get("name")).casefold()
+            wanted.strip().casefold() == str(one.get("name")).strip().casefold()
         )
 
     def _require_fields(self, issue: TrackerIssue, chosen: Transition) -> None:

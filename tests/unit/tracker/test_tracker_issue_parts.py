@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The status and the comments of an issue, where a server tells them in an odd way."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.editing import (
+    tracker_issue,
+)
+from tests.unit.stub import Reply, Seen, Stub
+from tests.unit.tracker.running import Run
+
+ME = {"name": "reporter", "key": "reporter"}
+ISSUE: dict[str, Any] = {"status": {"name": "Open", "id": "1"}, "project": {"key": "APP"}}
+
+
+def comment(number: int, author: str = "other") -> dict[str, Any]:
+    return {"id": str(number), "author": {"name": author, "key": author}, "body": f"Word {number}"}
+
+
+def run(fields: dict[str, Any], options: tracker_issue.TrackerIssueOptions) -> dict[str, Any]:
+    """In check mode, on an issue that has five comments, of which the own account wrote the first,
+    and two ways to the status `Closed`.
+    """
+    written = [comment(0, "reporter"), *map(comment, range(1, 5))]
+    ways = [
+        {"id": str(10 + number), "name": name, "to": {"name": "Closed", "id": "5"}}
+        for number, name in enumerate(("Close ", "Resolve"))
+    ]
+
+    def answer(seen: Seen) -> Reply:
+        query = parse_qs(urlsplit(seen.target).query)
+        start = int(query.get("startAt", ["0"])[0])
+        found: dict[str, Any] = {
+            "issue/APP-1": {"id": "1", "key": "APP-1", "fields": {**ISSUE, **fields}},
+            "issue/APP-1/transitions": {"transitions": ways},
+            "issue/APP-1/comment": {"startAt": start, "total": 5, "comments": written[start:]},
+            "myself": ME,
+            "serverInfo": {"deploymentType": "Server", "version": "9.0.0"},
+        }
+        return Reply(body=found[seen.path.partition("/rest/api/2/")[2]])
+
+    with Stub(answer=answer) as stub:
+        return Run(stub, tracker_issue.TrackerIssueOperation, options)(check=True)
+
+
+@pytest.mark.parametrize("name", ["Close", "Close ", " close"])
+def test_a_name_of_a_transition_counts_without_its_blanks(name: str) -> None:
+    options = tracker_issue.TrackerIssueOptions(issue="APP-1", status="Closed", transition=name)
+    assert run({}, options)["changed"] is True
+
+
+def test_comments_that_are_shown_from_the_middle_are_read_from_the_first() -> None:
+    shown = {"startAt": 2, "total": 5, "comments": [comment(2), comment(3)]}
+    options = tracker_issue.TrackerIssueOptions(issue="APP-1", comment="Word 0")
+    assert run({"comment": shown}, options)["changed"] is False
