@@ -123,10 +123,10 @@ def cancel(request: Request) -> Response:
 
 
 def _upload(request: Request) -> tuple[str, dict[str, Any]]:
-    containers.deployment_target(request, request.path_params["repo"])
+    target = containers.deployment_target(request, request.path_params["repo"])
     key = request.path_params["upload"]
     found = context(request).store.get(_UPLOADS, key)
-    if found is None or found["image"] != request.path_params["image"]:
+    if found is None or (found["repo"], found["image"]) != (target, request.path_params["image"]):
         raise registry_error(404, "BLOB_UPLOAD_UNKNOWN", "blob upload unknown to registry", {})
     return key, found
 

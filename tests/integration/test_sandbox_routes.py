@@ -1,0 +1,440 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every route of the sandbox has a right that it needs, or a reason why it needs none.
+
+The rows of operations that modules use stand in the tests of each service's permissions; here is
+what else the sandbox answers, and the count of all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from importlib import import_module
+from typing import Any, cast
+
+import pytest
+import requests
+from starlette.routing import Route
+
+from sandbox.analysis.service import ACTIONS
+from sandbox.ci.actions import job_actions, root_actions
+from sandbox.ci.build_actions import build_actions
+from sandbox.ci.call import Action
+from sandbox.client import Sandbox
+from sandbox.context import Context
+from sandbox.service import Service
+from tests.faults.permissions import (
+    ADMIN,
+    ADMINISTER,
+    ALL,
+    CONFIGURE,
+    EXTENDED,
+    ITEM,
+    LOOK,
+    SEE,
+    allow,
+)
+from tests.faults.permissions import LOGINS as LIMITED
+from tests.helpers.connections import LOGINS
+from tests.integration import (
+    test_sandbox_analysis_permissions,
+    test_sandbox_ci_permissions,
+    test_sandbox_permissions,
+    test_sandbox_repo_permissions,
+)
+
+MADE = "MADE"
+SYSTEM = "hudson.model.Hudson.SystemRead"
+REFUSED = (401, 403, 404)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A request that is refused to an account that has every right but these.
+
+    `before`: what somebody with all rights asks first; the id that it gives stands for `MADE`.
+    `sent`: what `requests` sends with it. `cloud`: only servers in the cloud know the address.
+    """
+
+    service: str
+    rights: tuple[str, ...]
+    method: str
+    path: str
+    sent: dict[str, Any] | None = None
+    before: tuple[str, str, dict[str, Any]] | None = None
+    cloud: bool = False
+    refused: tuple[int, ...] = REFUSED
+
+    def __str__(self) -> str:
+        action = (self.sent or {}).get("data", "")
+        named = action["action"] if isinstance(action, dict) and "action" in action else self.path
+        return f"{self.service} {self.method} {named}"
+
+
+def repo(right: str, method: str, path: str, *more: Any, **others: Any) -> Row:
+    return Row("repo", (right,), method, path, *more, **others)
+
+
+def tracker(right: str, method: str, path: str, *more: Any, **others: Any) -> Row:
+    return Row("tracker", tuple(right.split()), method, f"/rest/api/2{path}", *more, **others)
+
+
+def wiki(right: str, method: str, path: str, *more: Any, **others: Any) -> Row:
+    return Row("wiki", (right,), method, f"/rest/api{path}", *more, **others)
+
+
+def ci(right: str, method: str, path: str, *more: Any, **others: Any) -> Row:
+    return Row("ci", (right,), method, path, *more, **others)
+
+
+def analysis(right: str, action: str, **values: str) -> Row:
+    form = {"data": {"action": action, **values}}
+    return Row("analysis", (right,), "POST", "/review/api", form)
+
+
+SOURCE = "generic-snapshot-local"
+FILE = f"{SOURCE}/agent/1.0.0/agent.txt"
+EMPTY = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+BLOBS = "/api/docker/docker-staging-local/v2/app/blobs"
+UPLOAD: tuple[str, str, dict[str, Any]] = ("POST", f"{BLOBS}/uploads/", {})
+BUILD = {"buildName": "agent", "buildNumber": "12"}
+FORM: dict[str, Any] = {"files": {"file": ("a.txt", b"a")}}
+COMMENT = ("POST", "/rest/api/2/issue/REL-19/comment", {"json": {"body": "x"}})
+LINKED = {
+    "json": {
+        "type": {"name": "Blocks"},
+        "inwardIssue": {"key": "REL-1"},
+        "outwardIssue": {"key": "REL-3"},
+    }
+}
+NEW = {"project": {"key": "REL"}, "issuetype": {"name": "Task"}, "summary": "x"}
+PROPERTY = ("POST", "/rest/api/content/1002/property", {"json": {"key": "k", "value": 1}})
+ATTACHED = ("POST", "/rest/api/content/1002/child/attachment", FORM)
+PAGE = test_sandbox_permissions.storage("New", 1)
+JOB, MAIN = "/job/long-history", "/job/delivery/job/service/job/main"
+IN_PROJECT = {"project": "toolchain"}
+
+ROWS = [
+    repo(ADMIN, "GET", f"/api/storage/auto-trashcan/{SOURCE}", before=("DELETE", f"/{FILE}", {})),
+    repo(
+        *("read", "POST", "/api/search/buildArtifacts", {"json": BUILD}),
+        before=("PUT", f"/api/storage/{FILE}?properties=build.name=agent;build.number=12", {}),
+    ),
+    repo(
+        *("delete", "POST", "/api/build/delete"),
+        {"json": {"buildName": "agent", "buildNumbers": ["12"]}},
+    ),
+    repo("annotate", "PATCH", f"/api/metadata/{FILE}", {"json": {"props": {"k": "v"}}}),
+    repo("read", "GET", f"/api/storage/{SOURCE}"),
+    repo("annotate", "PUT", f"/api/storage/{SOURCE}?properties=k=v"),
+    repo("read", "GET", f"/{SOURCE}"),
+    repo("delete", "DELETE", f"/{SOURCE}"),
+    repo("deploy", "GET", f"{BLOBS}/uploads/{MADE}", before=UPLOAD),
+    repo("deploy", "PATCH", f"{BLOBS}/uploads/{MADE}", {"data": b"x"}, before=UPLOAD),
+    repo("deploy", "PUT", f"{BLOBS}/uploads/{MADE}?digest={EMPTY}", before=UPLOAD),
+    repo("deploy", "DELETE", f"{BLOBS}/uploads/{MADE}", before=UPLOAD),
+    repo(
+        *("read", "GET", f"{BLOBS}/{EMPTY}"),
+        before=("POST", f"{BLOBS}/uploads/?digest={EMPTY}", {}),
+    ),
+    tracker(
+        *("create", "POST", "/issue/bulk", {"json": {"issueUpdates": [{"fields": NEW}]}}),
+        refused=(400,),
+    ),
+    tracker("create", "GET", "/issue/createmeta/REL/issuetypes/10001", refused=(400,)),
+    tracker("browse", "GET", f"/issue/REL-19/comment/{MADE}", before=COMMENT),
+    tracker(
+        *("administer", "DELETE", f"/issue/REL-19/comment/{MADE}"), before=COMMENT, refused=(400,)
+    ),
+    tracker("browse", "GET", "/issue/REL-19/editmeta"),
+    tracker("browse", "GET", "/issue/REL-19/changelog", cloud=True),
+    tracker("browse", "GET", "/issue/REL-1/properties"),
+    tracker("browse", "GET", "/issue/REL-1/properties/release"),
+    tracker("edit", "PUT", "/issue/REL-1/properties/release", {"json": 1}),
+    tracker("edit", "DELETE", "/issue/REL-1/properties/release"),
+    tracker("browse", "GET", "/issueLink/10001", before=("POST", "/rest/api/2/issueLink", LINKED)),
+    tracker(
+        *("link", "DELETE", "/issueLink/10001"), before=("POST", "/rest/api/2/issueLink", LINKED)
+    ),
+    tracker("browse administer", "GET", "/project/REL/versions"),
+    tracker("browse administer", "GET", "/project/REL/version"),
+    tracker("browse", "GET", "/project/REL/components"),
+    tracker("browse administer", "GET", "/version/10001"),
+    tracker("administer", "PUT", "/version/10001/mergeto/10002"),
+    tracker("browse administer", "GET", "/version/10001/unresolvedIssueCount"),
+    tracker("browse administer", "GET", "/version/10001/relatedIssueCounts"),
+    tracker("browse", "GET", "/attachment/501"),
+    tracker("browse", "GET", "/attachment/content/501", cloud=True),
+    Row("tracker", ("browse",), "GET", "/secure/attachment/501/server%20log.txt"),
+    wiki("add", "POST", "/content/", {"json": PAGE}),
+    wiki("view", "GET", "/content/1002/history"),
+    wiki("view", "GET", "/content/1002/property"),
+    wiki("view", "GET", "/content/1002/property/k", before=PROPERTY),
+    wiki("add", "DELETE", "/content/1002/property/k", before=PROPERTY),
+    wiki("view", "GET", "/content/1002/label"),
+    wiki("add", "DELETE", "/content/1002/label?name=handbook"),
+    wiki("view", "GET", "/content/1001/child"),
+    wiki("view", "GET", "/content/1001/child/comment"),
+    wiki("view", "GET", "/content/1001/descendant/page"),
+    wiki("add", "PUT", "/content/1003/move/append/1002", cloud=True),
+    wiki("view", "GET", "/content/1002/restriction/byOperation"),
+    Row("wiki", ("view",), "GET", "/rest/experimental/content/1002/restriction/byOperation"),
+    wiki("view", "GET", "/space/REL/content/page"),
+    wiki("view", "GET", "/content/1002/child/attachment"),
+    wiki("attach", "PUT", "/content/1002/child/attachment", FORM, cloud=True),
+    wiki("attach", "POST", f"/content/1002/child/attachment/{MADE}/data", FORM, before=ATTACHED),
+    Row("wiki", ("view",), "GET", "/download/attachments/1002/a.txt", before=ATTACHED),
+    ci(ADMINISTER, "POST", "/cancelQuietDown"),
+    ci(ADMINISTER, "POST", "/pluginManager/installPlugins", {"json": {"plugins": []}}),
+    ci(ADMINISTER, "POST", "/pluginManager/install"),
+    ci(ADMINISTER, "POST", "/pluginManager/checkUpdatesServer"),
+    ci(ADMINISTER, "POST", "/pluginManager/plugin/git/makeEnabled"),
+    ci(SYSTEM, "GET", "/pluginManager"),
+    ci(SYSTEM, "GET", "/pluginManager/installed"),
+    ci(SYSTEM, "GET", "/pluginManager/updates"),
+    ci(LOOK, "GET", "/"),
+    ci(f"{ITEM}.Build", "POST", "/job/no-parameters/build"),
+    ci(EXTENDED, "GET", f"{JOB}/configure"),
+    ci(CONFIGURE, "POST", f"{JOB}/doRename?newName=other"),
+    ci(SEE, "GET", f"{JOB}/"),
+    ci(SEE, "GET", f"{JOB}/120/"),
+    ci(SEE, "GET", f"{JOB}/120/logText/progressiveText"),
+    ci(SEE, "GET", f"{JOB}/120/buildNumber"),
+    ci(f"{ITEM}.Cancel", "POST", f"{MAIN}/1/term", before=("POST", f"{MAIN}/build", {})),
+    ci(f"{ITEM}.Cancel", "POST", f"{MAIN}/1/stop", before=("POST", f"{MAIN}/build", {})),
+    ci(f"{ITEM}.Cancel", "POST", f"{MAIN}/1/kill", before=("POST", f"{MAIN}/build", {})),
+    analysis("manage_roles", "update_role_permissions", name="Developer"),
+    analysis(
+        "manage_roles", "import_server_configuration", **test_sandbox_analysis_permissions.SOURCE
+    ),
+    analysis("manage_users", "update_group", name="developers", users="bob"),
+    analysis("manage_users", "delete_group", name="developers"),
+    analysis(
+        "change_project_settings", "update_build", name="build_10", new_name="n", **IN_PROJECT
+    ),
+    analysis("delete_build", "delete_build", name="build_10", **IN_PROJECT),
+    analysis(
+        "manage_modules", "update_module", name="core", paths="**", allow_all="true", **IN_PROJECT
+    ),
+    analysis("manage_modules", "delete_module", name="core", **IN_PROJECT),
+    analysis("change_project_settings", "update_view", name="critical", tags="x", **IN_PROJECT),
+    analysis("change_project_settings", "delete_view", name="critical", **IN_PROJECT),
+    analysis(
+        *("change_project_settings", "update_defect_type"),
+        code="ABV.GENERAL",
+        enabled="false",
+        **IN_PROJECT,
+    ),
+]
+
+_FILTERED = "shows what the account may see, and no more: tests of the service"
+_OPEN = "tells what everybody who has logged in may know"
+_TWIN = "another address of a route that has a row, with the same handler"
+_SIGNED = "whoever has its address may read, which is signed"
+#: Routes that need no row, with the reason; a glob for the address.
+FREE: dict[str, dict[str, str]] = {
+    "repo": {
+        "GET /_store/*": _SIGNED,
+        "GET /api/repositories": _FILTERED,
+        "GET /api/repositories/": _FILTERED,
+        "POST /api/search/aql": _FILTERED,
+        "GET /api/search/artifact": _FILTERED,
+        "GET /api/search/prop": _FILTERED,
+        "GET /api/search/checksum": _FILTERED,
+        "GET /api/system/ping": _OPEN,
+        "GET /v2/": _OPEN,
+        "GET /api/docker/{repo}/v2/": _OPEN,
+        "GET /search/pattern": _TWIN,
+        "PUT /storage/*": _TWIN,
+        "* /api/container/*": _TWIN,
+        "* /api/{rest:path}": "there is nothing at such an address",
+    },
+    "tracker": {
+        "* /rest/api/{version}/search*": _FILTERED,
+        "GET /rest/api/{version}/project": _FILTERED,
+        "GET /rest/api/{version}/project/search": _FILTERED,
+        "GET /rest/api/{version}/issue/createmeta": _FILTERED,
+        "GET /rest/api/{version}/user*": "accounts are no part of a project",
+        "GET /rest/api/{version}/my*": "tells of the account itself",
+        "GET /rest/api/{version}/issueLinkType*": _OPEN,
+        "GET /rest/api/{version}/serverInfo": _OPEN,
+        "GET /rest/api/{version}/field": _OPEN,
+        "GET /rest/api/{version}/attachment/meta": _OPEN,
+        "GET /rest/api/{version}/priority": _OPEN,
+        "GET /rest/api/{version}/resolution": _OPEN,
+        "GET /rest/api/{version}/status": _OPEN,
+        "GET /rest/api/{version}/issuetype": _OPEN,
+        "GET /media/file/{id}": _SIGNED,
+        "GET /login.jsp": _OPEN,
+    },
+    "wiki": {
+        "GET /rest/api/content": _FILTERED,
+        "GET /rest/api/content/search": _FILTERED,
+        "GET /rest/api/search": _FILTERED,
+        "GET /rest/api/space": _FILTERED,
+        "GET /rest/api/user/current": "tells of the account itself",
+    },
+    "ci": {
+        "GET root login": _OPEN,
+        "POST root queue/*": "the right is one to the job that waits: test_the_queue_shows_what_may_be_read",
+    },
+    "analysis": {"GET *": "reading needs no role: test_reading_needs_no_role"},
+}
+
+
+def _service(name: str) -> Service:
+    found = vars(import_module(f"sandbox.{name}.service")).values()
+    kinds = [each for each in found if isinstance(each, type) and issubclass(each, Service)]
+    return next(kind for kind in kinds if kind is not Service)(cast(Context, None))
+
+
+def _routes(name: str) -> list[Route]:
+    return _service(name).routes()
+
+
+def _route_of(routes: list[Route], method: str, path: str) -> str:
+    """The route that a request comes to, as `METHOD address`."""
+    for route in routes:
+        if route.path_regex.match(path) and method in (route.methods or ()):
+            return f"{'GET' if method == 'HEAD' else method} {route.path}"
+    raise AssertionError(f"no route for {method} {path}")
+
+
+def _ci_tables() -> dict[str, dict[str, Action]]:
+    return {"root": root_actions(), "job": job_actions(), "build": build_actions()}
+
+
+def _ci_route_of(method: str, path: str) -> str:
+    job, build, rest = cast(
+        re.Match[str], re.match(r"((?:/job/[^/]+)*)(/\d+)?/?(.*)", path)
+    ).groups()
+    kind = "build" if build else "job" if job else "root"
+    rest = rest.rstrip("/")
+    for name, action in _ci_tables()[kind].items():
+        own, _blank, address = name.rpartition(" ") if " " in name else ("", "", name)
+        if (own or action.method) == method and fnmatchcase(rest, address):
+            return f"{method} {kind} {address}"
+    # what is exported of anything is behind the same question as its page
+    return f"GET {kind} api"
+
+
+def _known(name: str) -> set[str]:
+    """Every route of a service, as `METHOD address`."""
+    if name == "analysis":
+        return {f"{'POST' if one.writes else 'GET'} {each}" for each, one in ACTIONS.items()}
+    if name == "ci":
+        found = set()
+        for kind, table in _ci_tables().items():
+            for each, action in table.items():
+                own, _blank, address = each.rpartition(" ") if " " in each else ("", "", each)
+                found.add(f"{own or action.method} {kind} {address}")
+        return found
+    return {
+        f"{method} {route.path}"
+        for route in _routes(name)
+        for method in (route.methods or set()) - {"HEAD"}
+    }
+
+
+def _asked(name: str) -> set[str]:
+    """The routes that a row asks, here or in the tests of the service's permissions."""
+    if name == "analysis":
+        rows = [str(row).rpartition(" ")[2] for row in ROWS if row.service == name]
+        return {
+            f"POST {each}"
+            for each in (*rows, *(one[0] for one in test_sandbox_analysis_permissions.TABLE))
+        }
+    asked = [(row.method, row.path) for row in ROWS if row.service == name]
+    if name == "ci":
+        others = test_sandbox_ci_permissions.OPERATIONS.values()
+        asked += [(one.method, one.path) for one in others]
+        return {_ci_route_of(method, path.partition("?")[0]) for method, path in asked}
+    if name == "repo":
+        asked += [
+            (one.method, one.path) for one in test_sandbox_repo_permissions.OPERATIONS.values()
+        ]
+    else:
+        found = test_sandbox_permissions.OPERATIONS
+        asked += [(one.method, one.path) for one in found if one.service == name]
+    routes = _routes(name)
+    return {_route_of(routes, method, path.partition("?")[0]) for method, path in asked}
+
+
+@pytest.mark.parametrize("name", FREE)
+def test_every_route_has_a_row_or_a_reason(name: str) -> None:
+    known, asked = _known(name), _asked(name)
+    free = {each for each in known for glob in FREE[name] if fnmatchcase(each, glob)}
+    assert known - asked - free == set()
+    unused = {glob for glob in FREE[name] if not any(fnmatchcase(each, glob) for each in known)}
+    assert unused == set()
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[requests.Session]:
+    with requests.Session() as found:
+        found.trust_env = False
+        yield found
+
+
+def _send(
+    session: requests.Session, sandbox: Sandbox, row: Row, login: dict[str, str], **what: Any
+) -> requests.Response:
+    headers = {"X-Atlassian-Token": "no-check"}
+    method, path, sent = what["method"], what["path"], dict(what["sent"] or {})
+    auth = (login["username"], login["password"]) if "password" in login else None
+    if "ltoken" in login:
+        sent["data"] = {**sent["data"], "user": login["username"], "ltoken": login["ltoken"]}
+    elif auth is None:
+        headers["Authorization"] = f"Bearer {login['token']}"
+    url = sandbox.urls[row.service] + path
+    return session.request(
+        method, url, headers=headers, auth=auth, timeout=10, allow_redirects=False, **sent
+    )
+
+
+def _made(answer: requests.Response) -> str:
+    """The id of what a request made."""
+    assert answer.status_code < 400, answer.text
+    if answer.headers.get("content-type", "").startswith("application/json"):
+        told = answer.json()
+        return str((told.get("results") or [told])[0].get("id", ""))
+    return answer.headers.get("Location", "").rpartition("/")[2]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_a_route_needs_its_right(
+    fresh: Callable[[str], Sandbox], session: requests.Session, row: Row
+) -> None:
+    sandbox = fresh("real")
+    if row.cloud:
+        sandbox.settings(row.service, deployment="Cloud")
+    made = ""
+    if row.before is not None:
+        method, path, sent = row.before
+        login = LOGINS[row.service]
+        made = _made(_send(session, sandbox, row, login, method=method, path=path, sent=sent))
+    request = {"method": row.method, "path": row.path.replace(MADE, made), "sent": row.sent}
+    allow(sandbox, row.service, [one for one in ALL[row.service] if one not in row.rights])
+    mark = sandbox.mark()
+    refused = _send(session, sandbox, row, LIMITED[row.service], **request)
+    assert refused.status_code in row.refused, refused.text
+    written = sandbox.requests(row.service, writes=True, since=mark)
+    assert all(one["status"] >= 400 for one in written)
+    allow(sandbox, row.service, [*ALL[row.service], *row.rights])
+    allowed = _send(session, sandbox, row, LIMITED[row.service], **request)
+    assert allowed.status_code < 400, allowed.text
+
+
+def test_an_upload_goes_on_in_its_own_repository(
+    fresh: Callable[[str], Sandbox], session: requests.Session
+) -> None:
+    """Who may push elsewhere knows nothing of it."""
+    sandbox = fresh("real")
+    row = repo("deploy", *UPLOAD[:2])
+    login = LOGINS["repo"]
+    made = _made(_send(session, sandbox, row, login, method="POST", path=row.path, sent=None))
+    other = f"{BLOBS}/uploads/{made}".replace("docker-staging-local", "docker-release-local")
+    answer = _send(session, sandbox, row, login, method="DELETE", path=other, sent=None)
+    assert answer.status_code == 404
