@@ -94,6 +94,13 @@ options:
     description: Deploy all files into O(path) itself. Two of the same name are refused.
     type: bool
     default: false
+  moved_to:
+    description:
+      - Repositories to which a promotion with C(copy=false) takes items out of O(repo).
+      - A file that is missing in O(repo) and that one of them has at the same path with the same content was moved there; it is not deployed
+        again, and its properties are compared there.
+    type: list
+    elements: str
   state:
     description:
       - V(present) deploys.

@@ -82,6 +82,52 @@ options:
       - A server of which it is not known that it can do so is read afterwards. Where it has promoted all the same, the task fails and says so.
     type: bool
     default: false
+  followed_by:
+    description:
+      - The promotions that come after this one in the same release; those of other builds do not count.
+      - Where the newest promotion of the build is one of them, the build is past this one, and nothing is sent.
+      - Two promotions of a build that its record cannot tell apart, as the same status twice with one target, are refused.
+    type: list
+    elements: dict
+    suboptions:
+      build_name:
+        description: Name of the build.
+        type: str
+        required: true
+      build_number:
+        description: Number of the build; without one it is still to be made.
+        type: str
+      status:
+        description: Status that it gives.
+        type: str
+      comment:
+        description: Its comment; not looked at, as all that follows but O(followed_by[].target_repo).
+        type: str
+      ci_user:
+        description: Its user of the CI server.
+        type: str
+      source_repo:
+        description: Its source.
+        type: str
+      target_repo:
+        description: Repository that the files go to.
+        type: str
+      copy:
+        description: Whether it copies.
+        type: bool
+      artifacts:
+        description: Whether it takes the artifacts.
+        type: bool
+      dependencies:
+        description: Whether it takes the dependencies.
+        type: bool
+      scopes:
+        description: Its scopes.
+        type: list
+        elements: str
+      properties:
+        description: Its properties.
+        type: dict
 seealso:
   - module: delivery.toolchain.artifact_deploy
   - module: delivery.toolchain.docker_promote
@@ -150,7 +196,7 @@ promotion:
     timestamp: "2026-01-02T03:04:05.678+0000"
     user: deployer
 promoted:
-  description: Whether the build had been promoted like this before the task.
+  description: Whether the build had been promoted like this, or is past it (see O(followed_by)), before the task.
   returned: success
   type: bool
 http:

@@ -26,7 +26,8 @@ async def promote(request: Request) -> Response:
 
     Every call appends to `statuses`. Problems are messages: with `failFast` a 400, else a 200. The
     setting `promote_errors` makes the server report those errors with 200 and leave the items where
-    they are.
+    they are; with `promote_breaks_after` it breaks off among the items (500), which then are here
+    and there.
     """
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise error(415, "Unsupported Media Type")
@@ -62,6 +63,8 @@ class _Promotion:
         settings = self.current.settings(SERVICE)
         self.fail_fast = bool(body.get("failFast", settings["fail_fast_default"]))
         self.reported: list[str] = settings["promote_errors"]
+        self._left: int | None = settings["promote_breaks_after"]
+        self._broken = False
 
     def run(self) -> None:
         permissions.require_for_builds(self._request, permissions.DEPLOY, self._name, self._number)
@@ -77,8 +80,10 @@ class _Promotion:
         moment = self._moment()
         with self.current.store.transaction():
             self._relocate(runs, target)
-            if not (self.failed and self.fail_fast):
+            if not (self._broken or (self.failed and self.fail_fast)):
                 self._note_status(runs[-1], target, moment)
+        if self._broken:
+            raise error(500, "The promotion was interrupted.")
 
     def _say(self, level: str, message: str) -> None:
         self.messages.append({"level": level, "message": message})
@@ -120,11 +125,19 @@ class _Promotion:
         if self.reported:
             return
         for node in self._items(runs):
+            if self._breaks_off():
+                return
             refusal = None if node["repo"] == target else self._refusal(node, target)
             if refusal is None:
                 self._relocate_one(node, target, user_name(self._request))
             else:
                 self._fail(refusal)
+
+    def _breaks_off(self) -> bool:
+        """Whether the server breaks off before the next item."""
+        self._broken = self._left == 0 and not self._dry
+        self._left = None if self._left is None else self._left - 1
+        return self._broken
 
     def _refusal(self, node: Node, target: str) -> str | None:
         """Why the user may not relocate this item: server fact [repo-28]."""

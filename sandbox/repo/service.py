@@ -64,6 +64,8 @@ class RepoService(Service):
         "fail_fast_default": True,
         "link_flavour": "auto",
         "promote_errors": [],
+        # a promotion breaks off after so many items, before the status is written
+        "promote_breaks_after": None,
         "drop_explode": False,
         "build_statuses": True,
         # most rows that a query gives (real flavour)

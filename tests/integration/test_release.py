@@ -148,22 +148,31 @@ def test_a_release_is_predicted_before_anything_is_there(fresh: Fresh, tmp_path:
     assert sandbox.requests(writes=True, since=mark) == []
 
 
-def test_what_a_promotion_has_moved_is_not_deployed_again(fresh: Fresh, tmp_path: Path) -> None:
+@pytest.mark.parametrize("known_by", ["the record", "properties of the files"])
+def test_a_release_in_stages_that_move_is_done_once(
+    fresh: Fresh, tmp_path: Path, known_by: str
+) -> None:
     sandbox = fresh("real")
     file = tmp_path / "app.txt"
     file.write_text("the application", encoding="utf-8")
     build = {"build_name": "app", "build_number": "1"}
-    variables = {
+    stages = {"tested": "generic-snapshot-local", "released": "generic-release-local"}
+    variables: dict[str, Any] = {
         "release_repo": "generic-staging-local",
         "release_files": [{"src": str(file), "path": "app/1.0/"}],
         "release_build_publish": build,
         "release_builds": [
-            {**build, "status": "released", "target_repo": "generic-release-local", "copy": False}
+            {**build, "status": status, "target_repo": target, "copy": False}
+            for status, target in stages.items()
         ],
     }
     environment = environment_of(sandbox.urls)
     done = release(tmp_path, variables, environment=environment)
     assert (done.code, done.counts["changed"]) == (0, 3), done.output
+    if known_by != "the record":
+        del variables["release_build_publish"]
+        marks = {"build.name": "app", "build.number": "1"}
+        variables["release_files"][0]["properties"] = marks
     mark = sandbox.mark()
     again = release(tmp_path, variables, environment=environment)
     assert (again.code, again.counts["changed"]) == (0, 0), again.output

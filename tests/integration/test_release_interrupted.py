@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A release that broke off in the middle is finished by the next run, from every point.
 
-The release is run again and again, and each run breaks off at the next write. In the end everything
-has been written as by a run that nothing disturbed, and nothing twice.
+The release is run again and again, and each run breaks off at the next write; a promotion, which
+moves, breaks off among its files. In the end everything has been written as by a run that nothing
+disturbed, and nothing twice.
 """
 
 from __future__ import annotations
@@ -28,7 +29,18 @@ def variables(sandbox: Sandbox, folder: Path) -> dict[str, Any]:
         service: {**options, "url": sandbox.urls[service], "retries": 0}
         for service, options in services.items()
     }
-    return {"demo": demo_of(sandbox, folder), "release_connections": logins}
+    moved = {
+        "build_name": "toolchain",
+        "build_number": "{{ ci_build_results[0].build.number }}",
+        "status": "released",
+        "target_repo": "generic-release-local",
+        "copy": False,
+    }
+    return {
+        "demo": demo_of(sandbox, folder),
+        "release_connections": logins,
+        "release_builds": [moved],
+    }
 
 
 def key(write: Write) -> tuple[str, str, str, str]:
@@ -38,6 +50,10 @@ def key(write: Write) -> tuple[str, str, str, str]:
     )
     path = re.sub(r"\d{10,}", "N", write["path"])
     return write["service"], write["method"], path, action.group() if action else ""
+
+
+def is_promotion(write: Write) -> bool:
+    return "/api/build/promote/" in write["path"]
 
 
 def carried_out(sandbox: Sandbox, since: int = 0) -> list[Write]:
@@ -59,7 +75,10 @@ def left(wanted: list[Write], sandbox: Sandbox, since: int) -> list[Write]:
 
 
 def break_at(sandbox: Sandbox, write: Write, before: list[Write]) -> None:
-    """Refuse a write, after those of the same kind that come before it."""
+    """Refuse a write, after those of the same kind that come before it; a promotion breaks off."""
+    if is_promotion(write):
+        sandbox.settings("repo", promote_breaks_after=1)
+        return
     service, method, _path, action = key(write)
     sandbox.fault(
         service=service,
@@ -84,10 +103,13 @@ def test_every_write_may_be_the_last_one(fresh: Callable[[str], Sandbox], tmp_pa
             break_at(sandbox, todo[1], todo[:1])
             broken += release(folder, variables(sandbox, folder)).code != 0
             sandbox.clear_faults()
+            sandbox.settings("repo", promote_breaks_after=None)
             before, todo = todo, left(wanted, sandbox, mark)
             assert len(todo) < len(before), key(before[0])
         finished = release(folder, variables(sandbox, folder))
         assert finished.code == 0, finished.output
         wanted = wanted or carried_out(sandbox, mark)
     assert broken > len(wanted) / 2
+    writes = sandbox.requests(writes=True, since=mark)
+    assert [write["served"] for write in writes if is_promotion(write)] == [500, 200]
     assert Counter(map(key, carried_out(sandbox, mark))) == Counter(map(key, wanted))

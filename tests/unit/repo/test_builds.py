@@ -109,6 +109,57 @@ def test_what_differs_is_promoted(
     assert server.asked.count(PROMOTE) == 1
 
 
+STAGES = [{**options(status=name, target_repo="rel"), "copy": False} for name in "ab"]
+
+
+@pytest.mark.parametrize("target", ["rel", "v", None])
+def test_a_build_that_has_come_to_a_later_promotion_is_past_this_one(
+    server: Server, target: str | None
+) -> None:
+    server.on[RECORD] = record(status("a", second=1), status("b", second=2))
+    server.on["GET /api/repositories/v"] = VIRTUAL
+    later = {**STAGES[1], "target_repo": target}
+    plan, values = server.run(BuildPromoteOperation, {**STAGES[0], "followed_by": [later]})
+    assert not plan.changed
+    assert (values["promotion"]["status"], values["promoted"]) == ("b", True)
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        {**STAGES[1], "build_number": "8"},
+        {**STAGES[1], "status": "c"},
+        {**STAGES[1], "target_repo": "other"},
+        {**STAGES[1], "status": None},
+    ],
+)
+def test_what_is_no_later_promotion_of_the_build_does_not_count(
+    server: Server, later: dict[str, Any]
+) -> None:
+    for key in ("rel", "other"):
+        server.on[f"GET /api/repositories/{key}"] = Reply(body={"key": key, "rclass": "local"})
+    server.on[RECORD] = record(status("a", second=1), status("b", second=2))
+    given = {**STAGES[0], "followed_by": [later]}
+    plan, _ignored = server.run(BuildPromoteOperation, given, check=True)
+    assert plan.changed
+
+
+@pytest.mark.parametrize(
+    ("later", "said"),
+    [
+        ([STAGES[0]], r"followed_by\[0\] gives the build 'app' #7 the status 'a' again"),
+        ([STAGES[1], {**STAGES[0], "target_repo": None}], r"followed_by\[1\] gives"),
+        ([STAGES[1], STAGES[1]], r"followed_by\[1\] gives .* 'b' again"),
+    ],
+)
+def test_later_promotions_that_say_nothing_are_refused(
+    server: Server, later: list[dict[str, Any]], said: str
+) -> None:
+    with pytest.raises(ToolchainError, match=said) as caught:
+        server.operation(BuildPromoteOperation, {**STAGES[0], "followed_by": later})
+    assert (caught.value.kind, server.asked) == ("invalid", [])
+
+
 @pytest.mark.parametrize(
     ("older", "newer"),
     [
@@ -366,6 +417,20 @@ def test_a_lost_answer_is_looked_up_and_nothing_is_sent_twice(server: Server) ->
     plan, values = server.run(BuildPromoteOperation, options(status="released"))
     assert plan.changed
     assert values["promotion"]["user"] == "u"
+    assert server.asked.count(PROMOTE) == 1
+
+
+@pytest.mark.parametrize(("moved", "said"), [([], "nothing was changed"), (["a"], "not known")])
+def test_a_promotion_that_broke_off_among_the_files_is_not_called_undone(
+    server: Server, moved: list[str], said: str
+) -> None:
+    server.on["GET /api/repositories/rel"] = LOCAL
+    server.on[RECORD] = record()
+    server.on[PROMOTE] = Reply(500)
+    rows = [{"repo": "rel", "path": path} for path in moved]
+    server.on["POST /api/search/aql"] = Reply(body={"results": rows})
+    given = options(status="released", target_repo="rel", copy=False)
+    assert said in str(server.fails(BuildPromoteOperation, given))
     assert server.asked.count(PROMOTE) == 1
 
 

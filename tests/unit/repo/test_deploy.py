@@ -99,9 +99,27 @@ def test_a_new_file(server: Server) -> None:
     assert "X-Checksum-Deploy" not in sending.headers
 
 
+@pytest.mark.parametrize(("there", "action"), [("x", "unchanged"), ("y", "uploaded")])
+def test_what_a_promotion_has_moved_is_not_deployed_again(
+    server: Server, there: str, action: str
+) -> None:
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on["GET /api/repositories/rel"] = Reply(body={"key": "rel", "rclass": "local"})
+    server.on["HEAD /rel/a/b.txt"] = head(there)
+    server.on["PUT /r/a/b.txt"] = [Reply(404), stored("x")]
+    given = options(path="a/b.txt", content="x", moved_to=["r", "gone", "rel"])
+    plan, values = server.run(ArtifactDeployOperation, given)
+    assert plan.changed is (action == "uploaded")
+    assert [(one["repo"], one["action"]) for one in values["artifacts"]] == [
+        ("rel" if action == "unchanged" else "r", action)
+    ]
+    assert ["gone" in warning for warning in server.warnings] == [True]
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
+        ({"state": "absent", "moved_to": ["rel"]}, "state=absent does not go with moved_to"),
         ({"content": "x", "exclude": ["*"]}, "not with content"),
         ({"content": "x", "flat": True}, "not with content"),
         ({"src": "a.zip", "explode": True, "flat": True}, "not with explode"),
@@ -124,6 +142,7 @@ def test_options_that_do_not_go_together(server: Server, given: dict[str, Any], 
         ({"path": "a/b.txt "}, "path: 'a/b.txt ' has a blank around a name"),
         ({"path": "a /b.txt"}, "path: 'a /b.txt' has a blank around a name"),
         ({"path": "a\n/b.txt"}, "or a control character"),
+        ({"path": "a.txt", "moved_to": ["r e"]}, "moved_to[0]: 'r e' is not the key"),
         ({"path": "a/*.txt"}, "has wildcards, but names what is to be made"),
         ({"path": "a/b?.txt"}, "has wildcards"),
         ({"path": "a.txt", "repo": "r*"}, "repo: 'r*' is not the key of a repository"),

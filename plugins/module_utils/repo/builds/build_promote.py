@@ -13,12 +13,14 @@ from ...core.http.messages import Answer
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, without_none
+from .. import aql
 from ..client import RepoClient, refuse_page, repository_key
 from ..error_text import errors_in, messages_of, text_of
 from ..properties import texts_of
 from ..repositories import deployment_target
 from . import records
 from .records import Promotion
+from .stages import LaterPromotionOptions, stages_of
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class BuildPromoteOptions:
     fail_fast: bool = True
     force: bool = False
     gate: bool = False
+    followed_by: list[LaterPromotionOptions] | None = None
 
 
 class BuildPromoteOperation:
@@ -65,6 +68,11 @@ class BuildPromoteOperation:
             str(name): texts_of(value)
             for name, value in without_none(options.properties or {}).items()
         }
+        self._later = stages_of(
+            options.followed_by or (),
+            (self._name, self._number),
+            Promotion(options.status, options.target_repo),
+        )
         self._client = RepoClient(task)
         self._record: Mapping[str, Any] = {}
         self._target = options.target_repo
@@ -73,12 +81,12 @@ class BuildPromoteOperation:
     def plan(self) -> Plan:
         self._read()
         newest = self._newest()
+        if newest is not None and not self._options.force and self._is_past(newest):
+            return _nothing_to_do(newest)
         if self._target is not None and not (newest and newest.repository == self._target):
             self._target = self._behind(self._target)
         if not self._options.force and self._is_done():
-            promotion = (newest or Promotion(None, self._target)).as_dict()
-            result = {"messages": [], "promotion": promotion, "promoted": True}
-            return Plan({}, {}, result=result)
+            return _nothing_to_do(newest or Promotion(None, self._target))
         if self._options.gate:
             self._judge(self._rehearse())
         before = {} if newest is None else self._shown(newest)
@@ -86,6 +94,17 @@ class BuildPromoteOperation:
         result = {"messages": [], "promotion": wanted.as_dict(), "promoted": False}
         after = {**before, **without_none(self._shown(wanted))}
         return Plan(before, after, "update" if before else "create", result=result)
+
+    def _is_past(self, newest: Promotion) -> bool:
+        """Whether the build has come to a later promotion of the same release already."""
+        return any(
+            later.status == newest.status
+            and (
+                later.repository in (None, newest.repository)
+                or self._behind(later.repository) == newest.repository
+            )
+            for later in self._later
+        )
 
     def _behind(self, target: str) -> str:
         """The repository that the target stands for. One that is not shown may be there all the
@@ -216,8 +235,23 @@ class BuildPromoteOperation:
         added = len(records.promotions(self._record)) > known
         if added or self._options.status is None:
             done = self._is_done()
-            return None if added and not done else done
-        return False if known or self._client.dialect.record_shows_promotions else None
+            return None if not done and (added or self._has_begun()) else done
+        told = known or self._client.dialect.record_shows_promotions
+        return False if told and not self._has_begun() else None
+
+    def _has_begun(self) -> bool:
+        """Whether files may have gone to the target: the status is the last that a promotion does.
+
+        Server fact [repo-15, repo-28]: items go one by one.
+        """
+        options = self._options
+        if self._target is None or not (options.artifacts or options.dependencies):
+            return False
+        criteria = {"@build.name": self._name, "@build.number": self._number, "repo": self._target}
+        if options.dependencies or not self._client.dialect.query_by_property:
+            return True
+        what = f"looking for the files of {self._label}"
+        return aql.ask_if_told(self._client, what, criteria, ["path"]) != []
 
     def _judge(self, answer: Answer) -> list[dict[str, str]]:
         """The server's messages. Raises C(rejected) for an ERROR among them; a WARNING goes to
@@ -264,6 +298,11 @@ class BuildPromoteOperation:
         if newest is None or self._options.status is None:
             return planned
         return newest.as_dict()
+
+
+def _nothing_to_do(newest: Promotion) -> Plan:
+    result = {"messages": [], "promotion": newest.as_dict(), "promoted": True}
+    return Plan({}, {}, result=result)
 
 
 def _messages(answer: Answer) -> list[dict[str, str]]:

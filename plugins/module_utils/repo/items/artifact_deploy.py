@@ -50,6 +50,7 @@ class ArtifactDeployOptions:
     checksum_deploy: bool | None = None
     exclude: list[str] | None = None
     flat: bool = False
+    moved_to: list[str] | None = None
     state: Literal["present", "absent"] = "present"
     force: bool = False
 
@@ -59,6 +60,8 @@ class ArtifactDeployOperation:
 
     def __init__(self, task: Task, options: ArtifactDeployOptions) -> None:
         repository_key("repo", options.repo)
+        for number, key in enumerate(options.moved_to or ()):
+            repository_key(f"moved_to[{number}]", key)
         segments(options.path)
         if options.parallel < 1:
             raise invalid("parallel: at least one transfer at a time is needed")
@@ -92,6 +95,7 @@ def _operation(task: Task, options: ArtifactDeployOptions) -> Operation:
         sources,
         parallel=options.parallel,
         checksum_deploy=options.checksum_deploy,
+        moved_to=options.moved_to or (),
     )
 
 
@@ -111,7 +115,13 @@ def _archive_deployment(task: Task, options: ArtifactDeployOptions) -> ArchiveDe
     wanted = properties_of(options.properties)
     folder = join(options.path)
     return ArchiveDeployment(
-        task, options.repo, options.src, folder, wanted, parallel=options.parallel
+        task,
+        options.repo,
+        options.src,
+        folder,
+        wanted,
+        parallel=options.parallel,
+        moved_to=options.moved_to or (),
     )
 
 
@@ -122,7 +132,7 @@ def _removal(task: Task, options: ArtifactDeployOptions) -> ItemRemoval:
             f"path is empty, which means all of the repository '{options.repo}': force allows it"
         )
     refuse_glob(path)
-    only_present = (*_SOURCES, "properties", "checksum_deploy", "exclude")
+    only_present = (*_SOURCES, "properties", "checksum_deploy", "exclude", "moved_to")
     named = [name for name in only_present if getattr(options, name) is not None]
     named += [name for name in ("explode", "flat") if getattr(options, name)]
     if named:

@@ -17,7 +17,7 @@ from ..client import RepoClient, join
 from ..progress import TransferProgress
 from ..properties import Properties
 from .archives import entries_of
-from .existing import FileState, read_states
+from .existing import FileState, read_moved, read_states
 from .sources import FileSource, LocalFile, WantedFile, read_all
 from .uploads import Uploader
 
@@ -27,10 +27,11 @@ Done = dict[str, tuple[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class FileAction:
-    """What is to be done about one file."""
+    """What is to be done about one file, in the repository where it is or is to be."""
 
     found: FileState
     action: str
+    repo: str
 
     @property
     def wanted(self) -> WantedFile:
@@ -48,8 +49,10 @@ class FileDeployment:
         *,
         parallel: int,
         checksum_deploy: bool | None = None,
+        moved_to: Sequence[str] = (),
     ) -> None:
         self._task, self._repo, self._sources = task, repo, sources
+        self._moved_to = moved_to
         self._client = RepoClient(task, connections=parallel)
         self._checksum_deploy = checksum_deploy
         if checksum_deploy:
@@ -72,7 +75,13 @@ class FileDeployment:
 
     def plan(self) -> Plan:
         self._repo, found = read_states(self._client, self._repo, self._wanted_files())
-        self._actions = self._decide([FileAction(one, _action_for(one)) for one in found])
+        moved = read_moved(self._client, self._repo, self._moved_to, found)
+        self._actions = self._decide(
+            [
+                FileAction(one, _action_for(one), repo)
+                for one, repo in (moved.get(one.wanted.path, (one, self._repo)) for one in found)
+            ]
+        )
         artifacts = [self._artifact(file, file.action) for file in self._actions]
         result = {"artifacts": artifacts, "uploaded_bytes": self._bytes_to_send()}
         differing = [file for file in self._actions if file.action != "unchanged"]
@@ -124,7 +133,7 @@ class FileDeployment:
         action, _size = done.get(path, (file.action, 0))
         if action != "unchanged" and wanted:
             try:
-                properties.write(self._client, self._repo, path, wanted)
+                properties.write(self._client, file.repo, path, wanted)
             except ToolchainError as error:
                 if path in done:
                     error.with_words(f"the content of '{self._repo}/{path}' is deployed")
@@ -141,7 +150,7 @@ class FileDeployment:
     def _artifact(self, file: FileAction, action: str) -> dict[str, Any]:
         digests = file.wanted.digests
         return {
-            "repo": self._repo,
+            "repo": file.repo,
             "path": file.wanted.path,
             "size": digests.size,
             "sha256": digests.sha256,
@@ -149,18 +158,26 @@ class FileDeployment:
         }
 
     def _name(self, file: FileAction) -> str:
-        return f"{self._repo}/{file.wanted.path}"
+        return f"{file.repo}/{file.wanted.path}"
 
 
 class ArchiveDeployment(FileDeployment):
     """Deploys the entries of an archive: sends it whole where one of them differs."""
 
     def __init__(
-        self, task: Task, repo: str, archive: str, folder: str, wanted: Properties, *, parallel: int
+        self,
+        task: Task,
+        repo: str,
+        archive: str,
+        folder: str,
+        wanted: Properties,
+        *,
+        parallel: int,
+        moved_to: Sequence[str] = (),
     ) -> None:
         if not os.path.isfile(archive):
             raise invalid(f"src: '{archive}' is not a file, and explode needs one archive")
-        super().__init__(task, repo, (), parallel=parallel)
+        super().__init__(task, repo, (), parallel=parallel, moved_to=moved_to)
         self._archive, self._folder, self._properties = LocalFile(archive), folder, wanted
 
     def _wanted_files(self) -> list[WantedFile]:
@@ -172,7 +189,7 @@ class ArchiveDeployment(FileDeployment):
     def _decide(self, actions: list[FileAction]) -> list[FileAction]:
         if not any(file.action == "uploaded" for file in actions):
             return actions
-        return [FileAction(file.found, "exploded") for file in actions]
+        return [FileAction(file.found, "exploded", self._repo) for file in actions]
 
     @property
     def _is_sent(self) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...core.concurrency import bounded, first_alone
+from ...core.errors import ToolchainError
 from .. import properties
 from ..client import RepoClient
 from ..repositories import deployment_target, refuse_properties
@@ -63,6 +64,33 @@ def read_states(
     if len(wanted) == 1:
         return repo, [_one(client, repo, wanted[0])]
     return repo, _many(client, repo, wanted)
+
+
+def read_moved(
+    client: RepoClient, repo: str, keys: Sequence[str], found: Sequence[FileState]
+) -> dict[str, tuple[FileState, str]]:
+    """Of the files that are missing in C(repo) those that a promotion took to one of the other
+    repositories: what is there at their paths, and where.
+
+    Server fact [repo-15]: a promotion keeps the path of an item.
+    """
+    moved: dict[str, tuple[FileState, str]] = {}
+    for key in keys:
+        missing = [
+            one.wanted for one in found if one.stored is None and one.wanted.path not in moved
+        ]
+        if not missing:
+            break
+        try:
+            target, there = read_states(client, key, missing)
+        except ToolchainError as error:
+            if error.kind not in ("not_found", "permission"):
+                raise
+            client.warn(f"moved_to: whether files were moved to '{key}' cannot be read: {error}")
+            continue
+        if target != repo:
+            moved.update({one.wanted.path: (one, target) for one in there if one.has_content})
+    return moved
 
 
 def _one(client: RepoClient, repo: str, wanted: WantedFile) -> FileState:
