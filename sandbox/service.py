@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import parse_qsl, unquote
 
+from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -39,6 +40,15 @@ class Answer(Exception):
     def __init__(self, response: Response) -> None:
         super().__init__(response.status_code)
         self.response = response
+
+
+class _WholePath(PathConvertor):
+    """The rest of a path, line breaks included: names of items have them [repo-26]."""
+
+    regex = "(?s:.*)"
+
+
+register_url_convertor("path", _WholePath())
 
 
 def route(path: str, handler: Handler, *methods: str) -> Route:

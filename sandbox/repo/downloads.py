@@ -6,6 +6,7 @@ from __future__ import annotations
 import html
 import re
 import urllib.parse
+import zipfile
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,9 @@ def get(request: Request) -> Response:
     `head_checksums`.
     """
     current = context(request)
+    inside = _inside_archive(request) if current.real(SERVICE) else None
+    if inside is not None:
+        return inside
     node = _item(request)
     if node["folder"]:
         return _index(request, node)
@@ -63,6 +67,21 @@ def _item(request: Request) -> Node:
         if value not in node["properties"].get(name, []):
             raise error(404, "File not found.")
     return node
+
+
+def _inside_archive(request: Request) -> Response | None:
+    """The entry of an archive, for `a.zip!/entry`; None for other paths [repo-26]."""
+    key, _slash, path = urllib.parse.unquote(raw_tail(request, "/")).partition("/")
+    archive, separator, name = path.partition("!/")
+    if not separator:
+        return None
+    request.path_params.update(repo=key, path=archive)
+    node, blobs = storage.any_item(request), context(request).store.blobs
+    try:
+        with zipfile.ZipFile(blobs.path(node["sha256"])) as found:
+            return Response(found.read(name), media_type=storage.mime_type(name))
+    except (KeyError, zipfile.BadZipFile):
+        raise error(404, "File not found.") from None
 
 
 def _index(request: Request, node: Node) -> Response:

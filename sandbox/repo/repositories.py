@@ -63,7 +63,8 @@ def accepts(current: Context, key: str, path: str) -> bool:
 
 
 def _globs(text: str) -> list[re.Pattern[str]]:
-    return [re.compile(glob_expression(part.strip())) for part in text.split(",") if part.strip()]
+    globs = [part.strip() for part in text.split(",")]
+    return [re.compile(glob_expression(glob), re.DOTALL) for glob in globs if glob]
 
 
 def glob_expression(glob: str) -> str:

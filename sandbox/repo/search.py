@@ -34,7 +34,7 @@ def pattern(request: Request) -> Response:
     if not colon or not path or not repositories.is_local(current, repo):
         raise error(400, "Bad Request")
     permissions.require(request, permissions.READ, repo)
-    wanted = re.compile(repositories.glob_expression(path))
+    wanted = re.compile(repositories.glob_expression(path), re.DOTALL)
     files = [node["path"] for node in Tree(current).files([repo]) if wanted.fullmatch(node["path"])]
     base = current.base_url(request, SERVICE)
     return JSONResponse(

@@ -9,9 +9,10 @@ import io
 import json
 import zipfile
 from base64 import b64encode
-from collections.abc import Iterator
-from typing import Any
-from urllib.parse import urlsplit
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, get_type_hints
+from urllib.parse import quote, urlsplit
 
 import artifactory
 import pytest
@@ -19,7 +20,27 @@ import requests
 import rtpy
 from artifactory import ArtifactoryBuildManager, ArtifactoryPath
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+    resolve,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.artifact_deploy import (
+    ArtifactDeployOperation,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.artifact_properties import (
+    ArtifactPropertiesOperation,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.transfer.artifact_copy import (
+    ArtifactCopyOperation,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.transfer.artifact_download import (
+    ArtifactDownloadOperation,
+)
 from sandbox.client import Sandbox
+from tests.helpers import connections
+from tests.helpers.options import build
 
 LOGIN = ("deployer", "deployer-password")
 STAGING, RELEASE = "generic-staging-local", "generic-release-local"
@@ -230,6 +251,60 @@ def test_what_is_no_file(real: Sandbox, repo: Repo) -> None:
     for path in (f"/{STAGING}/missing", "/nowhere/a.bin"):
         answer = repo("GET", path)
         assert (answer.status_code, answer.json()["errors"][0]["status"]) == (404, 404)
+
+
+def operate(sandbox: Sandbox, operation: Callable[..., Operation], **given: Any) -> bool:
+    """Let a module do its work; whether it had any."""
+    login = {"url": sandbox.urls["repo"], **connections.LOGINS["repo"], "dialect": "jfrog"}
+    settings = {"vendor": "Vendor", "timeout": 10.0, "retries": 0, "retry_max_wait": 0.0}
+    task = Task(
+        resolve("repo", {**login, **settings}.get, environ={}), pytest.fail, read_only=False
+    )
+    options: type = get_type_hints(operation.__init__)["options"]
+    made = operation(task, build(options, **given))
+    plan = made.plan()
+    if plan.changed:
+        made.apply(plan)
+    return plan.changed
+
+
+def test_a_name_may_have_line_breaks(real: Sandbox, repo: Repo, tmp_path: Path) -> None:
+    """Server fact [repo-26]: an item is called as a file may be."""
+    names = ["a\nb.txt", "\nc/d", "e\n"]
+    for name in names:
+        repo.put(f"/{STAGING}/odd/{quote(name)}", name.encode())
+    odd = {"repo": STAGING, "path": f"odd/{names[0]}"}
+    for again in (False, True):
+        fetching = {"repo": STAGING, "path": "odd/", "dest": f"{tmp_path}/"}
+        assert operate(real, ArtifactDownloadOperation, **fetching) is not again
+        copying = {**odd, "target_repo": RELEASE}
+        assert operate(real, ArtifactCopyOperation, **copying) is not again
+        marking = {**odd, "properties": {"k": "v"}}
+        assert operate(real, ArtifactPropertiesOperation, **marking) is not again
+    assert {name: (tmp_path / name).read_text() for name in names} == {name: name for name in names}
+    assert repo("GET", f"/{RELEASE}/odd/{quote(names[0])}").text == names[0]
+
+
+def test_a_path_into_an_archive_is_not_the_item_of_that_name(
+    real: Sandbox, repo: Repo, tmp_path: Path
+) -> None:
+    """Server fact [repo-26]: an item with `!/` in its path cannot be addressed."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("entry", "what is in the archive")
+    repo.put(f"/{STAGING}/odd/a.zip", archive.getvalue())
+    assert repo("GET", f"/{STAGING}/odd/a.zip!/entry").text == "what is in the archive"
+    assert repo("GET", f"/{STAGING}/odd/a.zip!/other").status_code == 404
+    repo.put(f"/{STAGING}/odd/a.zip!/entry", b"an item from an old import")
+    with pytest.raises(ToolchainError, match=r"a\.zip!/entry"):
+        operate(real, ArtifactDownloadOperation, repo=STAGING, path="odd/", dest=f"{tmp_path}/got/")
+    assert not (tmp_path / "got" / "odd" / "a.zip!").exists()
+    assert not (tmp_path / "got" / "a.zip!").exists()
+    (tmp_path / "src" / "b!").mkdir(parents=True)
+    (tmp_path / "src" / "b!" / "c").touch()
+    for given in ({"path": "odd/b!/c", "content": "x"}, {"src": f"{tmp_path}/src/"}):
+        with pytest.raises(ToolchainError, match="looks into an archive"):
+            operate(real, ArtifactDeployOperation, repo=STAGING, **given)
 
 
 def test_properties_in_the_path_choose(repo: Repo) -> None:

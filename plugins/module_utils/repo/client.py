@@ -22,6 +22,7 @@ _SPEAKS_JFROG, _VERSION = "speaks jfrog", "api/system/version"
 _UNKNOWN = (400, 404, 405, 501)
 #: What no key has, and nobody means in one.
 _NO_KEY = re.compile(r"[/*?\s]")
+LOOKS_INSIDE = "by which a server looks into an archive: what is deployed there cannot be fetched"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 #: How a part of a page begins: no text of the server does.
 _PART_OF_PAGE = re.compile(
@@ -197,10 +198,17 @@ def refuse_glob(path: str) -> None:
         )
 
 
+def is_inside_archive(path: str) -> bool:
+    """Whether a server takes a path for that of an entry in an archive."""
+    return "!/" in path
+
+
 def require_new_path(option: str, path: str) -> None:
     """C(invalid) for a path that is to be made and that nobody means: a server takes wildcards,
     blanks around a name and control characters as they are.
     """
+    if is_inside_archive(path):
+        raise invalid(f"{option}: '{path}' has '!/' in it, {LOOKS_INSIDE}")
     for segment in segments(path):
         if segment != segment.strip() or _CONTROL.search(segment):
             reason = "a blank around a name in it, or a control character"

@@ -17,7 +17,7 @@ from typing import IO, Any, Protocol
 
 from ...core.concurrency import spread
 from ...core.errors import invalid
-from ..client import join, segments
+from ..client import LOOKS_INSIDE, is_inside_archive, join, segments
 from ..digests import Digests, digests_of, digests_of_bytes
 from ..globs import Exclusion
 from ..properties import Properties
@@ -79,9 +79,13 @@ def text_source(content: Any, path: str) -> FileSource:
 
 
 def refuse_same_target(sources: Iterable[FileSource]) -> None:
-    """C(invalid) for two files that would be deployed to one path."""
+    """C(invalid) for two files that would be deployed to one path, or for one to a path that no
+    request leads to [repo-26].
+    """
     seen: dict[str, FileSource] = {}
     for source in sources:
+        if is_inside_archive(source.path):
+            raise invalid(f"{_name(source)} would go to '{source.path}', {LOOKS_INSIDE}")
         if source.path in seen:
             one, two = _name(seen[source.path]), _name(source)
             raise invalid(f"{one} and {two} would both be deployed to '{source.path}'")
