@@ -12,6 +12,7 @@ version_added: 1.0.0
 description:
   - Stops a build and waits until it has ended. A build that does not run any more is left as it is.
   - With O(queue_id) it cancels an item that waits in the queue, and stops nothing. One that has left the queue is left as it is.
+  - The server forgets a cancelled item after five minutes. Then it fails as V(not_found), as a number that was never there.
   - Each request that stops is sent once. When its answer is lost, the build is looked at.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:

@@ -43,7 +43,8 @@ ALL: dict[str, tuple[str, ...]] = {
 #: refused. What tells them on the way, in single operations, is `foretold` there.
 BLIND: dict[str, set[str]] = {
     # copies and promotions are rehearsed by the server; what an account may do in a repository
-    # (`?permissions` of an item, the permission targets) is read by administrators alone
+    # (`?permissions` of an item, the permission targets) is read by administrators alone, and
+    # no document names a read of what it may do with build records
     "repo": {"deploy", "delete", "annotate"},
     # what may be done with an issue or a project is told; who may be assigned is searched by name,
     # in what the account may see of the accounts

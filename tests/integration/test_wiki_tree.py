@@ -295,9 +295,13 @@ def test_a_tree_whose_root_is_in_the_trash_is_made_whole(tree: Tree) -> None:
 def test_titles_may_change_hands(tree: Tree) -> None:
     tree.write({"a.md": "# A\n\n1", "b.md": "# B\n\n2", "c.md": "# C\n\n3"})
     tree()
+    known = {title: tree.page(title)["id"] for title in "ABC"}
     tree.write({"a.md": "# B\n\n1", "b.md": "# A\n\n2", "c.md": "# C\n\n3"})
     tree()
+    # titles that were exchanged are files that were: no page is called otherwise for a while
+    assert {title: tree.page(title)["id"] for title in "ABC"} == known
     assert ("1" in tree.body("B"), "2" in tree.body("A")) == (True, True)
+    assert not tree()[0]
     tree.write({"a.md": "# C\n\n1", "b.md": "# B\n\n2", "c.md": "# D\n\n3"})
     tree()
     bodies = [tree.body(title) for title in "BCD"]
