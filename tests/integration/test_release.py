@@ -148,9 +148,8 @@ def test_a_release_is_predicted_before_anything_is_there(fresh: Fresh, tmp_path:
     assert sandbox.requests(writes=True, since=mark) == []
 
 
-@pytest.mark.parametrize("known_by", ["the record", "properties of the files"])
-def test_a_release_in_stages_that_move_is_done_once(
-    fresh: Fresh, tmp_path: Path, known_by: str
+def test_a_release_in_stages_that_move_is_predicted_and_done_once(
+    fresh: Fresh, tmp_path: Path
 ) -> None:
     sandbox = fresh("real")
     file = tmp_path / "app.txt"
@@ -167,15 +166,19 @@ def test_a_release_in_stages_that_move_is_done_once(
         ],
     }
     environment = environment_of(sandbox.urls)
+    mark = sandbox.mark()
+    predicted = release(tmp_path, variables, "--check", environment=environment)
+    assert (predicted.code, predicted.counts["changed"]) == (0, 3), predicted.output
+    assert sandbox.requests(writes=True, since=mark) == []
     done = release(tmp_path, variables, environment=environment)
     assert (done.code, done.counts["changed"]) == (0, 3), done.output
-    if known_by != "the record":
-        del variables["release_build_publish"]
-        marks = {"build.name": "app", "build.number": "1"}
-        variables["release_files"][0]["properties"] = marks
     mark = sandbox.mark()
-    again = release(tmp_path, variables, environment=environment)
-    assert (again.code, again.counts["changed"]) == (0, 0), again.output
+    by_properties = {key: variables[key] for key in variables if key != "release_build_publish"}
+    marks = {"build.name": "app", "build.number": "1"}
+    by_properties["release_files"] = [{**variables["release_files"][0], "properties": marks}]
+    for known in (variables, by_properties):
+        again = release(tmp_path, known, environment=environment)
+        assert (again.code, again.counts["changed"]) == (0, 0), again.output
     assert sandbox.requests(writes=True, since=mark) == []
 
 
