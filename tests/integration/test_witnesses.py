@@ -4,7 +4,11 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
+import pytest
+
+from tests.helpers import witnessed
 from tools import witnesses
 
 DATA = witnesses.load()
@@ -27,6 +31,51 @@ def test_every_witness_has_its_test() -> None:
         tree = ast.parse((witnesses.TESTS / one.file).read_text(encoding="utf-8"))
         tests = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
         assert set(one.tests) <= tests, (one.who, set(one.tests) - tests)
+
+
+def test_what_a_client_confirms_can_be_seen_in_the_log() -> None:
+    """What tests of clients claim is held against what they asked: `conftest.py` beside this."""
+    claimed = {
+        operation
+        for one in witnesses.witnesses(DATA)
+        if one.kind == "clients"
+        for found in one.tests.values()
+        for operation in found
+    }
+    assert claimed <= set(witnessed.ASKED) <= set(witnesses.operations(DATA))
+
+
+def entry(method: str, path: str, *, served: int = 200) -> dict[str, Any]:
+    told: dict[str, Any] = {"query": "", "headers": {}, "body": None, "write": method != "GET"}
+    return {"method": method, "path": path, "served": served, **told}
+
+
+LIST, GIT = entry("GET", "/pluginManager/api/json"), "/pluginManager/plugin/git"
+SWITCH, REMOVE = entry("POST", f"{GIT}/makeDisabled"), entry("POST", f"{GIT}/doUninstall")
+
+
+@pytest.mark.parametrize(
+    ("operation", "log", "said"),
+    [
+        ("ci_artifact.read", [entry("GET", "/job/a/api/json")], "never asked"),
+        ("ci_artifact.read", [entry("GET", "/job/a/1/api/json", served=404)], "never asked"),
+        ("ci_artifact.read", [entry("GET", "/job/a/1/api/json")], ""),
+        ("artifact_deploy.folder", [entry("PUT", "/generic/folder/"), LIST], "never asked"),
+        (
+            "ci_plugin.enable and disable",
+            [SWITCH, REMOVE, LIST],
+            "nobody looked at what it changed",
+        ),
+        ("ci_plugin.enable and disable", [SWITCH, LIST, REMOVE], ""),
+        ("ci_plugin.remove", [SWITCH, LIST, REMOVE], "nobody looked at what it changed"),
+        ("ci_plugin.remove", [REMOVE, SWITCH, LIST], ""),
+    ],
+)
+def test_a_claim_is_held_against_the_log(
+    operation: str, log: list[dict[str, Any]], said: str
+) -> None:
+    told = [f"{operation}: {said}"] if said else []
+    assert list(witnessed.unasked(log, [operation])) == told
 
 
 def test_the_page_is_as_it_would_be_written() -> None:

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a test of a client did what it is said to confirm, by the log of the sandbox."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import yaml
+
+from tools import witnesses
+
+#: Operation to the pattern of what a server is asked for.
+ASKED: dict[str, str] = yaml.safe_load(
+    (witnesses.SOURCE.parent / "asked.yml").read_text(encoding="utf-8")
+)
+
+#: What some clients of the CI server do around each request: a crumb, and a POST to the page that a
+#: redirect leads to.
+_AROUND = re.compile(r"GET /crumbIssuer/|POST /(job/.*/)?$")
+#: Operations whose answer tells what they did.
+TOLD = ("ci_script.run", "ci_job_build.log")
+
+#: Those that a later change hides, so that only the next request can look at them.
+SWITCHED = ("ci_job.enable and disable", "ci_plugin.enable and disable")
+
+
+@cache
+def _claims() -> Mapping[tuple[str, str], Collection[str]]:
+    return {
+        (one.file, test): operations
+        for one in witnesses.witnesses(witnesses.load())
+        if one.kind == "clients"
+        for test, operations in one.tests.items()
+    }
+
+
+def claims(file: str, test: str) -> Collection[str]:
+    """The operations that a test of a client is said to confirm."""
+    return _claims().get((file, test), ())
+
+
+def unasked(log: Sequence[Mapping[str, Any]], operations: Collection[str]) -> Iterator[str]:
+    """Those that were not asked for with success, or that changed something at which nobody looked
+    afterwards (what is gone is looked at with a 404).
+    """
+    asked = [entry for entry in log if not _AROUND.match(f"{entry['method']} {entry['path']}")]
+    for operation in operations:
+        found = [number for number, entry in enumerate(asked) if _is(operation, entry)]
+        if not found:
+            yield f"{operation}: never asked"
+        elif operation not in TOLD and not _looked(asked, found, at_once=operation in SWITCHED):
+            yield f"{operation}: nobody looked at what it changed"
+
+
+def _looked(asked: Sequence[Mapping[str, Any]], found: list[int], *, at_once: bool) -> bool:
+    """Whether something was read after the last of these requests, or at once after one of them."""
+    if not asked[found[-1]]["write"]:
+        return True
+    if at_once:
+        return any(not each["write"] for number in found for each in asked[number + 1 : number + 2])
+    return any(not each["write"] for each in asked[found[-1] + 1 :])
+
+
+def _is(operation: str, entry: Mapping[str, Any]) -> bool:
+    """Whether a request is one of this operation, and succeeded."""
+    done = (entry["served"] or 500) < 400
+    return done and re.match(ASKED[operation], line_of(entry), re.DOTALL) is not None
+
+
+def line_of(entry: Mapping[str, Any]) -> str:
+    """A request as the patterns have it."""
+    headers = {name.lower(): value for name, value in entry["headers"].items()}
+    named = [name for name in headers if name.startswith("x-")]
+    if headers.get("authorization", "").startswith("OAuth"):
+        named.append("authorization-oauth")
+    target = f"{entry['path']}?{entry['query']}"
+    return " ".join((entry["method"], target, *named, entry["body"] or ""))
