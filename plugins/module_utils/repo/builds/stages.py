@@ -15,8 +15,6 @@ from ...core.errors import invalid
 from ...core.module.typed_options import Option
 from .records import Promotion
 
-_MayBeEmpty = Annotated[str | None, Option(empty=True)]
-
 
 @dataclass(frozen=True)
 class LaterPromotionOptions:
@@ -25,12 +23,12 @@ class LaterPromotionOptions:
     """
 
     build_name: str
-    build_number: _MayBeEmpty = None
-    status: _MayBeEmpty = None
-    comment: _MayBeEmpty = None
-    ci_user: _MayBeEmpty = None
-    source_repo: _MayBeEmpty = None
-    target_repo: _MayBeEmpty = None
+    build_number: Annotated[str | None, Option(empty=True)] = None
+    status: Annotated[str | None, Option(empty=True)] = None
+    comment: Annotated[str | None, Option(empty=True)] = None
+    ci_user: Annotated[str | None, Option(empty=True)] = None
+    source_repo: Annotated[str | None, Option(empty=True)] = None
+    target_repo: Annotated[str | None, Option(empty=True)] = None
     copy: bool | None = None
     artifacts: bool | None = None
     dependencies: bool | None = None
