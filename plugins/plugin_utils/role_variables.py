@@ -16,7 +16,8 @@ _COLLECTION = Path(__file__).resolve().parents[2]
 
 
 def unknown(owner: str, names: Iterable[str]) -> list[str]:
-    """The names with the prefix of C(owner) that it does not know, each with the nearest known one.
+    """The names with the prefix of C(owner) that it does not know, each with the nearest one that
+    may be set.
 
     A name may have the prefix of several: C(release_notes_title) is a matter of the role
     C(release_notes), C(release_version_comment) one of the playbook C(release).
@@ -25,9 +26,9 @@ def unknown(owner: str, names: Iterable[str]) -> list[str]:
     """
     found = []
     for name in sorted(each for each in names if each.startswith(f"{owner}_")):
-        known = known_to(owner).union(*map(known_to, _owners_of(name)))
-        if name not in known:
-            found.append(_told(name, known))
+        asked = [owner, *_owners_of(name)]
+        if name not in frozenset().union(*map(known_to, asked)):
+            found.append(_told(name, frozenset().union(*map(_taken_by, asked))))
     return found
 
 
@@ -35,8 +36,13 @@ def _owners_of(name: str) -> list[str]:
     return [each for each in owners() if name.startswith(f"{each}_")]
 
 
-def _told(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), 1)
+def _taken_by(owner: str) -> frozenset[str]:
+    """The names that a user may set: not those that the roles set themselves."""
+    return known_to(owner).difference(*map(left_by, owners()))
+
+
+def _told(name: str, taken: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(taken), 1)
     return f"{name} (is {near[0]} meant?)" if near else name
 
 
@@ -67,7 +73,7 @@ def left_by(owner: str) -> frozenset[str]:
         found.update(_loaded(file))
     for file in (role / "tasks").glob("*.yml"):
         found.update(_set_by(_loaded(file)))
-    return frozenset(found)
+    return frozenset(name for name in found if name.startswith(f"{owner}_"))
 
 
 def _set_by(tasks: Any) -> Iterator[str]:

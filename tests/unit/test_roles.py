@@ -75,6 +75,9 @@ def test_a_role_refuses_misspelt_variables_before_anything_else(role: Path) -> N
     for name in known:
         slip = f"{name}x"
         assert [told.split()[0] for told in role_variables.unknown(role.name, [slip])] == [slip]
+    for name in role_variables.left_by(role.name):
+        (told,) = role_variables.unknown(role.name, [f"{name}x"])
+        assert f"is {name} meant?" not in told, "nobody sets what the role sets itself"
 
 
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
