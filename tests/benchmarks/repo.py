@@ -17,7 +17,8 @@ A large file is read for its digests before its first byte leaves: the request c
 the server does not keep a body that was damaged on its way, and that a content which it has is not
 sent at all. 2 GiB take 1.4 s for SHA-256, beside 1.0 s for SHA-1 and 0.4 s for reading, then 1.0 s
 to be sent, as curl takes: no less than about 2.3 times curl on two processors. Sent meanwhile, a body
-that was damaged would lie in the repository before anybody knew.
+that was damaged would lie in the repository before anybody knew; and a bare program that sends 2 GiB
+so takes 2.2 times curl, 1.5 times with SHA-256 alone.
 """
 
 from __future__ import annotations

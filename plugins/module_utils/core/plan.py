@@ -126,7 +126,8 @@ def plan(
     if current is None:
         changes = tuple(Change(name, None, value) for name, value in managed.items())
         return Plan({}, managed, "create", changes)
-    before, after = _copied(dict(current)), _copied(dict(current))
+    before = _copied(dict(current))
+    after = dict(before)  # its values are replaced, never changed in place
     changed: list[Change] = []
     for name, wanted in managed.items():
         same, value = (comparisons or {}).get(name, exact)(before.get(name), wanted)
