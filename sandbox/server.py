@@ -37,19 +37,20 @@ class SegmentTransport(asyncio.Transport):
     def write(self, data: Any) -> None:
         self._buffer += data
         if len(self._buffer) >= _SEGMENT_LIMIT:
-            self._flush()
+            self.flush()
         elif not self._scheduled:
             self._scheduled = True
-            self._loop.call_soon(self._flush)
+            self._loop.call_soon(self.flush)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Hand over what was collected."""
         self._scheduled = False
         if self._buffer and not self._transport.is_closing():
             self._transport.write(bytes(self._buffer))
         self._buffer.clear()
 
     def close(self) -> None:
-        self._flush()
+        self.flush()
         self._transport.close()
 
     def abort(self) -> None:
@@ -82,6 +83,12 @@ class SegmentProtocol(H11Protocol):
             await application(scope, receive, send)
 
         self.app = with_transport
+
+    def on_response_complete(self) -> None:
+        """An answer that is whole leaves at once: it does not wait for others that are due, too."""
+        if isinstance(self.transport, SegmentTransport):
+            self.transport.flush()
+        super().on_response_complete()
 
 
 class _Server(uvicorn.Server):

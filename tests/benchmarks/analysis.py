@@ -3,7 +3,11 @@
 
 1,000 roles, 1,000 groups and 200 modules in 4 projects, all of them unchanged; and 1,000 roles that
 differ, on a server that takes 20 ms longer for each answer and does not look at permissions, which
-would keep its one processor busy, one write after the other and 8 at once. What a loop of `uri` takes is measured on fewer items and scaled by their number.
+would keep its one processor busy, one write after the other and 8 at once. How much faster 8 at once
+are is told of the changes alone (from the first write to the last, by the log of the server) and of
+the whole task: about a second of it is the same however they are sent, a third of that before and
+after the action, in Ansible's own hands. What a loop of `uri` takes is measured on fewer items and
+scaled by their number.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ DELAY_MS = 20
 PARALLEL = 8
 MOST_SECONDS = 5.0
 MOST_REQUESTS = 12  # beyond one per kind and project
-PARALLEL_RATIO = 7.0
+CHANGES_RATIO, TASK_RATIO = 7.0, 5.0
 URI_RATIO = 50.0
 
 OBJECTS, CHANGES = configuration.OBJECTS, configuration.ROLES
@@ -83,6 +87,12 @@ def _line(name: str, event: playbook.Event, items: int) -> None:
     print(f"{name:<36}{event.seconds:>9.2f}{each:>12.2f}{requests:>10}{writes:>8}")
 
 
+def _writing(event: playbook.Event) -> float:
+    """Seconds from the first write to the last one, as the server saw them arrive."""
+    times = [write["time"] for write in event.writes]
+    return float(max(times) - min(times)) / 1000
+
+
 def _promise(text: str, value: float, bound: str, limit: float) -> bool:
     kept = value <= limit if bound == "at most" else value >= limit
     print(f"{text}: {value:.1f}, promised {bound} {limit:g}: {'yes' if kept else 'NO'}")
@@ -110,7 +120,16 @@ def run() -> bool:
         _promise("unchanged, seconds", seconds[UNCHANGED], "at most", MOST_SECONDS),
         _promise("requests beyond one per kind and project", beyond, "at most", MOST_REQUESTS),
         _promise(
-            f"parallel: {PARALLEL}, times", seconds[ONE] / seconds[MANY], "at least", PARALLEL_RATIO
+            f"parallel: {PARALLEL}, the changes alone, times",
+            _writing(events[ONE]) / _writing(events[MANY]),
+            "at least",
+            CHANGES_RATIO,
+        ),
+        _promise(
+            f"parallel: {PARALLEL}, the whole task, times",
+            seconds[ONE] / seconds[MANY],
+            "at least",
+            TASK_RATIO,
         ),
         _promise(
             "unchanged against uri, times",
