@@ -76,10 +76,10 @@ error:
   type: dict
 """
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
     analysis_defect_type,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
 
 def main() -> None:

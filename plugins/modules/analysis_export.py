@@ -103,10 +103,10 @@ error:
   type: dict
 """
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.configuration import (
     analysis_export,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
 
 def main() -> None:

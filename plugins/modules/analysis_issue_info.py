@@ -148,10 +148,10 @@ error:
   type: dict
 """
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import (
     analysis_issue_info,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
 
 def main() -> None:

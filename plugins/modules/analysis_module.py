@@ -118,10 +118,10 @@ error:
   type: dict
 """
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
     analysis_module,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
 
 def main() -> None:

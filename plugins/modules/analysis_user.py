@@ -80,10 +80,10 @@ error:
   type: dict
 """
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
     analysis_user,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 
 
 def main() -> None:

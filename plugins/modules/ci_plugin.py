@@ -112,8 +112,8 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins import ci_plugin
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins import ci_plugin
 
 
 def main() -> None:

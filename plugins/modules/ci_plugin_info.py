@@ -127,8 +127,8 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins import ci_plugin_info
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins import ci_plugin_info
 
 
 def main() -> None:

@@ -154,8 +154,8 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts import ci_script
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts import ci_script
 
 
 def main() -> None:

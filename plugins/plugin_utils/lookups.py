@@ -14,6 +14,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.lookup import LookupBase
 from ansible.utils.display import Display
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import input_check
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
     argument_spec,
     resolve,
@@ -25,7 +26,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.sessions import (
     REQUESTS_MISSING,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import input_check
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import (
     hidden,

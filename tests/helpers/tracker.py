@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import requests
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import typed_options
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
     argument_spec,
     resolve,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import typed_options
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.input_check import (
     checked,
 )

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import (
     input_check,
     runner,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typed_options import (
     argument_spec,
 )

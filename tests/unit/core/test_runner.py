@@ -14,6 +14,7 @@ from urllib.parse import quote_plus
 import pytest
 from ansible.module_utils import basic
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.job_address import job_of
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.accounting import Accounting
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.address import require_address
@@ -21,7 +22,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
     ToolchainError,
     invalid,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typed_options import (
     Option,

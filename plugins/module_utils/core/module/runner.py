@@ -11,6 +11,11 @@ from ansible.module_utils import basic
 from ansible.module_utils.ansible_release import __version__
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
+# before the rest, which its import makes faster
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import (
+    archive_imports,  # noqa: F401  # pylint: disable=unused-import
+)
+
 from .. import json_text
 from ..accounting import Accounting
 from ..connection.options import argument_spec, resolve

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Imports from an archive: every file is compiled once, and everything else is as it was."""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import sys
+import traceback
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import archive_imports
+
+FILES = {
+    "packed/__init__.py": "",
+    "packed/first.py": "from . import inner\nfrom .inner import second\nVALUE = second.VALUE\n",
+    "packed/inner/__init__.py": "",
+    "packed/inner/second.py": "VALUE = 2\n\ndef fail():\n    raise ValueError('here')\n",
+}
+
+
+@pytest.fixture(autouse=True)
+def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An archive on the path of this process, and the finder before all others."""
+    place = tmp_path / "module.zip"
+    with zipfile.ZipFile(place, "w") as packed:
+        for name, text in FILES.items():
+            packed.writestr(name, text)
+    monkeypatch.syspath_prepend(str(place))
+    monkeypatch.setattr(sys, "meta_path", [archive_imports.ArchiveFinder(), *sys.meta_path])
+    yield place
+    for name in [name for name in sys.modules if name.partition(".")[0] == "packed"]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def compiled(archive: Path, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often each file of the archive was compiled."""
+    found = Counter[str]()
+    real = builtins.compile
+
+    def counting(source: Any, filename: Any, *rest: Any, **named: Any) -> Any:
+        if str(filename).startswith(str(archive)):
+            found[Path(str(filename)).relative_to(archive).as_posix()] += 1
+        return real(source, filename, *rest, **named)
+
+    monkeypatch.setattr(builtins, "compile", counting)
+    return found
+
+
+def test_each_file_of_a_package_is_compiled_once(compiled: Counter[str]) -> None:
+    assert importlib.import_module("packed.first").VALUE == 2
+    inside = {name: times for name, times in compiled.items() if name != "packed/__init__.py"}
+    assert inside == dict.fromkeys(sorted(FILES)[1:], 1)
+
+
+def test_a_module_knows_where_it_lies(archive: Path) -> None:
+    second = importlib.import_module("packed.inner.second")
+    inner = importlib.import_module("packed.inner")
+    assert second.__file__ == f"{archive}/packed/inner/second.py"
+    assert second.__package__ == "packed.inner"
+    assert list(inner.__path__) == [f"{archive}/packed/inner"]
+
+
+def test_a_traceback_shows_the_line(archive: Path) -> None:
+    second = importlib.import_module("packed.inner.second")
+    with pytest.raises(ValueError, match="here") as caught:
+        second.fail()
+    shown = "".join(traceback.format_exception(caught.value))
+    assert f'File "{archive}/packed/inner/second.py", line 4, in fail' in shown
+    assert "raise ValueError('here')" in shown
+
+
+def test_a_module_that_is_not_in_the_archive_is_missing() -> None:
+    importlib.import_module("packed")
+    with pytest.raises(ModuleNotFoundError, match=r"packed\.third"):
+        importlib.import_module("packed.third")
+
+
+def test_what_lies_in_a_folder_is_left_to_others(tmp_path: Path) -> None:
+    package = importlib.import_module("packed")
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "beside" / "first.py").write_text("VALUE = 1\n", encoding="utf-8")
+    package.__path__.insert(0, str(tmp_path / "beside"))
+    assert importlib.import_module("packed.first").VALUE == 1
+
+
+def test_outside_of_an_archive_nothing_is_put_before_the_finders_of_python() -> None:
+    assert not any(
+        isinstance(finder, archive_imports.ArchiveFinder) for finder in sys.meta_path[1:]
+    )
