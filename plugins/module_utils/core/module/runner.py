@@ -12,8 +12,9 @@ from ansible.module_utils.ansible_release import __version__
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 # before the rest, which its import makes faster
+# pylint: disable-next=unused-import
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import (
-    archive_imports,  # noqa: F401  # pylint: disable=unused-import
+    archive_imports,  # noqa: F401
 )
 
 from .. import json_text
