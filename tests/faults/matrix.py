@@ -22,7 +22,7 @@ from tests.faults.writes import IMPATIENT, WITHOUT, WRITERS, WRITES
 from tests.helpers import playbook
 from tests.helpers.cases import CASES, first_arguments, seed, settings
 
-NOTHING, NOT_KNOWN = "nothing was changed", "whether it was done is not known"
+NOTHING, OUTCOME_UNKNOWN = "nothing was changed", "whether it was done is not known"
 _LATE = 2.0  # seconds: longer than the time-out of the tasks
 #: Connection options of all cells.
 PATIENCE = {"retries": 2, "retry_max_wait": 0.2, "timeout": _LATE / 2}
@@ -109,7 +109,7 @@ class Cell:
         if wanted == "":
             done = event.status == "ok" and changed is True and effects
             return None if done else f"changed {changed}: {said}"
-        sentences = [each for each in (NOTHING, NOT_KNOWN) if each in said]
+        sentences = [each for each in (NOTHING, OUTCOME_UNKNOWN) if each in said]
         if event.status != "failed" or sentences != [wanted] or changed is not False:
             return f"{event.status}, changed {changed}, not '{wanted}': {said}"
         return None
@@ -117,7 +117,7 @@ class Cell:
     def _wanted(self) -> str:
         """What the message has to say; empty where the task has to succeed."""
         if self.module in (UNSEEN_DONE if self.acted else UNSEEN_UNDONE):
-            return NOT_KNOWN
+            return OUTCOME_UNKNOWN
         return "" if self.acted or FAULTS[self.fault].put_off else NOTHING
 
 

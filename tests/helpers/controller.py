@@ -44,7 +44,7 @@ _LINKS = (
 _KINDS = {"text", "textarea", "multiplechoice", "multiselect", "integer", "float", "password"}
 _PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
 
-Answer = tuple[int, Any]
+Response = tuple[int, Any]
 
 
 class Refused(Exception):
@@ -97,7 +97,7 @@ class Store:
             if all(str(each.get(name)) == value for name, value in wanted.items())
         ]
 
-    def answer(self, method: str, path: str, wanted: Mapping[str, str], data: Any) -> Answer:
+    def answer(self, method: str, path: str, wanted: Mapping[str, str], data: Any) -> Response:
         """What the controller answers to a request."""
         kind, _slash, rest = path.removeprefix(_API).strip("/").partition("/")
         if method != "GET":
@@ -112,20 +112,22 @@ class Store:
             return 404, {"detail": "Not found."}
         return self._part(method, kind, known, part, data) if part else self._one(kind, known, data)
 
-    def _collection(self, method: str, kind: str, wanted: Mapping[str, str], data: Any) -> Answer:
+    def _collection(self, method: str, kind: str, wanted: Mapping[str, str], data: Any) -> Response:
         if method == "GET":
             found = self.find(kind, wanted)
             return 200, {"count": len(found), "next": None, "previous": None, "results": found}
         self._check(kind, data)
         return 201, self.add(kind, data)
 
-    def _one(self, kind: str, known: dict[str, Any], data: Any) -> Answer:
+    def _one(self, kind: str, known: dict[str, Any], data: Any) -> Response:
         if data is not None:
             self._check(kind, {**known, **data})
             known.update(data)
         return 200, known
 
-    def _part(self, method: str, kind: str, known: dict[str, Any], part: str, data: Any) -> Answer:
+    def _part(
+        self, method: str, kind: str, known: dict[str, Any], part: str, data: Any
+    ) -> Response:
         number = int(known["id"])
         if part == "survey_spec" and kind == "job_templates":
             if method == "GET":
@@ -142,7 +144,7 @@ class Store:
             return self._link(method, (kind, number, part), data)
         return 404, {"detail": "Not found."}
 
-    def _link(self, method: str, place: tuple[str, int, str], data: Any) -> Answer:
+    def _link(self, method: str, place: tuple[str, int, str], data: Any) -> Response:
         linked = self.links.setdefault(place, [])
         if method == "GET":
             return 200, {"count": len(linked), "next": None, "results": [{"id": n} for n in linked]}
@@ -253,7 +255,7 @@ class Controller:
 
 
 def _handler(
-    answer: Callable[[str, str, Mapping[str, str], Any], Answer],
+    answer: Callable[[str, str, Mapping[str, str], Any], Response],
 ) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def _serve(self) -> None:

@@ -228,7 +228,7 @@ def test_connections_that_fail_are_told_by_their_kind(
         ({"ssh_port": 9}, "network", "check ssh_host and ssh_port"),
     ):
         error = failure(scripts({**server.options, "script": "println 1", **options}))
-        assert (error.kind, error.unanswered) == (kind, False), error.message
+        assert (error.kind, error.outcome_unknown) == (kind, False), error.message
         assert words in error.message
 
 
@@ -239,7 +239,7 @@ def test_a_command_that_takes_too_long_is_ended(server: SshServer | None) -> Non
     with pytest.raises(ToolchainError) as caught:
         play(scripts({**server.options, "script": "println 1"}), timeout=1)
     assert caught.value.kind == "timeout"
-    assert caught.value.unanswered
+    assert caught.value.outcome_unknown
     assert "is not known" in caught.value.message
 
 

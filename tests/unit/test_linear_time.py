@@ -35,8 +35,8 @@ ESCAPED = {ord("<"): "&lt;", ord("&"): "&amp;", ord('"'): "&quot;", 0x1B: " "}
 REQUEST = messages.Request("reading x", "GET", "http://host/x", reads=True)
 
 
-def _answer(text: str, header: str = "") -> messages.Answer:
-    return messages.Answer(500, {"Link": header}, text.encode(), REQUEST, REQUEST.url)
+def _answer(text: str, header: str = "") -> messages.Response:
+    return messages.Response(500, {"Link": header}, text.encode(), REQUEST, REQUEST.url)
 
 
 def _unmarked(text: str) -> object:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..core import errors
 from ..core.errors import Kind, ToolchainError
 from ..core.http.bodies import lines
-from ..core.http.messages import Answer, Request, unreadable
-from ..core.http.writes import Look
+from ..core.http.messages import Request, Response, unexpected_body
+from ..core.http.writes import Verify
 from ..core.module.task import Task
 from ..core.secret import clean_url
-from . import answers
-from .answers import Record, Refusal, UnreadableAnswer
+from . import responses
+from .responses import Record, Refusal, UnreadableAnswer
 
 if TYPE_CHECKING:
     from ..core.http.connections import Incoming
@@ -146,18 +146,18 @@ class AnalysisClient:
         self.refusals: dict[str, str] = self._transport.memory.setdefault("refused", {})
         self._left_out: set[str] = self._transport.memory.setdefault("left out", set())
 
-    def ask(self, what: str, call: Call, look: Look | None = None) -> list[Record]:
+    def ask(self, what: str, call: Call, verify: Verify | None = None) -> list[Record]:
         """Send an action and give the records of its answer; actions that write answer with none.
 
         Whether the action may be sent in check mode is decided by :data:`READING` alone.
 
         :param what: operation and object for messages, as C(updating the role 'x')
-        :param look: whether an action that writes has been carried out
+        :param verify: whether an action that writes has been carried out
         """
         needed = call.otherwise is None
         if call.optional and (needed or call.action not in self._left_out):
             try:
-                return self._exchange(what, call, look, with_optional=True)
+                return self._exchange(what, call, verify, with_optional=True)
             except ToolchainError as error:
                 if error.status != 400:
                     raise
@@ -166,13 +166,13 @@ class AnalysisClient:
                 self.refusals[call.action] = words
                 return []
             try:
-                records = self._exchange(what, call, look, with_optional=False)
+                records = self._exchange(what, call, verify, with_optional=False)
             except ToolchainError as error:
                 raise _also(error, call, words) from None
             self.refusals[call.action] = words
             self._left_out.add(call.action)
             return records
-        return self._exchange(what, call, look, with_optional=False)
+        return self._exchange(what, call, verify, with_optional=False)
 
     def require_service(self) -> None:
         """C(not_found) where no code analysis server answers: before something is called absent
@@ -195,7 +195,7 @@ class AnalysisClient:
             begun = False
             try:
                 with self._transport.stream(
-                    what, _PATH, method="POST", judge=self._judge, form=form
+                    what, _PATH, method="POST", validate=self._validate, form=form
                 ) as response:
                     begun = True
                     return take(self._streamed(what, response))
@@ -208,28 +208,28 @@ class AnalysisClient:
     def _streamed(self, what: str, response: Incoming) -> Iterator[Record]:
         seen: list[bytes] = []
 
-        def said() -> Answer:
+        def said() -> Response:
             request = Request(what, "POST", self._transport.url(_PATH), reads=True)
             head = b"\n".join(seen)
-            return Answer(response.status_code, response.headers, head, request, response.url)
+            return Response(response.status_code, response.headers, head, request, response.url)
 
         try:
-            for record in answers.records(
+            for record in responses.records(
                 _noted(lines(response.iter_content(), _LONGEST_LINE), seen)
             ):
-                refusal = answers.refusal_of(record)
+                refusal = responses.refusal_of(record)
                 if refusal is not None:
                     raise refused(said(), refusal)
                 yield record
         except UnreadableAnswer as error:
-            raise _unreadable(said(), str(error)) from None
+            raise _unexpected_body(said(), str(error)) from None
 
-    def _judge(self, answer: Answer) -> None:
+    def _validate(self, response: Response) -> None:
         """Raise for an answer that should have been streamed, but has another status."""
-        self._records(answer)
+        self._records(response)
 
     def _exchange(
-        self, what: str, call: Call, look: Look | None, *, with_optional: bool
+        self, what: str, call: Call, verify: Verify | None, *, with_optional: bool
     ) -> list[Record]:
         found: list[Record] = []
         self._transport.send(
@@ -239,32 +239,32 @@ class AnalysisClient:
             reads=call.action in READING,
             expect=_WRITTEN,
             # The error object may come with any status.
-            judge=lambda answer: found.extend(self._records(answer)),
-            look=look,
+            validate=lambda response: found.extend(self._records(response)),
+            verify=verify,
             form=call.form(with_optional=with_optional),
         )
         return found
 
-    def _records(self, answer: Answer) -> list[Record]:
-        accepted = answer.status in (_READ if answer.request.reads else _WRITTEN)
+    def _records(self, response: Response) -> list[Record]:
+        accepted = response.status in (_READ if response.request.reads else _WRITTEN)
         try:
-            found = list(answers.records(answer.body.split(b"\n")))
+            found = list(responses.records(response.body.split(b"\n")))
         except UnreadableAnswer as error:
             if not accepted:
-                raise self._failure(answer) from None
-            raise _unreadable(answer, str(error)) from None
+                raise self._failure(response) from None
+            raise _unexpected_body(response, str(error)) from None
         for record in found:
-            refusal = answers.refusal_of(record)
+            refusal = responses.refusal_of(record)
             if refusal is not None:
-                raise refused(answer, refusal)
+                raise refused(response, refusal)
         if not accepted:
-            raise self._failure(answer)
+            raise self._failure(response)
         return found
 
-    def _failure(self, answer: Answer) -> ToolchainError:
+    def _failure(self, response: Response) -> ToolchainError:
         """The error of a status without the error object: of a proxy, or of another server."""
-        error = self._transport.failure(answer)
-        if answer.status in (404, 405):
+        error = self._transport.failure(response)
+        if response.status in (404, 405):
             error.message += f" ({error.url}): no code analysis server answers there, check url"
         return error
 
@@ -286,25 +286,25 @@ def _noted(lines: Iterable[bytes], seen: list[bytes]) -> Iterator[bytes]:
         yield line
 
 
-def _unreadable(answer: Answer, reason: str) -> ToolchainError:
+def _unexpected_body(response: Response, reason: str) -> ToolchainError:
     """The error of an answer that is none: it does not tell what became of a write."""
-    if errors.looks_like_html(answer.text):
-        error = unreadable(answer, "JSON")
+    if errors.looks_like_html(response.text):
+        error = unexpected_body(response, "JSON")
         error.message += f" ({error.url})"
     else:
         words = f"the answer of the server cannot be understood: {reason}"
-        error = answer.error("protocol", words)
-    error.unanswered = not answer.request.reads
+        error = response.error("protocol", words)
+    error.outcome_unknown = not response.request.reads
     return error
 
 
-def refused(answer: Answer, refusal: Refusal) -> ToolchainError:
+def refused(response: Response, refusal: Refusal) -> ToolchainError:
     """The error that an error object stands for."""
     kind = kind_of(refusal)
     words = errors.shorten(refusal.message)
     said = f": {words}" if words else " without a word"
     hint = ": check username and ltoken" if kind == "auth" else ""
-    error = answer.error(kind, f"the server answered {refusal.status}{said}{hint}", words)
+    error = response.error(kind, f"the server returned {refusal.status}{said}{hint}", words)
     error.status = refusal.status
     return error
 

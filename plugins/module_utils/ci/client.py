@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core import errors
 from ..core.address import is_login_page, target
-from ..core.http.messages import REDIRECTS, Answer, unreadable
+from ..core.http.messages import REDIRECTS, Response, unexpected_body
 from ..core.http.transport import Transport
 from ..core.module.task import Task
 
@@ -26,34 +26,34 @@ def server_of(task: Task, *, connections: int = 10) -> Transport:
     return task.transport(describe=describe, crumbs=True, connections=connections)
 
 
-def refuse_page(answer: Answer) -> None:
+def refuse_page(response: Response) -> None:
     """Raise C(protocol), or C(auth) for a login form, if a web page answers a write."""
-    if answer.status < 300 and errors.looks_like_html(answer.text):
-        raise unreadable(answer, "another answer")
+    if response.status < 300 and errors.looks_like_html(response.text):
+        raise unexpected_body(response, "another answer")
 
 
-def refuse_evasion(server: Transport, answer: Answer) -> None:
+def refuse_evasion(server: Transport, response: Response) -> None:
     """Raise where a write was answered with a web page, or with the way to a login page (C(auth)):
     neither is a yes.
     """
-    location = answer.headers.get("Location")
-    if answer.status not in REDIRECTS or location is None:
-        refuse_page(answer)
-    elif leads_to_login(answer, location):
-        raise server.failure(answer)
+    location = response.headers.get("Location")
+    if response.status not in REDIRECTS or location is None:
+        refuse_page(response)
+    elif leads_to_login(response, location):
+        raise server.failure(response)
 
 
-def leads_to_login(answer: Answer, location: str) -> bool:
+def leads_to_login(response: Response, location: str) -> bool:
     """Whether a redirect leads to a login page; that of a job with such a name is none."""
-    there = target(answer.url, location)
+    there = target(response.url, location)
     return is_login_page(there) and _JOB.search(there) is None
 
 
-def object_of(answer: Answer) -> Mapping[str, Any]:
+def object_of(response: Response) -> Mapping[str, Any]:
     """The JSON object of an answer; C(protocol) if the answer is something else."""
-    shown = answer.json()
+    shown = response.json()
     if not isinstance(shown, Mapping):
-        raise answer.error("protocol", "the server answered with JSON, but not with an object")
+        raise response.error("protocol", "the server returned with JSON, but not with an object")
     return shown
 
 
@@ -67,19 +67,19 @@ def objects(value: object) -> list[Mapping[str, Any]]:
     return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
-def describe(answer: Answer) -> str:
+def describe(response: Response) -> str:
     """The server's words in an error answer.
 
     Server facts [ci-1, ci-4]: a refused request has its words in C(X-Error), a missing permission
     is named in C(X-Required-Permission), an uncaught exception leaves a logging id in an HTML page.
     """
-    headers = answer.headers
+    headers = response.headers
     permission = headers.get("X-Required-Permission")
     if permission is not None:
         user = headers.get("X-You-Are-Authenticated-As") or "the account"
         return f"{user} lacks the permission {permission}"
-    said = headers.get("X-Error") or errors.words(answer.text)
-    logged = _LOGGING_ID.search(answer.text)
+    said = headers.get("X-Error") or errors.words(response.text)
+    logged = _LOGGING_ID.search(response.text)
     if logged is None or logged[1] in said:
         return said
     return f"{said}; the server's log has it under the id {logged[1]}"

@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from ..core.errors import Kind, ToolchainError, invalid, shorten
-from ..core.http.writes import NOT_KNOWN
+from ..core.http.writes import OUTCOME_UNKNOWN
 from ..core.module.task import Task
 from ..core.module.typed_options import Option, PathText
 from .client import server_of
@@ -130,10 +130,10 @@ class SshCommands:
     def _advertised(self) -> int:
         """The port that the server names on its login page, which anyone can read."""
         what = "looking for the SSH port"
-        answer = server_of(self._task).read(what, "login")
-        port = answer.headers.get("X-SSH-Endpoint", "").rpartition(":")[2].strip()
+        response = server_of(self._task).read(what, "login")
+        port = response.headers.get("X-SSH-Endpoint", "").rpartition(":")[2].strip()
         if not port.isdecimal():
-            raise answer.error(
+            raise response.error(
                 "not_found",
                 "the server names no SSH port: its SSH server is switched off, or give ssh_port",
             )
@@ -176,13 +176,13 @@ class SshCommands:
         except FileNotFoundError:
             raise invalid("transport=ssh needs the program ssh: install OpenSSH's client") from None
         except subprocess.TimeoutExpired:
-            lost = "" if reads else f"; {NOT_KNOWN}"
+            lost = "" if reads else f"; {OUTCOME_UNKNOWN}"
             url = self._found().url
             raise ToolchainError(
                 "timeout",
                 f"{what}: no end within {self._timeout:g} s{lost} ({url})",
                 url=url,
-                unanswered=not reads,
+                outcome_unknown=not reads,
             ) from None
         said = done.stderr.decode("utf-8", "replace")
         return done.returncode, done.stdout.decode("utf-8", "replace"), shorten(said)
@@ -193,9 +193,9 @@ class SshCommands:
         for sign, kind, advice in _REFUSALS:
             if sign in words:
                 return done.error(kind, f"{said} ({advice})", said)
-        lost = "" if reads else f"; {NOT_KNOWN}"
+        lost = "" if reads else f"; {OUTCOME_UNKNOWN}"
         error = done.error("network", f"the connection broke ({said}){lost}", said)
-        error.unanswered = not reads
+        error.outcome_unknown = not reads
         return error
 
 

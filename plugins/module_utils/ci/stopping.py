@@ -12,9 +12,9 @@ from __future__ import annotations
 from urllib.parse import unquote
 
 from ..core.address import path_of, target
-from ..core.http.messages import REDIRECTS, Answer
+from ..core.http.messages import REDIRECTS, Response
 from ..core.http.transport import Transport
-from ..core.http.writes import Look
+from ..core.http.writes import Verify
 from .client import refuse_page
 
 METHODS = ("stop", "term", "kill")
@@ -30,42 +30,42 @@ def send(
     method: str,
     *,
     patience: float | None = None,
-    look: Look | None = None,
+    verify: Verify | None = None,
 ) -> bool:
     """Ask the server to end a build; false if it has no such method for the build.
 
     :param build: the path of the build
     :param method: one of :data:`METHODS`
     :param patience: most seconds that it may take
-    :param look: whether the build ends
+    :param verify: whether the build ends
     """
 
-    def check_way_back(answer: Answer) -> None:
+    def check_way_back(response: Response) -> None:
         """A redirect that leads elsewhere (to a login page, out of a proxy) is not a yes."""
-        refuse_page(answer)
-        location = answer.headers.get("Location")
-        if answer.status in REDIRECTS and location is not None:
-            there = unquote(path_of(target(answer.url, location))).rstrip("/")
+        refuse_page(response)
+        location = response.headers.get("Location")
+        if response.status in REDIRECTS and location is not None:
+            there = unquote(path_of(target(response.url, location))).rstrip("/")
             if not there.endswith((f"/{unquote(build)}", f"/{unquote(build)}/{method}")):
-                raise server.failure(answer)
+                raise server.failure(response)
 
-    answer = server.write(
+    response = server.write(
         what,
         "POST",
         f"{build}/{method}",
         form={},
         expect=(*_SENT, 404),
-        judge=check_way_back,
+        validate=check_way_back,
         patience=patience,
-        look=look,
+        verify=verify,
     )
-    return answer.status != 404 and not _leads_to(answer, method)
+    return response.status != 404 and not _leads_to(response, method)
 
 
-def _leads_to(answer: Answer, method: str) -> bool:
+def _leads_to(response: Response, method: str) -> bool:
     """Whether the answer sends us to the address of the method itself, where nothing is."""
-    location = answer.headers.get("Location", "")
-    return path_of(target(answer.url, location)).endswith(f"/{method}/")
+    location = response.headers.get("Location", "")
+    return path_of(target(response.url, location)).endswith(f"/{method}/")
 
 
 def cancel(
@@ -74,13 +74,13 @@ def cancel(
     item: int,
     *,
     patience: float | None = None,
-    look: Look | None = None,
+    verify: Verify | None = None,
 ) -> bool:
     """Take an item out of the queue; false if it has left the queue, or the server cannot.
 
-    :param look: whether it has left the queue
+    :param verify: whether it has left the queue
     """
-    answer = server.write(
+    response = server.write(
         what,
         "POST",
         "queue/cancelItem",
@@ -88,7 +88,7 @@ def cancel(
         form={},
         expect=(*_SENT, *_LEFT_QUEUE),
         patience=patience,
-        look=look,
+        verify=verify,
         repeatable=True,
     )
-    return answer.status not in _LEFT_QUEUE
+    return response.status not in _LEFT_QUEUE

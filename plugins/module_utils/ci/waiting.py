@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..core.errors import invalid
-from ..core.polling import Pace
+from ..core.polling import PollInterval
 
 #: Makes the pauses between polls, given the longest time and the longest pause, in seconds.
-PaceFactory = Callable[[float, float], Pace]
+PaceFactory = Callable[[float, float], PollInterval]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -73,8 +73,8 @@ class ToolchainError(Exception):
     :param kind: one of :data:`Kind` [C1.3]
     :param message: one sentence that names the operation, the object and what to do
     :param detail: the server's own words, at most :data:`WORDS_LIMIT` characters
-    :param unanswered: a write was sent and its answer is lost, or does not tell: the server may
-        have acted on it
+    :param outcome_unknown: a write was sent, and its response is lost or inconclusive: the server
+        may have acted on it
     :param result: return keys that the task shows in spite of the failure
     """
 
@@ -87,7 +87,7 @@ class ToolchainError(Exception):
         method: str | None = None,
         url: str | None = None,
         detail: str | None = None,
-        unanswered: bool = False,
+        outcome_unknown: bool = False,
         result: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
@@ -97,7 +97,7 @@ class ToolchainError(Exception):
         self.method = method
         self.url = url
         self.detail = detail
-        self.unanswered = unanswered
+        self.outcome_unknown = outcome_unknown
         self.result: dict[str, Any] = dict(result or {})
         #: Seconds after which the server may be asked again; C(None): it does not say so.
         self.retry_after: float | None = None

@@ -13,12 +13,12 @@ _FIRST_PAUSE = 0.5  # seconds
 _GROWTH = 1.5
 
 
-class TimeUp(ToolchainError):
+class PollTimeout(ToolchainError):
     """The time for waiting is over, whatever the server answers."""
 
 
 @dataclass
-class Pace:
+class PollInterval:
     """Pauses that begin short and grow to C(interval), until C(timeout) seconds have passed."""
 
     timeout: float
@@ -48,7 +48,9 @@ class Pace:
         """
         left = self.left
         if left <= 0:
-            raise TimeUp("timeout", f"{running}, and wait_timeout ({self.timeout:g} s) is over")
+            raise PollTimeout(
+                "timeout", f"{running}, and wait_timeout ({self.timeout:g} s) is over"
+            )
         soon = left if expected is None or expected <= 0 else max(expected, _FIRST_PAUSE)
         self.sleep(min(self._next, left, soon))
         self._next = min(self._next * _GROWTH, self.interval)

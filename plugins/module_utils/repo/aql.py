@@ -44,16 +44,16 @@ def ask(client: RepoClient, what: str, text: str) -> QueryResult:
     """Send a query; C(rejected) with the server's words where it does not understand it."""
     parts = {"body": text.encode(), "headers": {"Content-Type": "text/plain"}}
     try:
-        answer = json_rows.read(client, what, _PATH, "results", method="POST", **parts)
+        response = json_rows.read(client, what, _PATH, "results", method="POST", **parts)
     except ToolchainError as error:
         if error.status == 405:
             # below another address it is the path of an item, to which nothing is posted
             error.kind = "not_found"
             error.with_words("there is no repository manager at this address: check url")
         raise
-    span = answer.members.get("range")
-    trimmed = _trimmed(span if isinstance(span, Mapping) else {}, text, len(answer.rows))
-    return QueryResult(answer.rows, trimmed, http_date(answer.headers.get("Date")))
+    span = response.members.get("range")
+    trimmed = _trimmed(span if isinstance(span, Mapping) else {}, text, len(response.rows))
+    return QueryResult(response.rows, trimmed, http_date(response.headers.get("Date")))
 
 
 def ask_if_told(

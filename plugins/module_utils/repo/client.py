@@ -10,7 +10,7 @@ from typing import Any
 
 from ..core import address
 from ..core.errors import ToolchainError, invalid, looks_like_html
-from ..core.http.messages import Answer, unreadable
+from ..core.http.messages import Response, unexpected_body
 from ..core.module.task import Task
 from .dialect import JFROG, Dialect, dialect_of, generic, tells_jfrog
 from .error_text import describe, errors_in, messages_of
@@ -91,55 +91,55 @@ class RepoClient:
         still be one behind a proxy that takes them out.
         """
         try:
-            answer = self.transport.read(
+            response = self.transport.read(
                 "finding out which dialect the server speaks", _VERSION, expect=(200, *_UNKNOWN)
             )
-            return answer.status == 200 and "version" in object_of(answer, "its version")
+            return response.status == 200 and "version" in object_of(response, "its version")
         except ToolchainError as error:
             if _SPEAKS_JFROG in self.transport.memory:
                 return True
             raise error.with_words("the option dialect saves this request") from None
 
-    def write(self, what: str, method: str, path: str, **parts: Any) -> Answer:
+    def write(self, what: str, method: str, path: str, **parts: Any) -> Response:
         """Send a write; see :meth:`Transport.send`. An answer that is a page, or that reports
         errors, is a failure whatever its status.
         """
-        return self.transport.write(what, method, path, judge=refuse_reported, **parts)
+        return self.transport.write(what, method, path, validate=refuse_reported, **parts)
 
 
-def refuse_page(answer: Answer) -> None:
+def refuse_page(response: Response) -> None:
     """Raise C(protocol), or C(auth) for a login form, where a good answer is an HTML page, or a
     part of one.
     """
-    if answer.status >= 300:
+    if response.status >= 300:
         return
-    text = answer.text
+    text = response.text
     if _PART_OF_PAGE.match(text) or looks_like_html(text):
-        raise unreadable(answer, "JSON or text")
+        raise unexpected_body(response, "JSON or text")
 
 
-def refuse_reported(answer: Answer) -> None:
+def refuse_reported(response: Response) -> None:
     """Raise for a page, and for errors that an answer reports whatever its status.
 
     Server fact [repo-28]: a 401 with messages is about permissions, and not about the login.
     """
-    refuse_page(answer)
-    if answer.status == 401 and messages_of(answer.text):
-        said = describe(answer)
-        raise answer.error("permission", f"the server answered 401: {said}", said)
-    if answer.status >= 300:
+    refuse_page(response)
+    if response.status == 401 and messages_of(response.text):
+        said = describe(response)
+        raise response.error("permission", f"the server returned 401: {said}", said)
+    if response.status >= 300:
         return
-    reported = errors_in(answer.text)
+    reported = errors_in(response.text)
     if reported:
-        said = f"the server answered {answer.status}, but reports: {reported}"
-        raise answer.error("rejected", said, reported)
+        said = f"the server returned {response.status}, but reports: {reported}"
+        raise response.error("rejected", said, reported)
 
 
-def object_of(answer: Answer, wanted: str) -> Mapping[str, Any]:
+def object_of(response: Response, wanted: str) -> Mapping[str, Any]:
     """The JSON object of an answer; C(protocol) where it is something else."""
-    decoded = answer.json()
+    decoded = response.json()
     if not isinstance(decoded, Mapping):
-        raise unreadable(answer, wanted)
+        raise unexpected_body(response, wanted)
     return decoded
 
 
@@ -148,22 +148,22 @@ def objects(value: Any) -> list[Mapping[str, Any]]:
     return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
-def objects_of(answer: Answer, member: str, wanted: str) -> list[Mapping[str, Any]]:
+def objects_of(response: Response, member: str, wanted: str) -> list[Mapping[str, Any]]:
     """The objects in a list of an answer, none where it is C(null); C(protocol) where it is
     missing or no list.
     """
-    decoded = object_of(answer, wanted)
+    decoded = object_of(response, wanted)
     if member not in decoded:
-        raise unreadable(answer, wanted)
-    return listed_objects(answer, decoded[member], wanted)
+        raise unexpected_body(response, wanted)
+    return listed_objects(response, decoded[member], wanted)
 
 
-def listed_objects(answer: Answer, listed: Any, wanted: str) -> list[Mapping[str, Any]]:
+def listed_objects(response: Response, listed: Any, wanted: str) -> list[Mapping[str, Any]]:
     """The objects in a list that an answer holds, none where it is C(null); C(protocol) where it is
     no list.
     """
     if not isinstance(listed, (list, type(None))):
-        raise unreadable(answer, wanted)
+        raise unexpected_body(response, wanted)
     return objects(listed)
 
 

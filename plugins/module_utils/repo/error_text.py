@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..core import errors
-from ..core.http.messages import Answer, json_or_none
+from ..core.http.messages import Response, json_or_none
 
 # server fact [repo-4]: a server without a licence refuses half of the interface with 400 and this
 # text
@@ -18,18 +18,18 @@ _REPORTING = ('"errors"', '"messages"', "\\u")
 _EDITION_NAME = re.compile(r"\bpro\b", re.IGNORECASE)
 
 
-def describe(answer: Answer) -> str:
+def describe(response: Response) -> str:
     """The server's words: C(errors[]), C(messages[]) with their levels, registry errors, text,
     HTML.
     """
     said = "; ".join(
-        f"{message['level']}: {message['message']}" for message in messages_of(answer.text)
+        f"{message['level']}: {message['message']}" for message in messages_of(response.text)
     )
-    said = said or errors.words(answer.text)
+    said = said or errors.words(response.text)
     edition = _EDITION.search(said)
     if edition is not None and _EDITION_NAME.search(said, edition.end()) is not None:
         said = f"this edition of the server does not offer it: {said}"
-    request_id = answer.headers.get("X-Request-Id")
+    request_id = response.headers.get("X-Request-Id")
     return f"{said} (request {request_id})" if said and request_id else said
 
 

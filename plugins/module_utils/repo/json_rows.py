@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ToolchainError
-from ..core.http.messages import Answer, Request, unreadable
+from ..core.http.messages import Request, Response, unexpected_body
 from ..core.json_text import TooDeep, has_halves, require_depth, whole
 from .client import RepoClient
 
@@ -166,31 +166,31 @@ def _read(
     client: RepoClient, what: str, path: str, member: str, found: StreamedObject, **parts: Any
 ) -> StreamedObject:
     head: list[bytes] = []
-    with client.transport.stream(what, path, **parts) as response:
-        found.headers = response.headers
+    with client.transport.stream(what, path, **parts) as incoming:
+        found.headers = incoming.headers
         try:
-            parse(_noted(response, head), member, found)
+            parse(_noted(incoming, head), member, found)
         except (InvalidJson, TooDeep) as error:
             method = parts.get("method", "GET")
             request = Request(what, method, client.transport.url(path), reads=True)
-            answer = Answer(
-                response.status_code, response.headers, b"".join(head), request, response.url
+            response = Response(
+                incoming.status_code, incoming.headers, b"".join(head), request, incoming.url
             )
             if isinstance(error, TooDeep):
-                said = f"the server answered with JSON that cannot be read: {error}"
-                raise answer.error("protocol", said) from None
+                said = f"the server returned with JSON that cannot be read: {error}"
+                raise response.error("protocol", said) from None
             if found.rows:
-                raise answer.error(
+                raise response.error(
                     "protocol",
                     f"the answer breaks off after {len(found.rows)} rows ({error})",
                 ) from None
-            raise unreadable(answer, f"JSON with '{member}'") from None
+            raise unexpected_body(response, f"JSON with '{member}'") from None
     return found
 
 
-def _noted(response: Incoming, head: list[bytes]) -> Iterator[bytes]:
+def _noted(incoming: Incoming, head: list[bytes]) -> Iterator[bytes]:
     """The pieces of a body; the first is kept in C(head), for messages."""
-    for piece in response.iter_content(CHUNK):
+    for piece in incoming.iter_content(CHUNK):
         if not head:
             head.append(piece)
         yield piece

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ..core.errors import ToolchainError, invalid, words
-from ..core.http.messages import Answer
+from ..core.http.messages import Response
 from . import aql
 from .client import RepoClient, item_path, object_of
 
@@ -124,20 +124,20 @@ def read(client: RepoClient, repo: str, path: str) -> dict[str, list[str]] | Non
     """
     if not client.tells_properties:
         return None
-    answer = client.transport.read(
+    response = client.transport.read(
         f"reading the properties of '{repo}/{path}'",
         f"api/storage/{item_path(repo, path)}?properties",
         expect=(200, 400, 404, 405),
     )
-    if answer.status == 404 and "no properties" in words(answer.text).lower():
+    if response.status == 404 and "no properties" in words(response.text).lower():
         return {}
-    found = _of_answer(answer) if answer.status == 200 else None
+    found = _of_answer(response) if response.status == 200 else None
     client.tells_properties = found is not None
     return found
 
 
-def _of_answer(answer: Answer) -> dict[str, list[str]] | None:
-    found = object_of(answer, "properties").get("properties")
+def _of_answer(response: Response) -> dict[str, list[str]] | None:
+    found = object_of(response, "properties").get("properties")
     if not isinstance(found, Mapping):
         return None
     return {
@@ -182,7 +182,7 @@ def write(
     """Set properties of one item and see that they are there; other properties of the item stay.
 
     :param recursive: whether all that is in a folder gets them; C(None) for a file
-    :raises ToolchainError: C(rejected) where the server answered well and dropped one
+    :raises ToolchainError: C(rejected) where the server reported success and dropped one
 
     Written interface [W4.1].
     """
@@ -194,7 +194,7 @@ def write(
             "PUT",
             address,
             query={"properties": text, **_reach(client, recursive)},
-            look=partial(_look, client, repo, path, part),
+            verify=partial(_verify, client, repo, path, part),
             repeatable=True,
         )
     after = read(client, repo, path)
@@ -202,7 +202,7 @@ def write(
         raise _dropped(what, properties, after or {})
 
 
-def _look(client: RepoClient, repo: str, path: str, wanted: Properties) -> bool | None:
+def _verify(client: RepoClient, repo: str, path: str, wanted: Properties) -> bool | None:
     return are_set(read(client, repo, path), wanted)
 
 
@@ -234,10 +234,10 @@ def remove(
         return None if left is None else not left
 
     address = f"api/storage/{item_path(repo, path)}"
-    client.write(what, "DELETE", address, query=query, look=are_gone, repeatable=True)
+    client.write(what, "DELETE", address, query=query, verify=are_gone, repeatable=True)
     left = still_there()
     if left:
-        said = f"the server answered well but still has {', '.join(left)}"
+        said = f"the server reported success but still has {', '.join(left)}"
         raise ToolchainError("rejected", f"{what}: {said}")
 
 
@@ -246,6 +246,6 @@ def _dropped(what: str, wanted: Properties, found: Mapping[str, list[str]]) -> T
     said = ", ".join(f"{name}={json.dumps(found.get(name, []))}" for name in lost)
     return ToolchainError(
         "rejected",
-        f"{what}: the server answered well but did not keep {', '.join(lost)}",
+        f"{what}: the server reported success but did not keep {', '.join(lost)}",
         detail=f"the server has {said}",
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..core import address
 from ..core.errors import ToolchainError, words
-from ..core.http.messages import Answer, unreadable
+from ..core.http.messages import Response, unexpected_body
 from .client import RepoClient, object_of, objects
 
 #: What a server answers that does not know a read, and what one that lists no repositories at all.
@@ -27,17 +27,17 @@ def deployment_target(client: RepoClient, key: str, *, certain: bool = False) ->
 
     :param certain: C(not_found), too, where nothing shows that a repository manager answers
     """
-    answer = client.transport.read(
+    response = client.transport.read(
         f"reading the repository '{key}'",
         f"api/repositories/{address.path(key)}",
         expect=(200, 400, 403, 404, 405),
     )
-    if answer.status not in (200, 403):
-        return _target_by_list(client, key, answer, certain)
+    if response.status not in (200, 403):
+        return _target_by_list(client, key, response, certain)
     client.transport.memory[_PLAIN] = False
-    if answer.status == 403:
+    if response.status == 403:
         return key
-    return _target(answer, key, object_of(answer, "a repository"))
+    return _target(response, key, object_of(response, "a repository"))
 
 
 def kind_of(found: Mapping[str, Any]) -> str:
@@ -48,22 +48,22 @@ def kind_of(found: Mapping[str, Any]) -> str:
     return str(found.get("rclass") or found.get("type") or "").upper()
 
 
-def _target(answer: Answer, key: str, found: Mapping[str, Any]) -> str:
+def _target(response: Response, key: str, found: Mapping[str, Any]) -> str:
     kind = kind_of(found)
     if kind == "REMOTE":
-        raise answer.error("rejected", f"'{key}' is a remote repository: it takes no deployments")
+        raise response.error("rejected", f"'{key}' is a remote repository: it takes no deployments")
     if kind != "VIRTUAL":
         return key
     target = found.get("defaultDeploymentRepo")
     if not target:
-        raise answer.error(
+        raise response.error(
             "rejected",
             f"the virtual repository '{key}' has no defaultDeploymentRepo: name a local one",
         )
     return str(target)
 
 
-def _target_by_list(client: RepoClient, key: str, refused: Answer, certain: bool) -> str:
+def _target_by_list(client: RepoClient, key: str, refused: Response, certain: bool) -> str:
     """Look the key up in the list.
 
     Server fact [repo-9]: the single read needs a licence, and is 400 for unknown keys and without a
@@ -71,7 +71,7 @@ def _target_by_list(client: RepoClient, key: str, refused: Answer, certain: bool
     itself, and what is sent to it next shows whether it is there [C1.5].
     """
     try:
-        answer, entries = listed(client)
+        response, entries = listed(client)
     except ToolchainError as error:
         if error.status not in _CANNOT_TELL or (certain and error.status == 404):
             raise
@@ -81,7 +81,7 @@ def _target_by_list(client: RepoClient, key: str, refused: Answer, certain: bool
     for entry in entries:
         if entry.get("key") == key:
             # the server itself finds the deployment repository, which the list does not tell
-            return key if kind_of(entry) == "VIRTUAL" else _target(answer, key, entry)
+            return key if kind_of(entry) == "VIRTUAL" else _target(response, key, entry)
     raise unknown(key, refused)
 
 
@@ -89,29 +89,31 @@ def members(client: RepoClient, key: str) -> list[str]:
     """The repositories that a virtual one is made of; itself where it is none, or where the server
     does not tell.
     """
-    answer = client.transport.read(
+    response = client.transport.read(
         f"reading the repository '{key}'",
         f"api/repositories/{address.path(key)}",
         expect=(200, 400, 403, 404, 405),
     )
-    found = object_of(answer, "a repository") if answer.status == 200 else {}
+    found = object_of(response, "a repository") if response.status == 200 else {}
     named = found.get("repositories")
     if kind_of(found) != "VIRTUAL" or not isinstance(named, list):
         return [key]
     return [str(member) for member in named]
 
 
-def listed(client: RepoClient) -> tuple[Answer, list[Mapping[str, Any]]]:
+def listed(client: RepoClient) -> tuple[Response, list[Mapping[str, Any]]]:
     """All repositories that the user may see; C(not_found) where no repository manager answers."""
-    answer = client.transport.read(
+    response = client.transport.read(
         "reading the repositories", "api/repositories", expect=(200, 404)
     )
-    if answer.status == 404:
-        raise answer.error("not_found", "there is no repository manager at this address: check url")
-    found = answer.json()
+    if response.status == 404:
+        raise response.error(
+            "not_found", "there is no repository manager at this address: check url"
+        )
+    found = response.json()
     if not isinstance(found, list):
-        raise unreadable(answer, "a list of repositories")
-    return answer, objects(found)
+        raise unexpected_body(response, "a list of repositories")
+    return response, objects(found)
 
 
 def require(client: RepoClient, keys: Iterable[str]) -> None:
@@ -120,7 +122,7 @@ def require(client: RepoClient, keys: Iterable[str]) -> None:
     A server that does not show its repositories cannot tell, which is warned of.
     """
     try:
-        answer, entries = listed(client)
+        response, entries = listed(client)
     except ToolchainError as error:
         if error.status not in (400, 403, 405):
             raise
@@ -130,19 +132,19 @@ def require(client: RepoClient, keys: Iterable[str]) -> None:
     known = {str(entry.get("key")) for entry in entries}
     for key in keys:
         if key not in known:
-            raise unknown(key, answer)
+            raise unknown(key, response)
 
 
 def require_shown(client: RepoClient, key: str) -> None:
     """C(not_found) where the server shows its repositories, and this one is not among them."""
     try:
-        answer, entries = listed(client)
+        response, entries = listed(client)
     except ToolchainError as error:
         if error.status not in (400, 403, 404, 405):
             raise
         return
     if not any(entry.get("key") == key for entry in entries):
-        raise unknown(key, answer)
+        raise unknown(key, response)
 
 
 def refuse_properties(client: RepoClient) -> None:
@@ -151,10 +153,10 @@ def refuse_properties(client: RepoClient) -> None:
     """
     known = client.transport.memory
     if _PLAIN not in known:
-        answer = client.transport.read(
+        response = client.transport.read(
             "reading the repositories", "api/repositories", expect=(200, 400, 403, 404, 405)
         )
-        known[_PLAIN] = answer.status in _NO_LIST
+        known[_PLAIN] = response.status in _NO_LIST
     if known[_PLAIN]:
         raise ToolchainError(
             "rejected",
@@ -175,7 +177,7 @@ def lacking(client: RepoClient, what: str) -> ToolchainError:
     )
 
 
-def unknown(key: str, refused: Answer) -> ToolchainError:
+def unknown(key: str, refused: Response) -> ToolchainError:
     """The error for a key that no repository has, as far as the user may see."""
     return refused.error(
         "not_found",

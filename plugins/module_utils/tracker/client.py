@@ -12,8 +12,8 @@ from ..core.address import Query, origin
 from ..core.errors import Kind, ToolchainError
 from ..core.http.download import download
 from ..core.http.login_refusal import require_login
-from ..core.http.messages import Answer, json_or_none, unreadable
-from ..core.http.writes import Look
+from ..core.http.messages import Response, json_or_none, unexpected_body
+from ..core.http.writes import Verify
 from ..core.module.task import Task
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ Taken = TypeVar("Taken")
 _UNFORGED = {"X-Atlassian-Token": "no-check"}
 
 
-def describe(answer: Answer) -> str:
+def describe(response: Response) -> str:
     """The tracker's words; some of its errors are XML although JSON was asked for [tracker-2]."""
-    _before, begin, rest = answer.text.partition("<message>")
+    _before, begin, rest = response.text.partition("<message>")
     message, end, _behind = rest.partition("</message>")
-    if begin and end and answer.text.lstrip().startswith("<"):
+    if begin and end and response.text.lstrip().startswith("<"):
         return html.unescape(message)
-    return errors.words(answer.text)
+    return errors.words(response.text)
 
 
 class TrackerClient:
@@ -61,7 +61,7 @@ class TrackerClient:
 
     def read(
         self, what: str, path: str, *, expect: Collection[int] = (200,), **parts: Any
-    ) -> Answer:
+    ) -> Response:
         """The answer to a request with any method that reads; see C(Transport.send).
 
         Every answer is asked first whether the server took the login: a query that ran for nobody
@@ -70,11 +70,11 @@ class TrackerClient:
         headers = dict(self._headers)
         if parts.get("method", "GET") != "GET":
             headers.update(_UNFORGED)
-        answer = self._transport.read(
-            what, path, expect=expect, headers=headers, judge=self._require_login, **parts
+        response = self._transport.read(
+            what, path, expect=expect, headers=headers, validate=self._require_login, **parts
         )
-        self._accepted |= answer.status < 400
-        return answer
+        self._accepted |= response.status < 400
+        return response
 
     def write(
         self,
@@ -82,20 +82,20 @@ class TrackerClient:
         method: str,
         path: str,
         *,
-        look: Look,
+        verify: Verify,
         expect: Collection[int] = (200, 201, 204),
         headers: Mapping[str, str] | None = None,
         **parts: Any,
-    ) -> Answer:
+    ) -> Response:
         """Send a request that changes something, once; see C(Transport.write)."""
         return self._transport.write(
             what,
             method,
             path,
-            look=look,
+            verify=verify,
             expect=expect,
             headers={**self._headers, **_UNFORGED, **(headers or {})},
-            judge=self._require_taken,
+            validate=self._require_taken,
             **parts,
         )
 
@@ -107,7 +107,7 @@ class TrackerClient:
         """
         connection = self._transport.connection
         try:
-            return download(self._transport, what, address, take, judge=self._require_login)
+            return download(self._transport, what, address, take, validate=self._require_login)
         except ToolchainError as error:
             if error.kind == "auth" and origin(address) != origin(connection.url):
                 error.with_words(
@@ -119,27 +119,29 @@ class TrackerClient:
                 )
             raise
 
-    def _require_login(self, answer: Answer) -> None:
-        require_login(answer, self._transport.connection)
+    def _require_login(self, response: Response) -> None:
+        require_login(response, self._transport.connection)
 
-    def _require_taken(self, answer: Answer) -> None:
+    def _require_taken(self, response: Response) -> None:
         """As for a read. A web page with a success status is no answer to a write, and a 401 to an
         account whose reads were answered is no matter of its login [tracker-18].
         """
-        self._require_login(answer)
-        if answer.status < 300 and errors.looks_like_html(answer.text):
-            raise unreadable(answer, "another answer")
-        if answer.status in (404, 405) and not _is_of_tracker(answer):
-            said = f"the server answered {answer.status}, and does not know this request"
-            kind: Kind = "not_found" if answer.status == 404 else "rejected"
-            raise answer.error(kind, f"{said}: the written interface has none to change something")
-        if answer.status == 401 and self._accepted:
-            said = errors.shorten(describe(answer))
-            message = "the server answered 401, and takes the login for other requests"
-            raise answer.error("permission", f"{message}: {said}" if said else message, said)
+        self._require_login(response)
+        if response.status < 300 and errors.looks_like_html(response.text):
+            raise unexpected_body(response, "another answer")
+        if response.status in (404, 405) and not _is_of_tracker(response):
+            said = f"the server returned {response.status}, and does not know this request"
+            kind: Kind = "not_found" if response.status == 404 else "rejected"
+            raise response.error(
+                kind, f"{said}: the written interface has none to change something"
+            )
+        if response.status == 401 and self._accepted:
+            said = errors.shorten(describe(response))
+            message = "the server returned 401, and takes the login for other requests"
+            raise response.error("permission", f"{message}: {said}" if said else message, said)
 
 
-def _is_of_tracker(answer: Answer) -> bool:
+def _is_of_tracker(response: Response) -> bool:
     """Whether an error is the tracker's own, not that of what has no such address [tracker-2]."""
-    told = json_or_none(answer.body)
+    told = json_or_none(response.body)
     return isinstance(told, Mapping) and bool({"errorMessages", "errors"} & set(told))

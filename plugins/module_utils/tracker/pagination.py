@@ -79,18 +79,18 @@ class CollectedIssues:
         end = self.seen if self.last is None else min(self.last, self.seen)
         return max(0, end - self.first)
 
-    def add(self, answer: Mapping[str, Any]) -> int:
+    def add(self, response: Mapping[str, Any]) -> int:
         """Add the issues of a page; returns how many of them are new."""
         before = self.seen
         keep = self.take or self.issues.append
-        for issue in answer["issues"]:
+        for issue in response["issues"]:
             identity = identity_of(issue)
             if identity is None or identity not in self._identities:
                 self._identities.add(identity)
                 if self.first <= self.seen and (self.last is None or self.seen < self.last):
                     keep(issue)
                 self.seen += 1
-        said = answer.get("warningMessages")
+        said = response.get("warningMessages")
         lines = [said] if isinstance(said, str) else said
         self.warnings += map(str, lines) if isinstance(lines, list) else []
         return self.seen - before
@@ -101,11 +101,11 @@ class OffsetPage:
     """An answer and its position in the result."""
 
     start: int
-    answer: Mapping[str, Any]
+    response: Mapping[str, Any]
 
     @property
     def count(self) -> int:
-        return len(self.answer["issues"])
+        return len(self.response["issues"])
 
     @property
     def end(self) -> int:
@@ -114,17 +114,17 @@ class OffsetPage:
     @property
     def total(self) -> int | None:
         """How many issues match; C(None) where the page itself holds more than that."""
-        told = _number(self.answer, "total")
+        told = _number(self.response, "total")
         return None if told is not None and self.count and self.end > told else told
 
     def begins_like(self, other: OffsetPage) -> bool:
-        mine, others = self.answer["issues"][:1], other.answer["issues"][:1]
+        mine, others = self.response["issues"][:1], other.response["issues"][:1]
         return bool(mine) and list(map(identity_of, mine)) == list(map(identity_of, others))
 
 
-def _number(answer: Mapping[str, Any], name: str) -> int | None:
+def _number(response: Mapping[str, Any], name: str) -> int | None:
     """A number that a server may send as text; C(None) where it is no number, or negative."""
-    text = str(answer.get(name))
+    text = str(response.get(name))
     return int(text) if text.isdecimal() else None
 
 
@@ -178,8 +178,8 @@ class OffsetPages:
         return FoundIssues(found.issues, found.count, self._total, complete, found.warnings)
 
     def _page(self, start: int, size: int) -> OffsetPage:
-        answer = self._ask(start, size)
-        page, echo = OffsetPage(start, answer), _number(answer, "startAt")
+        response = self._ask(start, size)
+        page, echo = OffsetPage(start, response), _number(response, "startAt")
         if echo not in (None, start) and page.count > 0:
             raise _broken(
                 self._what, f"the server was asked for issues from {start} on and gave {echo}"
@@ -193,7 +193,7 @@ class OffsetPages:
 
     def _take(self, page: OffsetPage) -> int:
         self._total = self._total if page.total is None else page.total
-        return self._found.add(page.answer)
+        return self._found.add(page.response)
 
     # -- the number of matches is known ------------------------------------------------------
 
@@ -325,11 +325,11 @@ class TokenPages:
         empty = 0
         for _number in range(_MOST_PAGES):
             size = max(1, self._size())
-            answer = self._ask(token, size)
-            empty = 0 if self._found.add(answer) else empty + 1
-            token = answer.get("nextPageToken")
-            if not token or (not answer["issues"] and answer.get("isLast") is True):
-                return self._is_end(answer)
+            response = self._ask(token, size)
+            empty = 0 if self._found.add(response) else empty + 1
+            token = response.get("nextPageToken")
+            if not token or (not response["issues"] and response.get("isLast") is True):
+                return self._is_end(response)
             if isinstance(token, (dict, list)):
                 raise _broken(self._what, "what the server gave for the next page is no token")
             token = str(token)
@@ -348,10 +348,10 @@ class TokenPages:
         left = None if end is None else end - self._found.seen
         return self._asked.page_size if left is None else min(self._asked.page_size, left)
 
-    def _is_end(self, answer: Mapping[str, Any]) -> bool:
+    def _is_end(self, response: Mapping[str, Any]) -> bool:
         """Without a token there is no next page, even where the server says that there is one."""
-        total = _number(answer, "total")
-        more = answer.get("isLast") is False or (total or 0) > self._found.seen
+        total = _number(response, "total")
+        more = response.get("isLast") is False or (total or 0) > self._found.seen
         if more:
             self._found.warnings.append(
                 "the server says that there are more issues, but gives no token to read them with"

@@ -23,10 +23,10 @@ def lacking(client: TrackerClient, permissions: Sequence[str], **where: str) -> 
     query = {**where, "permissions": ",".join([*permissions, *wider])}
     what = "asking for the permissions of the account"
     try:
-        answer = client.read(what, "rest/api/2/mypermissions", query=query)
+        response = client.read(what, "rest/api/2/mypermissions", query=query)
     except ToolchainError:
         return []
-    told = json_or_none(answer.body)
+    told = json_or_none(response.body)
     shown = told.get("permissions") if isinstance(told, Mapping) else None
     known = shown if isinstance(shown, Mapping) else {}
     return [

@@ -172,7 +172,7 @@ class PageAttachments:
         form = MultipartForm(fields, [FilePart("file", file.name, file.src, file.size)])
         what = f"uploading the attachment '{file.name}' to the page '{page.title}' ({page.id})"
         try:
-            answer = self._client.send(
+            response = self._client.send(
                 what,
                 "POST",
                 place_of(page.id, "child", "attachment", *below),
@@ -180,17 +180,17 @@ class PageAttachments:
                 headers={"Content-Type": form.content_type},
                 open_body=form.open,
                 size=form.size,
-                look=lambda: self._has_arrived(page, planned),
+                verify=lambda: self._has_arrived(page, planned),
             )
         except ToolchainError as error:
-            taken = stored is None and error.status in (400, 409) and not error.unanswered
+            taken = stored is None and error.status in (400, 409) and not error.outcome_unknown
             if taken and self._has_arrived(page, planned):
                 return  # another task has attached it at the same time
             raise
-        size = _size_in(answer.body)
+        size = _size_in(response.body)
         if size is not None and size != file.size:
             said = f"the server stored {size} bytes, and {file.size} were sent"
-            raise answer.error("failed", said)
+            raise response.error("failed", said)
 
     def _has_arrived(self, page: Page, planned: PlannedAttachment) -> bool | None:
         """Whether an upload has; C(None) where others have replaced the file."""

@@ -16,8 +16,8 @@ from ..core.address import path
 from ..core.http.download import Taken, download
 from ..core.http.file_download import RemoteContent, download_into
 from ..core.http.login_refusal import require_login
-from ..core.http.messages import Answer, json_or_none, unreadable
-from ..core.http.writes import Look
+from ..core.http.messages import Response, json_or_none, unexpected_body
+from ..core.http.writes import Verify
 from ..core.module.task import Task
 from .names import composed, decomposed
 from .page import Page, member, page_of
@@ -49,11 +49,11 @@ _NO_LISTING = "the written interface of the wiki knows neither labels nor attach
 _JAVA_PACKAGE = re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z]\w*(?:Exception|Error)\b)")
 
 
-def describe(answer: Answer) -> str:
+def describe(response: Response) -> str:
     """The wiki's words without the package of its exception ([wiki-2]: C(message), C(data))."""
-    decoded = json_or_none(answer.body)
+    decoded = json_or_none(response.body)
     if not isinstance(decoded, Mapping) or not isinstance(decoded.get("message"), str):
-        return errors.words(answer.text)
+        return errors.words(response.text)
     lines = [_JAVA_PACKAGE.sub("", decoded["message"]).strip(), *_details(decoded.get("data"))]
     return "; ".join(dict.fromkeys(filter(None, lines)))
 
@@ -100,27 +100,27 @@ class WikiClient:
 
         C(space) here and below: the key of its space, where the server does not show it.
         """
-        answer = self._read(what, place_of(page_id), {}, (200, 404))
-        return None if answer.status == 404 else self._page(answer, answer.json(), space)
+        response = self._read(what, place_of(page_id), {}, (200, 404))
+        return None if response.status == 404 else self._page(response, response.json(), space)
 
     def find_by_id(self, what: str, page_id: str, space: str | None) -> Page | None:
         """As :meth:`get`, for what may be called absent: C(not_found) where no wiki answers."""
-        answer = self._read(what, place_of(page_id), {}, (200, 404))
-        if answer.status == 200:
-            return self._page(answer, answer.json(), space)
-        if _is_no_route(answer):
+        response = self._read(what, place_of(page_id), {}, (200, 404))
+        if response.status == 200:
+            return self._page(response, response.json(), space)
+        if _is_no_route(response):
             listed = self._ask(what, CONTENT, {"limit": 1}, (200, 400, 404, 405))
             if not isinstance(member(json_or_none(listed.body), "results"), list):
-                raise answer.error("not_found", "no wiki answers at this address: check url")
+                raise response.error("not_found", "no wiki answers at this address: check url")
         return None
 
     def require_space(self, key: str) -> None:
         """C(not_found) for a space that is not there or not visible; a server without this read
         cannot tell.
         """
-        answer = self._space(key)
-        if answer.status == 404 and not _is_no_route(answer):
-            raise answer.error("not_found", f"there is no space {key}, or no right to see it")
+        response = self._space(key)
+        if response.status == 404 and not _is_no_route(response):
+            raise response.error("not_found", f"there is no space {key}, or no right to see it")
 
     def require_parent(self, page_id: str, space: str | None, child: str = "") -> None:
         """C(not_found) for a parent that is not there or not visible, C(conflict) for one in
@@ -141,26 +141,26 @@ class WikiClient:
         """What speaks against removing a page, as far as the server tells."""
         home, below = page.home, page.has_children
         if home is None and page.space is not None:
-            answer = self._space(page.space)
-            told = answer.json() if answer.status == 200 else None
+            response = self._space(page.space)
+            told = response.json() if response.status == 200 else None
             home = str(member(told, "homepage", "id")) == page.id
         if home:
             return f"it is the home page of the space {page.space}"
         if below is None:
             what = f"looking for pages below the page {page.id}"
-            answer = self._ask(what, place_of(page.id, "child", "page"), {"limit": 1}, _TOLD)
-            below = answer.status == 200 and bool(_results(answer, "a list of pages"))
+            response = self._ask(what, place_of(page.id, "child", "page"), {"limit": 1}, _TOLD)
+            below = response.status == 200 and bool(_results(response, "a list of pages"))
         return "pages are below it" if below else None
 
     def home(self, key: str) -> str:
         """The id of the home page of a space; C(not_found) where it has none that is shown."""
-        answer = self._space(key)
-        home = member(answer.json(), "homepage", "id") if answer.status == 200 else None
+        response = self._space(key)
+        home = member(response.json(), "homepage", "id") if response.status == 200 else None
         if home is None:
-            raise answer.error("not_found", f"the space {key} shows no home page: name a title")
+            raise response.error("not_found", f"the space {key} shows no home page: name a title")
         return str(home)
 
-    def _space(self, key: str) -> Answer:
+    def _space(self, key: str) -> Response:
         what = f"reading the space {key}"
         return self._ask(what, path("rest", "api", "space", key), {"expand": "homepage"}, _TOLD)
 
@@ -175,13 +175,13 @@ class WikiClient:
 
     def read_json(self, what: str, place: str) -> Any:
         """What hangs on a page; C(None) where there is no such thing."""
-        answer = self._ask(what, place, {}, (200, 404))
-        return answer.json() if answer.status == 200 else None
+        response = self._ask(what, place, {}, (200, 404))
+        return response.json() if response.status == 200 else None
 
     def require(self, what: str, page_id: str, space: str | None) -> Page:
         """A page by id; C(not_found) where it is missing or not visible."""
-        answer = self._read(what, place_of(page_id), {}, (200,))
-        return self._page(answer, answer.json(), space)
+        response = self._read(what, place_of(page_id), {}, (200,))
+        return self._page(response, response.json(), space)
 
     def find(self, what: str, space: str, title: str) -> Page | None:
         """A page by its title, which the server trims and compares without regard to case.
@@ -196,12 +196,12 @@ class WikiClient:
     def _called(self, what: str, space: str, title: str) -> Page | None:
         query = {"spaceKey": space, "title": title, "type": "page"}
         try:
-            answer = self._read(what, CONTENT, query, (200,))
+            response = self._read(what, CONTENT, query, (200,))
         except errors.ToolchainError as error:
             if error.kind == "not_found" and error.status == 404:
                 error.with_words(_NO_LOOK_UP)
             raise
-        pages = [one for one in _results(answer, "a list of pages") if _has_title(one, title)]
+        pages = [one for one in _results(response, "a list of pages") if _has_title(one, title)]
         pages.sort(key=lambda one: one["title"] != title)
         if not pages:
             return None
@@ -209,24 +209,26 @@ class WikiClient:
         if page_id is not None and member(pages[0], "body", "storage", "value") is None:
             # Some servers expand nothing in the results of a look-up.
             return self.get(what, str(page_id), space)
-        return self._page(answer, pages[0], space)
+        return self._page(response, pages[0], space)
 
-    def create(self, what: str, content: Mapping[str, Any], look: Look) -> Answer:
-        return self._write(what, "POST", CONTENT, content, look)
+    def create(self, what: str, content: Mapping[str, Any], verify: Verify) -> Response:
+        return self._write(what, "POST", CONTENT, content, verify)
 
-    def replace(self, what: str, page: Page, content: Mapping[str, Any], look: Look) -> Answer:
+    def replace(
+        self, what: str, page: Page, content: Mapping[str, Any], verify: Verify
+    ) -> Response:
         """The answer of a server that showed no parent has no more in it for C(expand)."""
         place = place_of(page.id)
-        return self._write(what, "PUT", place, content, look, expands=page.shows_parent)
+        return self._write(what, "PUT", place, content, verify, expands=page.shows_parent)
 
-    def trash(self, what: str, page_id: str, look: Look) -> Answer:
+    def trash(self, what: str, page_id: str, verify: Verify) -> Response:
         place = place_of(page_id)
-        return self.send(what, "DELETE", place, (200, 202, 204), look=look, repeatable=True)
+        return self.send(what, "DELETE", place, (200, 202, 204), verify=verify, repeatable=True)
 
-    def written(self, answer: Answer, space: str | None) -> Page | None:
+    def written(self, response: Response, space: str | None) -> Page | None:
         """The page in the answer to a write; C(None) where it shows none (no shape is written)."""
         try:
-            return self._page(answer, answer.json(), space)
+            return self._page(response, response.json(), space)
         except errors.ToolchainError:
             return None
 
@@ -238,55 +240,63 @@ class WikiClient:
         while True:
             part = {**query, "start": len(found), "limit": _LIMIT}
             try:
-                answer = self._ask(what, place, part, (200,))
+                response = self._ask(what, place, part, (200,))
             except errors.ToolchainError as error:
                 if error.kind == "not_found" and error.status == 404:
                     error.with_words(_NO_LISTING)
                 raise
-            entries = _results(answer, "a list")
+            entries = _results(response, "a list")
             if (entries and entries[0] in found) or len(found) > _MOST_ENTRIES:
-                raise answer.error("protocol", f"the list does not end after {len(found)} entries")
+                raise response.error(
+                    "protocol", f"the list does not end after {len(found)} entries"
+                )
             found += entries
-            if not entries or member(answer.json(), "_links", "next") is None:
+            if not entries or member(response.json(), "_links", "next") is None:
                 return found
 
     def send(
         self, what: str, method: str, place: str, expect: tuple[int, ...], **parts: Any
-    ) -> Answer:
+    ) -> Response:
         """A write, with the header against forgery; C(parts) as the transport takes them."""
         own = {"Accept": "application/json", "X-Atlassian-Token": "no-check"}
         headers = {**own, **parts.pop("headers", {})}
         return self._transport.write(
-            what, method, place, headers=headers, expect=expect, judge=self._require_taken, **parts
+            what,
+            method,
+            place,
+            headers=headers,
+            expect=expect,
+            validate=self._require_taken,
+            **parts,
         )
 
     def download(self, what: str, place: str, take: Callable[[Incoming], Taken]) -> Taken:
         """What C(take) makes of a content (see C(core.download))."""
-        return download(self._transport, what, place, take, judge=self._require_login)
+        return download(self._transport, what, place, take, validate=self._require_login)
 
     def download_into(self, what: str, place: str, file: IO[bytes], size: int) -> None:
         """Write a content of so many bytes into an open file; C(protocol) where it has others."""
         content = RemoteContent(size=size)
-        judge = self._require_login
-        download_into(self._transport, what, place, file, content=content, judge=judge)
+        validate = self._require_login
+        download_into(self._transport, what, place, file, content=content, validate=validate)
 
     # -- how requests are made -----------------------------------------------------------------
 
     def _read(
         self, what: str, place: str, query: Mapping[str, str], expect: tuple[int, ...]
-    ) -> Answer:
+    ) -> Response:
         """Ask with C(expand), and once without it where the server may not know such a query."""
         if self._expands:
             expanded = {**query, "expand": self._expand}
-            answer = self._ask(what, place, expanded, (*expect, 400, 404))
-            if not (answer.status == 400 or (query == {} and _is_no_route(answer))):
-                if answer.status not in expect:
-                    raise self._transport.failure(answer)
-                return answer
-        answer = self._ask(what, place, query, expect)
-        if answer.status == 200:
+            response = self._ask(what, place, expanded, (*expect, 400, 404))
+            if not (response.status == 400 or (query == {} and _is_no_route(response))):
+                if response.status not in expect:
+                    raise self._transport.failure(response)
+                return response
+        response = self._ask(what, place, query, expect)
+        if response.status == 200:
             self._transport.memory[_REFUSED] = True
-        return answer
+        return response
 
     @property
     def _expands(self) -> bool:
@@ -297,14 +307,14 @@ class WikiClient:
 
     def _ask(
         self, what: str, place: str, query: Mapping[str, Any], expect: tuple[int, ...]
-    ) -> Answer:
+    ) -> Response:
         return self._transport.read(
             what,
             place,
             query=query,
             headers={"Accept": "application/json"},
             expect=expect,
-            judge=self._require_login,
+            validate=self._require_login,
         )
 
     def _write(
@@ -313,33 +323,35 @@ class WikiClient:
         method: str,
         place: str,
         content: Mapping[str, Any],
-        look: Look,
+        verify: Verify,
         *,
         expands: bool = True,
-    ) -> Answer:
+    ) -> Response:
         query = {"expand": self._expand} if expands and self._expands else {}
         expect = (200, 201, 202, 204)
-        return self.send(what, method, place, expect, query=query, json=content, look=look)
+        return self.send(what, method, place, expect, query=query, json=content, verify=verify)
 
-    def _require_login(self, answer: Answer) -> None:
-        require_login(answer, self._transport.connection)
-        if answer.status == 410:
-            said = errors.shorten(describe(answer))
-            raise answer.error("not_found", f"the server answered 410: {said}; {_SUCCESSOR}", said)
+    def _require_login(self, response: Response) -> None:
+        require_login(response, self._transport.connection)
+        if response.status == 410:
+            said = errors.shorten(describe(response))
+            raise response.error(
+                "not_found", f"the server returned 410: {said}; {_SUCCESSOR}", said
+            )
 
-    def _require_taken(self, answer: Answer) -> None:
+    def _require_taken(self, response: Response) -> None:
         """As for a read; a web page with a success status is no answer to a write, either."""
-        self._require_login(answer)
-        if answer.status < 300 and errors.looks_like_html(answer.text):
-            raise unreadable(answer, "another answer")
+        self._require_login(response)
+        if response.status < 300 and errors.looks_like_html(response.text):
+            raise unexpected_body(response, "another answer")
 
     # -- how answers are read ------------------------------------------------------------------
 
-    def _page(self, answer: Answer, content: Any, space: str | None) -> Page:
+    def _page(self, response: Response, content: Any, space: str | None) -> Page:
         """A page from the server's object; C(protocol) where it has no id, title or version."""
         found = page_of(content, space, self._base)
         if found is None:
-            raise unreadable(answer, "a page with id, title and version")
+            raise unexpected_body(response, "a page with id, title and version")
         return found
 
 
@@ -348,15 +360,15 @@ def place_of(page_id: str, *below: str) -> str:
     return "/".join((CONTENT, path(page_id, *below)))
 
 
-def _is_no_route(answer: Answer) -> bool:
+def _is_no_route(response: Response) -> bool:
     """Whether a 404 may mean the address, not the page: the wiki itself says C(statusCode)."""
-    return answer.status == 404 and member(json_or_none(answer.body), "statusCode") is None
+    return response.status == 404 and member(json_or_none(response.body), "statusCode") is None
 
 
-def _results(answer: Answer, wanted: str) -> list[Any]:
-    results = member(answer.json(), "results")
+def _results(response: Response, wanted: str) -> list[Any]:
+    results = member(response.json(), "results")
     if not isinstance(results, list) or not all(isinstance(one, Mapping) for one in results):
-        raise unreadable(answer, wanted)
+        raise unexpected_body(response, wanted)
     return results
 
 

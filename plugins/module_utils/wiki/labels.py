@@ -66,4 +66,4 @@ class PageLabels:
             return all((name in now) is there for name in names)
 
         place = place_of(page.id, "label")
-        self._client.send(what, method, place, (200, 204), look=is_done, repeatable=True, **parts)
+        self._client.send(what, method, place, (200, 204), verify=is_done, repeatable=True, **parts)

@@ -118,7 +118,7 @@ def test_the_kind_of_an_error_object(
 ) -> None:
     error = failure(refusal(status, message, answered=status if same_status and status else 200))
     assert (error.kind, error.status, error.detail) == (kind, status, message)
-    assert str(error).startswith(f"doing it: the server answered {status}: {message}")
+    assert str(error).startswith(f"doing it: the server returned {status}: {message}")
 
 
 def test_an_error_object_may_come_after_records() -> None:
@@ -165,7 +165,7 @@ def test_html_is_one_sentence_that_names_the_address(status: int) -> None:
     [
         (Reply(body='{"name": "a"}\n{"na'), "cut"),
         (Reply(body="Hello"), "not JSON"),
-        (Reply(status=201, body="[]"), "answered 201"),
+        (Reply(status=201, body="[]"), "returned 201"),
     ],
 )
 def test_an_answer_that_is_none_is_a_protocol_error(reply: Reply, words: str) -> None:
@@ -193,7 +193,7 @@ def test_an_answer_that_does_not_tell_what_became_of_a_write_counts_as_lost(
     for call, lost in ((Call("delete_role", {"name": "a"}), True), (Call("roles"), False)):
         with Stub(reply) as stub, pytest.raises(ToolchainError) as caught:
             ask(stub, call)
-        assert (caught.value.kind, caught.value.unanswered) == (kind, lost)
+        assert (caught.value.kind, caught.value.outcome_unknown) == (kind, lost)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_an_answer_that_does_not_tell_what_became_of_a_write_counts_as_lost(
 def test_a_write_that_the_server_itself_refused_is_not_lost(reply: Reply) -> None:
     with Stub(reply) as stub, pytest.raises(ToolchainError) as caught:
         ask(stub, Call("delete_role", {"name": "a"}))
-    assert not caught.value.unanswered
+    assert not caught.value.outcome_unknown
 
 
 def test_a_body_that_breaks_off_is_a_network_error() -> None:

@@ -744,7 +744,7 @@ def test_after_a_lost_answer_the_reading_back_tells(arrived: bool) -> None:
         assert all(each["ok"] for each in configure(server, **lists).values["applied"])
     else:
         error = refused(server, **lists)
-        assert error.unanswered
+        assert error.outcome_unknown
         assert [each["ok"] for each in error.result["applied"]] == [False, True, False]
     assert server.writes.count("create_user eve") == 1
 

@@ -20,7 +20,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resour
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core import progress
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.polling import Pace
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.polling import PollInterval
 from tests.unit.analysis.server import lines, refusal, sent, task_for
 from tests.unit.stub import Reply, Seen, Stub, Waits
 
@@ -40,7 +40,7 @@ def follow(
     waits = Waits()
     with Stub(*replies) as stub, progress.shown_by(said.append):
         task, _warnings = task_for(stub)
-        pace = Pace(timeout, 5, now=lambda: sum(waits), sleep=waits)
+        pace = PollInterval(timeout, 5, now=lambda: sum(waits), sleep=waits)
         following = ImportPolling(AnalysisClient(task), wanted, pace)
         following.start()
         found = following.finish()
@@ -173,7 +173,7 @@ def test_a_lost_answer_is_looked_up() -> None:
 @pytest.mark.parametrize("shown", [(lines(), lines()), (refusal(500, "no"),)])
 def test_a_lost_start_of_which_nothing_is_seen_fails(shown: tuple[Reply, ...]) -> None:
     error = failed(lines(), Reply(cut=True), *shown)
-    assert error.unanswered
+    assert error.outcome_unknown
 
 
 def test_without_a_project_all_that_is_new_counts() -> None:
@@ -237,7 +237,7 @@ class Listing:
 def run_against(server: Listing, wanted: Import) -> list[dict[str, Any]]:
     waits = Waits()
     with Stub(answer=server) as stub:
-        pace = Pace(3600, 5, now=lambda: sum(waits), sleep=waits)
+        pace = PollInterval(3600, 5, now=lambda: sum(waits), sleep=waits)
         following = ImportPolling(AnalysisClient(task_for(stub)[0]), wanted, pace)
         following.start()
         return following.finish()
@@ -289,7 +289,7 @@ def test_an_import_of_others_that_ran_before_is_none_of_settings() -> None:
 
 
 def test_lost_settings_of_which_nothing_is_told_are_not_known() -> None:
-    assert failed(lines(), Reply(cut=True), lines(), wanted=SERVER).unanswered
+    assert failed(lines(), Reply(cut=True), lines(), wanted=SERVER).outcome_unknown
 
 
 def test_the_words_of_a_failed_import_are_short() -> None:

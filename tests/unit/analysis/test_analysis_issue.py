@@ -300,7 +300,7 @@ def test_a_write_whose_answer_got_lost_is_looked_up_and_not_sent_again() -> None
 def test_a_lost_write_that_cannot_be_found_fails_with_what_was_lost(shows_history: bool) -> None:
     server = Server(1, lost=Reply(cut=True), deaf=shows_history, shows_history=shows_history)
     error = failure(server, ids=[1], status="Fix", comment="look")
-    assert (error.kind, error.unanswered, server.writes) == ("network", True, 1)
+    assert (error.kind, error.outcome_unknown, server.writes) == ("network", True, 1)
     said = "nothing was changed" if shows_history else "whether it was done is not known"
     assert str(error).endswith(f"; {said}")
 

@@ -710,7 +710,7 @@ def test_a_lost_answer_is_looked_up() -> None:
     assert [form["action"] for form in forms] == ["groups", "create_group", "groups", "groups"]
     left = [lines()] * 2
     error = refused("group", lines(), Reply(cut=True), *left, name="dev", users=["alice", "bob"])
-    assert (error.kind, error.unanswered) == ("network", True)
+    assert (error.kind, error.outcome_unknown) == ("network", True)
     assert error.message.endswith("; nothing was changed")
     assert error.result["changed"] is False
 

@@ -22,7 +22,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typ
     argument_spec,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.polling import Pace
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.polling import PollInterval
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import shown_by
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret, hidden
 from tests.helpers.options import build as build_options
@@ -139,8 +139,8 @@ class Clock:
         self.pauses.append(seconds)
         self.time += seconds
 
-    def pace(self, timeout: float, interval: float) -> Pace:
-        return Pace(timeout, interval, now=lambda: self.time, sleep=self.sleep)
+    def pace(self, timeout: float, interval: float) -> PollInterval:
+        return PollInterval(timeout, interval, now=lambda: self.time, sleep=self.sleep)
 
 
 @dataclass

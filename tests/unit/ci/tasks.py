@@ -9,7 +9,7 @@ from typing import Any
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.polling import Pace
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.polling import PollInterval
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import shown_by
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
 from tests.unit.stub import connection_to
@@ -26,8 +26,8 @@ class Clock:
     def sleep(self, seconds: float) -> None:
         self.time += seconds
 
-    def pace(self, timeout: float, interval: float) -> Pace:
-        return Pace(timeout, interval, now=lambda: self.time, sleep=self.sleep)
+    def pace(self, timeout: float, interval: float) -> PollInterval:
+        return PollInterval(timeout, interval, now=lambda: self.time, sleep=self.sleep)
 
 
 @dataclass

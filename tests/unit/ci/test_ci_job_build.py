@@ -178,7 +178,7 @@ def test_a_crumb_that_cannot_be_had_says_nothing_of_parameters() -> None:
             return Reply(500, "boom") if "crumbIssuer" in seen.path else super().__call__(seen)
 
     error, played = failed(Broken())
-    assert error.message == "asking for a crumb: the server answered 500: boom"
+    assert error.message == "asking for a crumb: the server returned 500: boom"
     assert played.posts == []
 
 
@@ -218,7 +218,7 @@ def test_a_lost_answer_without_a_build_is_an_error_and_never_sent_again() -> Non
     ci = Ci(job={**job, "queueItem": old}, trigger=CUT).defines(VERSION)
     error, played = failed(ci, parameters={"VERSION": "1"})
     assert error.kind == "network"
-    assert error.unanswered
+    assert error.outcome_unknown
     assert "not sent again" in error.message
     assert len(played.posts) == 1
     assert len(played.stub.seen) < 25

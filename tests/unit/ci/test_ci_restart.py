@@ -276,7 +276,7 @@ def test_a_lost_answer_of_a_server_that_acts_is_no_failure(answer: Reply) -> Non
 def test_a_lost_answer_of_a_server_that_does_not_act_is_said_at_once() -> None:
     played = play(Server([up(), up()], CUT))
     error = failed(played)
-    assert (error.kind, error.unanswered) == ("network", True)
+    assert (error.kind, error.outcome_unknown) == ("network", True)
     assert error.message.endswith("; nothing was changed")
     assert played.clock.time == 0
     behind_proxy = play(Server([up(), up()], GATEWAY))

@@ -113,7 +113,7 @@ def test_how_a_command_ends(client: Client, code: int, words: str, kind: str, lo
     client.says(code, "", f"{words}\n")
     for reads in (True, False):
         error = failure(reads=reads)
-        assert (error.kind, error.unanswered) == (kind, lost and not reads)
+        assert (error.kind, error.outcome_unknown) == (kind, lost and not reads)
         assert words in error.message
         assert error.detail == words
         assert error.url == "ssh://ci.example:2222"

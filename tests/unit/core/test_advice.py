@@ -51,7 +51,7 @@ def test_the_service_itself_is_no_stranger(reply: Reply) -> None:
 def test_a_login_that_was_refused_is_named() -> None:
     login = "the token, from the environment"
     message, _url = said(Reply(401, "no"), token=Secret("t-12345"), login=login)
-    assert message.endswith("the server answered 401: no; sent was the token, from the environment")
+    assert message.endswith("the server returned 401: no; sent was the token, from the environment")
 
 
 def test_a_login_that_is_missing_is_named() -> None:

@@ -56,7 +56,7 @@ def test_a_slow_write_does_not_tell_what_became_of_it() -> None:
         transport = transport_to(stub.url, timeout=0.2)
         with pytest.raises(ToolchainError) as caught:
             transport.write("writing", "PUT", "x")
-        assert (caught.value.kind, caught.value.unanswered) == ("timeout", True)
+        assert (caught.value.kind, caught.value.outcome_unknown) == ("timeout", True)
         assert len(stub.seen) == 1
 
 
@@ -211,7 +211,7 @@ def test_every_packing_is_undone(data: bytes, step: int, name: str) -> None:
         assert found(Packed(body, packing, step)) == data  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("body", [b"plain text", b"", gzip.compress(b"cut off")[:-9]])
+@pytest.mark.parametrize("body", [b"plain text", b"", gzip.compress(b"cut off", mtime=0)[:-9]])
 @pytest.mark.parametrize("packing", ["gzip", "deflate", "br", "gzip, gzip"])
 def test_a_head_that_lies_about_the_packing(body: bytes, packing: str) -> None:
     headers = {"Content-Encoding": packing}

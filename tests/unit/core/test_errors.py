@@ -201,7 +201,7 @@ def test_an_error_is_a_value() -> None:
         "detail": "taken",
     }
     assert error.result == {"id": 1}
-    assert not error.unanswered
+    assert not error.outcome_unknown
 
 
 def test_what_we_refuse_ourselves_is_invalid() -> None:

@@ -213,7 +213,7 @@ def test_headers_are_found_however_they_are_written() -> None:
 def test_a_value_that_no_header_can_have_is_refused_and_not_shown(value: str) -> None:
     with Stub() as stub, pytest.raises(ToolchainError) as caught:
         transport_to(stub.url).write("writing", "PUT", "x", headers={"X-Key": value})
-    assert (caught.value.kind, caught.value.unanswered, stub.seen) == ("invalid", False, [])
+    assert (caught.value.kind, caught.value.outcome_unknown, stub.seen) == ("invalid", False, [])
     assert "the header 'X-Key' has a character" in str(caught.value)
     assert "s3c" not in str(caught.value)
 
@@ -281,7 +281,7 @@ def _trouble(reply: Reply, method: str, *before: Reply) -> tuple[object, ...]:
         assert stub.connections == 2  # what may still come on the first is not the next answer
         error = caught.value
         said = error.message.replace(stub.url, "")
-    return error.kind, error.unanswered, said
+    return error.kind, error.outcome_unknown, said
 
 
 @pytest.mark.parametrize("reply", TROUBLE.values(), ids=TROUBLE)

@@ -21,7 +21,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.files impo
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.download import download
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messages import (
-    Answer,
+    Response,
     back_off,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.local import oauth_consumer
@@ -130,7 +130,7 @@ def test_a_folder_below_a_file_cannot_be_made(tmp_path: Path) -> None:
 # Downloads
 
 
-def accept(answer: Answer) -> None:
+def accept(answer: Response) -> None:
     """A judge without complaints."""
 
 
@@ -145,7 +145,7 @@ def test_a_body_that_breaks_off_is_taken_anew() -> None:
     waits = Waits()
     with Stub(SHORT, SHORT, Reply(body=b"whole")) as stub:
         transport = transport_to(stub.url, retry_max_wait=1)
-        found = download(transport, "taking", "x", content, judge=accept, sleep=waits)
+        found = download(transport, "taking", "x", content, validate=accept, sleep=waits)
     assert found == b"whole"
     assert transport.accounting.retries == len(waits) == 2
     assert transport.accounting.requests == 3
@@ -156,7 +156,7 @@ def test_a_body_that_breaks_off_too_often_is_an_error() -> None:
     with Stub(SHORT, SHORT) as stub:
         transport = transport_to(stub.url, retries=1)
         with pytest.raises(ToolchainError, match="taking: the connection broke") as caught:
-            download(transport, "taking", "x", content, judge=accept, sleep=Waits())
+            download(transport, "taking", "x", content, validate=accept, sleep=Waits())
     assert caught.value.kind == "network"
     assert len(stub.seen) == 2
 
@@ -165,19 +165,19 @@ def test_what_breaks_before_the_body_is_repeated_by_the_transport_alone() -> Non
     with Stub(*[Reply(cut=True)] * 3) as stub:
         transport = transport_to(stub.url, retries=2)
         with pytest.raises(ToolchainError):
-            download(transport, "taking", "x", content, judge=accept, sleep=Waits())
+            download(transport, "taking", "x", content, validate=accept, sleep=Waits())
     assert len(stub.seen) == 3
 
 
 @pytest.mark.parametrize("status", [200, 404])
 def test_every_answer_is_judged_before_it_counts(status: int) -> None:
-    def judge(answer: Answer) -> None:
+    def judge(answer: Response) -> None:
         raise answer.error("auth", f"judged {answer.status}")
 
     with Stub(Reply(status, "text")) as stub:
         transport = transport_to(stub.url)
         with pytest.raises(ToolchainError, match=f"taking: judged {status}") as caught:
-            download(transport, "taking", "x", content, judge=judge, sleep=Waits())
+            download(transport, "taking", "x", content, validate=judge, sleep=Waits())
     assert caught.value.kind == "auth"
     assert len(stub.seen) == 1
 

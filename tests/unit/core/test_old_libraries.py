@@ -32,7 +32,7 @@ def test_nobody_there() -> None:
         port = server.getsockname()[1]
     with pytest.raises(ToolchainError) as caught:
         transport_to(f"http://127.0.0.1:{port}", retries=0).write("creating 'x'", "POST", "x")
-    assert (caught.value.kind, caught.value.unanswered) == ("network", False)
+    assert (caught.value.kind, caught.value.outcome_unknown) == ("network", False)
     assert "nothing accepts connections there" in caught.value.message
 
 
@@ -51,7 +51,7 @@ def test_a_body_that_breaks_off_is_an_error() -> None:
         transport = transport_to(stub.url)
         with pytest.raises(ToolchainError) as caught:
             transport.write("creating 'x'", "POST", "x")
-    assert (caught.value.kind, caught.value.unanswered) == ("network", True)
+    assert (caught.value.kind, caught.value.outcome_unknown) == ("network", True)
 
 
 def test_a_stream_that_breaks_off_is_an_error() -> None:
@@ -73,5 +73,5 @@ def test_a_certificate_of_another_host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(urllib3.HTTPConnectionPool, "urlopen", urlopen)
     with pytest.raises(ToolchainError) as caught:
         transport_to("https://a.invalid").write("creating 'x'", "POST", "x")
-    assert (caught.value.kind, caught.value.unanswered) == ("network", False)
+    assert (caught.value.kind, caught.value.outcome_unknown) == ("network", False)
     assert "hostname 'a' doesn't match 'b'): check the host of url" in caught.value.message

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.polling import Pace, TimeUp
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.polling import (
+    PollInterval,
+    PollTimeout,
+)
 
 
 class Clock:
@@ -21,8 +24,8 @@ class Clock:
         self.time += seconds
 
 
-def pace_of(clock: Clock, timeout: float, interval: float) -> Pace:
-    return Pace(timeout, interval, now=clock.now, sleep=clock.sleep)
+def pace_of(clock: Clock, timeout: float, interval: float) -> PollInterval:
+    return PollInterval(timeout, interval, now=clock.now, sleep=clock.sleep)
 
 
 def test_pauses_grow_to_the_interval_and_end_with_the_time() -> None:
@@ -30,7 +33,7 @@ def test_pauses_grow_to_the_interval_and_end_with_the_time() -> None:
     pace = pace_of(clock, 6.0, 2.0)
     for _number in range(5):
         pace.pause("it goes on")
-    with pytest.raises(TimeUp, match=r"it goes on, and wait_timeout \(6 s\) is over"):
+    with pytest.raises(PollTimeout, match=r"it goes on, and wait_timeout \(6 s\) is over"):
         pace.pause("it goes on")
     assert clock.pauses == pytest.approx([0.5, 0.75, 1.125, 1.6875, 1.9375])
     assert (pace.passed, pace.left) == (6.0, 0.0)

@@ -116,7 +116,7 @@ def test_a_kind_of_proxy_whose_library_is_missing(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(ToolchainError, match="Missing dependencies for SOCKS support") as caught:
         transport_to(AWAY).write("creating x", "POST", "x")
     assert caught.value.kind == "invalid"
-    assert not caught.value.unanswered
+    assert not caught.value.outcome_unknown
 
 
 @pytest.mark.parametrize("value", ["127.0.0.1", "localhost,127.0.0.0/8", "*", "localhost:{port}"])
@@ -261,6 +261,6 @@ def test_a_proxy_that_refuses_is_named_without_its_password(tunnels: _Tunnels) -
     with pytest.raises(ToolchainError) as caught:
         transport_to("https://server.invalid/base", retries=0).write("creating 'x'", "POST", "x")
     assert caught.value.kind == "network"
-    assert not caught.value.unanswered
+    assert not caught.value.outcome_unknown
     assert "407" in caught.value.message
     assert "s3cret" not in f"{caught.value.message} {caught.value.as_dict()}"

@@ -77,7 +77,7 @@ def test_authorities_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None
 def test_an_unknown_authority_is_refused_in_a_sentence(authority: trustme.CA) -> None:
     with Stub(tls=server_context(authority.issue_cert("127.0.0.1"))) as stub:
         error = refused(stub)
-    assert (error.kind, error.unanswered) == ("network", False)
+    assert (error.kind, error.outcome_unknown) == ("network", False)
     assert str(error).startswith("creating x: the server's certificate is not trusted (")
     assert "ca_path" in str(error)
     assert error.url == f"{stub.url}/x"

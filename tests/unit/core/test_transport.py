@@ -25,7 +25,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
     ToolchainError,
     shorten,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messages import Answer
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messages import Response
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.transport import (
     Transport,
 )
@@ -132,7 +132,7 @@ def test_an_unexpected_status_is_an_error_in_the_words_of_the_server() -> None:
     with Stub(Reply(409, {"errors": [{"message": "It is locked"}]})) as stub:
         error = fails(transport_to(stub.url).write, "moving 'x'", "POST", "x?token=abc")
     assert error.kind == "conflict"
-    assert str(error) == "moving 'x': the server answered 409: It is locked"
+    assert str(error) == "moving 'x': the server returned 409: It is locked"
     assert error.as_dict() == {
         "kind": "conflict",
         "status": 409,
@@ -155,7 +155,7 @@ def test_a_service_describes_its_errors_itself() -> None:
 
 def test_an_error_without_a_word() -> None:
     with Stub(Reply(500)) as stub:
-        assert "answered 500 without a word" in str(fails(transport_to(stub.url).read, "r", "x"))
+        assert "returned 500 without a word" in str(fails(transport_to(stub.url).read, "r", "x"))
 
 
 def test_a_secret_that_a_server_repeats_is_masked() -> None:
@@ -241,7 +241,7 @@ def test_a_longer_wait_than_allowed_is_not_waited(
         transport = transport_to(stub.url, sleep=waits)
         error = fails(transport.send, "asking", "POST", "x", reads=reads, expect=(200,))
     assert (error.kind, error.status, waits) == ("rate_limited", status, [])
-    assert f"the server answered {status} and asks to wait 61 s" in str(error)
+    assert f"the server returned {status} and asks to wait 61 s" in str(error)
     assert ": slow down" in str(error)
     assert "retry_max_wait (60 s)" in str(error)
     assert error.detail == "slow down"
@@ -280,7 +280,7 @@ def test_a_write_that_breaks_is_not_sent_again(broken: Reply) -> None:
         transport = transport_to(stub.url)
         error = fails(transport.write, "creating x", "POST", "x")
     assert len(stub.seen) == 1
-    assert (error.kind, error.unanswered) == ("network", True)
+    assert (error.kind, error.outcome_unknown) == ("network", True)
     assert str(error).endswith("; whether it was done is not known")
     assert (error.method, error.url) == ("POST", f"{stub.url}/x")
     assert transport.accounting.writes == 1
@@ -290,11 +290,11 @@ def test_a_timeout_is_tried_again_on_a_read_and_not_on_a_write() -> None:
     with Stub(Reply(hold=True), Reply(hold=True), Reply(hold=True)) as stub:
         transport = transport_to(stub.url, timeout=0.1, retries=1)
         error = fails(transport.read, "reading x", "x")
-        assert (error.kind, error.unanswered) == ("timeout", False)
+        assert (error.kind, error.outcome_unknown) == ("timeout", False)
         assert str(error) == f"reading x: no answer within 0.1 s ({stub.url}/x)"
         assert len(stub.seen) == 2
         error = fails(transport.write, "writing x", "PUT", "x")
-        assert (error.kind, error.unanswered) == ("timeout", True)
+        assert (error.kind, error.outcome_unknown) == ("timeout", True)
         assert len(stub.seen) == 3
 
 
@@ -302,7 +302,7 @@ def test_a_timeout_is_tried_again_on_a_read_and_not_on_a_write() -> None:
 def test_a_refused_connection_is_tried_again(reads: bool) -> None:
     transport = transport_to(f"http://127.0.0.1:{closed_port()}")
     error = fails(transport.send, "asking", "POST", "x", reads=reads, expect=(200,))
-    assert (error.kind, error.unanswered) == ("network", False)
+    assert (error.kind, error.outcome_unknown) == ("network", False)
     assert "check host and port of url" in str(error)
     assert transport.accounting.retries == 3
 
@@ -351,7 +351,7 @@ def test_a_file_that_gets_shorter_is_a_failure(size: int) -> None:
         parts = {"open_body": lambda: io.BytesIO(b"x" * 10), "size": size}
         error = fails(transport.write, "deploying 'x'", "PUT", "x", **parts)
     assert error.message == "deploying 'x': the file got shorter while it was sent"
-    assert not error.unanswered
+    assert not error.outcome_unknown
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -364,7 +364,7 @@ def test_a_file_that_went_is_a_failure(size: int) -> None:
         parts: dict[str, Any] = {"open_body": open_body, "size": size}
         error = fails(transport.write, "deploying 'x'", "PUT", "x", **parts)
     assert error.message == "deploying 'x': the file cannot be read: No such file or directory"
-    assert (error.kind, error.unanswered) == ("failed", False)
+    assert (error.kind, error.outcome_unknown) == ("failed", False)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -378,7 +378,7 @@ def test_a_file_that_cannot_be_read_to_its_end_is_a_failure(size: int) -> None:
         parts = {"open_body": lambda: Bad(b"x" * 11), "size": size}
         error = fails(transport.write, "deploying 'x'", "PUT", "x", **parts)
     assert error.message == "deploying 'x': the file cannot be read: Input/output error"
-    assert not error.unanswered
+    assert not error.outcome_unknown
 
 
 def test_the_environment_is_searched_for_proxies_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -437,7 +437,7 @@ def test_a_redirect_to_a_login_page_is_a_refused_login(foreign: bool) -> None:
     with Stub(Reply(302, headers={"Location": location})) as stub:
         error = fails(transport_to(stub.url).read, "reading", "x")
     assert error.kind == "auth"
-    assert "the server answered 302 and redirects to its login page" in str(error)
+    assert "the server returned 302 and redirects to its login page" in str(error)
     assert "check the credentials" in str(error)
     assert "abc" not in str(error)
 
@@ -565,8 +565,8 @@ def test_a_body_that_is_not_packed_as_it_is_said_is_not_understood(streamed: boo
         else:
             error = fails(transport.read, "reading", "x")
         assert len(stub.seen) == 1
-        unanswered = fails(transport.write, "writing", "PUT", "x").unanswered
-    assert (error.kind, unanswered) == ("protocol", True)
+        outcome_unknown = fails(transport.write, "writing", "PUT", "x").outcome_unknown
+    assert (error.kind, outcome_unknown) == ("protocol", True)
     assert str(error) == f"reading: the body of the answer cannot be unpacked ({stub.url}/x)"
 
 
@@ -574,7 +574,7 @@ def test_a_header_that_cannot_be_sent_is_never_sent() -> None:
     with Stub() as stub:
         sending = transport_to(stub.url).write
         error = fails(sending, "writing", "PUT", "x", headers={"A": "two\nlines"})
-    assert (error.kind, error.unanswered, stub.seen) == ("invalid", False, [])
+    assert (error.kind, error.outcome_unknown, stub.seen) == ("invalid", False, [])
     assert "not known" not in str(error)
 
 
@@ -645,7 +645,7 @@ def test_a_failed_task_has_changed_something_where_a_write_was_acknowledged(
             fails(transport.write, "creating", "PUT", "a")
         values = task.failure(fails(transport.write, "changing", "PUT", "a"))
     assert values["changed"] is changed
-    assert values["msg"] == "changing: the server answered 400: no"
+    assert values["msg"] == "changing: the server returned 400: no"
     assert values["error"]["kind"] == "rejected"
     assert values["http"]["writes"] == 2
 
@@ -729,20 +729,20 @@ def test_a_stream_of_another_status_fails_with_the_words_of_the_server() -> None
     with Stub(Reply(404, {"errors": [{"message": "gone"}]})) as stub:
         transport = transport_to(stub.url)
         opening = transport.stream("downloading", "x")
-        with pytest.raises(ToolchainError, match="answered 404: gone"):
+        with pytest.raises(ToolchainError, match="returned 404: gone"):
             opening.__enter__()
 
 
 def test_a_stream_of_another_status_is_judged_first() -> None:
-    def judge(answer: Answer) -> None:
+    def judge(answer: Response) -> None:
         raise answer.error("conflict", f"judged {answer.status} {answer.text}")
 
     with Stub(Reply(400, "no"), Reply(body="fine")) as stub:
         transport = transport_to(stub.url)
-        opening = transport.stream("downloading", "x", judge=judge)
+        opening = transport.stream("downloading", "x", validate=judge)
         with pytest.raises(ToolchainError, match="downloading: judged 400 no"):
             opening.__enter__()
-        with transport.stream("downloading", "x", judge=judge) as response:
+        with transport.stream("downloading", "x", validate=judge) as response:
             assert b"".join(response.iter_content()) == b"fine"
 
 

@@ -18,9 +18,9 @@ NOW = 1_700_000_000.0
 REQUEST = messages.Request("reading x", "GET", "http://u:p@host/x?token=abc", reads=True)
 
 
-def answer(body: str | bytes, status: int = 200) -> messages.Answer:
+def answer(body: str | bytes, status: int = 200) -> messages.Response:
     raw = body.encode() if isinstance(body, str) else body
-    return messages.Answer(status, {}, raw, REQUEST, REQUEST.url)
+    return messages.Response(status, {}, raw, REQUEST, REQUEST.url)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_what_has_the_name_that_was_asked_for_is_no_login_page(name: str) -> Non
     ],
 )
 def test_the_clock_of_the_server(headers: dict[str, str], expected: float | None) -> None:
-    date = messages.Answer(200, headers, b"", REQUEST, REQUEST.url).date
+    date = messages.Response(200, headers, b"", REQUEST, REQUEST.url).date
     assert (None if date is None else date.timestamp()) == expected
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messages import (
-    Answer,
-    unreadable,
+    Response,
+    unexpected_body,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.transport import (
     Transport,
@@ -33,17 +33,17 @@ DOUBTFUL = [
     (Reply(504), True),
     (Reply(cut=True), True),
 ]
-NOTHING, NOT_KNOWN = "nothing was changed", "whether it was done is not known"
+NOTHING, OUTCOME_UNKNOWN = "nothing was changed", "whether it was done is not known"
 
 
-def refuse_page(answer: Answer) -> None:
+def refuse_page(answer: Response) -> None:
     if answer.status == 200:
-        raise unreadable(answer, "JSON")
+        raise unexpected_body(answer, "JSON")
 
 
 def fails(transport: Transport, method: str = "POST", **parts: Any) -> ToolchainError:
     with pytest.raises(ToolchainError) as caught:
-        transport.write("creating x", method, "x", judge=refuse_page, **parts)
+        transport.write("creating x", method, "x", validate=refuse_page, **parts)
     return caught.value
 
 
@@ -58,12 +58,12 @@ def test_what_cannot_be_looked_up_is_not_repeated(reply: Reply) -> None:
     waits = Waits()
     with Stub(reply) as stub:
         error = fails(transport_to(stub.url, sleep=waits))
-    assert (len(stub.seen), waits, error.unanswered) == (1, [], True)
-    assert error.message.endswith(f"; {NOT_KNOWN}")
+    assert (len(stub.seen), waits, error.outcome_unknown) == (1, [], True)
+    assert error.message.endswith(f"; {OUTCOME_UNKNOWN}")
 
 
 @pytest.mark.parametrize("reply", PUT_OFF)
-@pytest.mark.parametrize("parts", [{"repeatable": True}, {"look": looks(False)}])
+@pytest.mark.parametrize("parts", [{"repeatable": True}, {"verify": looks(False)}])
 def test_a_write_that_was_put_off_is_repeated_where_that_does_no_harm(
     reply: Reply, parts: dict[str, Any]
 ) -> None:
@@ -83,7 +83,7 @@ def test_what_is_done_is_not_done_again(reply: Reply, repeatable: bool) -> None:
     with Stub(reply) as stub:
         transport = transport_to(stub.url)
         answer = transport.write(
-            "creating", "POST", "x", judge=refuse_page, look=looks(True), repeatable=repeatable
+            "creating", "POST", "x", validate=refuse_page, verify=looks(True), repeatable=repeatable
         )
     assert (len(stub.seen), answer.body, transport.accounting.acknowledged) == (1, b"", 1)
 
@@ -93,8 +93,8 @@ def test_what_is_not_done_is_said_so(reply: Reply, late: bool) -> None:
     waits = Waits()
     with Stub(reply) as stub:
         transport = transport_to(stub.url, sleep=waits)
-        error = fails(transport, look=looks(False), repeatable=True)
-    assert (len(stub.seen), error.unanswered, error.undone) == (1, True, True)
+        error = fails(transport, verify=looks(False), repeatable=True)
+    assert (len(stub.seen), error.outcome_unknown, error.undone) == (1, True, True)
     assert error.message.endswith(f"; {NOTHING}")
     assert len(waits) == (3 if late else 0)
     assert (transport.accounting.acknowledged, transport.accounting.retries) == (0, 0)
@@ -104,7 +104,7 @@ def test_what_is_not_done_is_said_so(reply: Reply, late: bool) -> None:
 def test_a_server_that_is_late_is_given_time(reply: Reply) -> None:
     with Stub(reply) as stub:
         transport = transport_to(stub.url)
-        transport.write("creating", "POST", "x", look=looks(False, False, True))
+        transport.write("creating", "POST", "x", verify=looks(False, False, True))
     assert (len(stub.seen), transport.accounting.acknowledged) == (1, 1)
 
 
@@ -112,25 +112,27 @@ def test_a_server_that_is_late_is_given_time(reply: Reply) -> None:
 @pytest.mark.parametrize("look", [None, looks(None)])
 def test_what_cannot_be_told_is_said_so(reply: Reply, look: Callable[[], bool | None]) -> None:
     with Stub(reply) as stub:
-        error = fails(transport_to(stub.url), look=look)
+        error = fails(transport_to(stub.url), verify=look)
     assert (len(stub.seen), error.undone) == (1, False)
-    assert error.message.endswith(f"; {NOT_KNOWN}")
+    assert error.message.endswith(f"; {OUTCOME_UNKNOWN}")
 
 
 def test_a_look_that_fails_tells_nothing() -> None:
     with Stub(Reply(500), Reply(403)) as stub:
         transport = transport_to(stub.url)
-        error = fails(transport, look=lambda: bool(transport.read("looking", "x")))
-    assert (error.status, error.message.endswith(NOT_KNOWN)) == (500, True)
+        error = fails(transport, verify=lambda: bool(transport.read("looking", "x")))
+    assert (error.status, error.message.endswith(OUTCOME_UNKNOWN)) == (500, True)
 
 
 def test_the_last_answer_counts_as_the_first() -> None:
     """With no repetition left, or none that is waited for, the look decides all the same."""
     with Stub(Reply(429)) as stub:
-        assert fails(transport_to(stub.url, retries=0), look=looks(False)).message.endswith(NOTHING)
+        assert fails(transport_to(stub.url, retries=0), verify=looks(False)).message.endswith(
+            NOTHING
+        )
     for retries, after in ((0, "0"), (3, "3600")):
         with Stub(Reply(429, headers={"Retry-After": after})) as stub:
-            transport_to(stub.url, retries=retries).write("x", "POST", "x", look=looks(True))
+            transport_to(stub.url, retries=retries).write("x", "POST", "x", verify=looks(True))
         assert len(stub.seen) == 1
 
 
@@ -146,14 +148,14 @@ def test_what_is_gone_after_a_repetition_was_deleted_by_the_first_attempt() -> N
 def test_a_refusal_of_a_repetition_says_that_it_was_one() -> None:
     with Stub(Reply(429), Reply(400, "no such item")) as stub:
         error = fails(transport_to(stub.url), repeatable=True)
-    assert (error.repeated, error.unanswered) == (True, False)
+    assert (error.repeated, error.outcome_unknown) == (True, False)
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422, 501])
 def test_a_refusal_is_not_looked_after(status: int) -> None:
     with Stub(Reply(status)) as stub:
-        error = fails(transport_to(stub.url), look=looks(True), repeatable=True)
-    assert (error.status, error.unanswered) == (status, False)
+        error = fails(transport_to(stub.url), verify=looks(True), repeatable=True)
+    assert (error.status, error.outcome_unknown) == (status, False)
     assert NOTHING not in error.message
 
 
@@ -162,22 +164,22 @@ def test_another_host_may_have_created_the_same(*, done: bool | None) -> None:
     with Stub(Reply(409, "it exists")) as stub:
         transport = transport_to(stub.url)
         if done:
-            answer = transport.write("creating x", "POST", "x", look=looks(done))
+            answer = transport.write("creating x", "POST", "x", verify=looks(done))
             assert (answer.status, answer.body) == (204, b"")
         else:
-            error = fails(transport, look=looks(done))
+            error = fails(transport, verify=looks(done))
             assert (error.kind, NOTHING in str(error)) == ("conflict", False)
         assert len(stub.seen) == 1
 
 
 def test_a_change_that_clashes_is_not_looked_after() -> None:
     with Stub(Reply(409, "it was changed meanwhile")) as stub:
-        assert fails(transport_to(stub.url), "PUT", look=looks(True)).kind == "conflict"
+        assert fails(transport_to(stub.url), "PUT", verify=looks(True)).kind == "conflict"
 
 
 def test_what_was_changed_before_is_not_denied() -> None:
     with Stub(Reply(201), Reply(500)) as stub:
         transport = transport_to(stub.url)
         transport.write("creating", "POST", "a")
-        error = fails(transport, look=looks(False))
+        error = fails(transport, verify=looks(False))
     assert error.message.endswith("; by this request nothing was changed")

@@ -300,7 +300,7 @@ def test_a_lost_answer_is_read_back_and_not_sent_again(server: Server) -> None:
 def test_a_lost_answer_without_effect_is_an_error(server: Server) -> None:
     server.on |= {LIST: listed("1", "2"), RETAIN: Reply(cut=True), f"{LIST}/1": record()}
     error = server.fails(BuildRetentionOperation, retention(count=1))
-    assert error.unanswered
+    assert error.outcome_unknown
     assert error.message.endswith("; nothing was changed")
     assert (error.result["changed"], error.result["discarded"]) == (False, [])
 

@@ -438,7 +438,7 @@ def test_a_lost_answer_without_a_trace_is_a_failure(server: Server) -> None:
     server.on[RECORD] = record(status("released"))
     server.on[PROMOTE] = Reply(cut=True)
     error = server.fails(BuildPromoteOperation, options(status="released", force=True))
-    assert error.unanswered
+    assert error.outcome_unknown
     assert server.asked.count(PROMOTE) == 1
 
 

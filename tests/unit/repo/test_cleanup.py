@@ -498,7 +498,7 @@ def test_a_lost_answer_is_looked_up(deleting: Server, left: tuple[str, ...], don
         assert paths(values["deleted"]) == ["a/1"]
     else:
         error = deleting.fails(ArtifactCleanupOperation, params({"path": "a"}))
-        assert error.unanswered
+        assert error.outcome_unknown
         assert error.result["deleted"] == []
     assert deleting.asked.count("DELETE /r/a/1") == 1
 

@@ -385,7 +385,7 @@ def test_a_move_whose_answer_got_lost_is_looked_up(server: Server, left: bool) -
     server.on[head("dst", "1")] = [Reply(404), digest(ONE)]
     server.on[PROMOTE] = Reply(cut=True)
     if left:
-        assert server.fails(DockerPromoteOperation, options(tag="1", copy=False)).unanswered
+        assert server.fails(DockerPromoteOperation, options(tag="1", copy=False)).outcome_unknown
     else:
         _plan, values = server.run(DockerPromoteOperation, options(tag="1", copy=False))
         assert values["tags"] == [shown("1", "promoted")]
@@ -517,7 +517,7 @@ def test_a_lost_answer_is_looked_up(server: Server) -> None:
     assert values["target_digest"] == ONE
     assert server.asked.count(PROMOTE) == 1
     server.on[head("dst", "1")] = Reply(404)
-    assert server.fails(DockerPromoteOperation, options(tag="1")).unanswered
+    assert server.fails(DockerPromoteOperation, options(tag="1")).outcome_unknown
 
 
 def test_a_promotion_without_an_effect_is_a_failure(server: Server) -> None:

@@ -329,7 +329,7 @@ def test_a_lost_answer_is_looked_up_and_nothing_is_sent_twice(server: Server) ->
     server.on["PUT /r/a"] = [Reply(404), Reply(cut=True)]
     error = server.fails(ArtifactDeployOperation, options(path="a", content="x"))
     assert error.kind == "network"
-    assert error.unanswered
+    assert error.outcome_unknown
 
 
 def test_after_a_lost_answer_to_the_question_the_bytes_are_sent(server: Server) -> None:

@@ -92,7 +92,7 @@ def test_a_lost_answer_is_looked_up(server: Server, after: Reply) -> None:
         server.run(ArtifactPropertiesOperation, params())
     else:
         error = server.fails(ArtifactPropertiesOperation, params())
-        assert error.unanswered
+        assert error.outcome_unknown
         said = "nothing was changed" if after is NONE else "whether it was done is not known"
         assert error.message.endswith(said)
     assert server.asked[:3] == [READ, PUT, READ]
@@ -188,7 +188,7 @@ def test_a_lost_answer_to_a_removal_is_looked_up(server: Server, left: dict[str,
     server.on[READ] = [has(a="1", b="2"), has(**left)]
     server.on["DELETE /api/storage/r/d/p?properties=a&recursive=0"] = Reply(cut=True)
     if "a" in left:
-        assert server.fails(ArtifactPropertiesOperation, params(state="absent")).unanswered
+        assert server.fails(ArtifactPropertiesOperation, params(state="absent")).outcome_unknown
     else:
         server.run(ArtifactPropertiesOperation, params(state="absent"))
     assert len([name for name in server.asked if name.startswith("DELETE")]) == 1

@@ -81,7 +81,7 @@ def test_a_lost_answer_to_emptying_is_looked_up(server: Server, left: tuple[str,
     server.on[EMPTY] = Reply(cut=True)
     if left:
         error = server.fails(ArtifactTrashOperation, params("empty"))
-        assert (error.unanswered, error.undone) == (True, True)
+        assert (error.outcome_unknown, error.undone) == (True, True)
     else:
         server.run(ArtifactTrashOperation, params("empty"))
     looks = [TRASH] if left else [TRASH, TRASH]
@@ -167,7 +167,7 @@ def test_a_lost_answer_to_cleaning_is_looked_up(server: Server, gone: bool) -> N
     if gone:
         assert server.run(ArtifactTrashOperation, ONE)[1]["changed"] is True
     else:
-        assert server.fails(ArtifactTrashOperation, ONE).unanswered
+        assert server.fails(ArtifactTrashOperation, ONE).outcome_unknown
     assert server.asked.count(CLEAN) == 1
 
 

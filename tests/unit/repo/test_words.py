@@ -49,14 +49,14 @@ def test_words(server: Server, body: Any, said: str) -> None:
     error = error_of(server, Reply(400, text))
     assert (error.kind, error.status) == ("rejected", 400)
     assert said in error.message
-    assert error.message.startswith("reading x: the server answered 400: ")
+    assert error.message.startswith("reading x: the server returned 400: ")
     assert "<" not in error.message
 
 
 def test_an_empty_body_is_said_to_be_one(server: Server) -> None:
     error = error_of(server, Reply(404))
     assert error.kind == "not_found"
-    assert error.message == "reading x: the server answered 404 without a word"
+    assert error.message == "reading x: the server returned 404 without a word"
 
 
 def test_the_request_id_helps_the_administrator(server: Server) -> None:

@@ -88,7 +88,7 @@ def test_every_missing_issue_is_named() -> None:
     with Stub(answer=by_key) as stub, pytest.raises(ToolchainError) as caught:
         read_issues(stub, issues=keys)
     assert (caught.value.kind, caught.value.status) == ("not_found", 404)
-    assert "REL-901, REL-900; the server answered 404: Issue Does Not Exist" in str(caught.value)
+    assert "REL-901, REL-900; the server returned 404: Issue Does Not Exist" in str(caught.value)
     assert "REL-2" not in str(caught.value)
 
 

@@ -168,10 +168,10 @@ class AnalysisConfigOperation:
                 except ToolchainError as error:
                     item.write.error = error
         pending = [item.write for item in moved if item.pending and item.write.error is None]
-        look = self._looking([write.resource for write in pending])
+        verify = self._looking([write.resource for write in pending])
         for write in pending:
             try:
-                write.plan_anew(look(write.resource))
+                write.plan_anew(verify(write.resource))
             except ToolchainError as error:
                 write.error = error
 

@@ -12,9 +12,9 @@ from ...core.errors import invalid
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, ReadOnly, unchanged
-from .. import answers
-from ..answers import Record
+from .. import responses
 from ..client import AnalysisClient, Call
+from ..responses import Record
 from . import export
 from .object_kinds import LIMIT
 
@@ -128,7 +128,7 @@ class AnalysisInfoOperation(ReadOnly):
         call = query.call(self._values)
         records = self._client.ask(what, call)
         if query.one:
-            record = answers.one(what, records)
+            record = responses.one(what, records)
             return name, _with_full(record) if name == "version" else record
         if len(records) == call.parameters.get("limit"):
             self._task.warn(

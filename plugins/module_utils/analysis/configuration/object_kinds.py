@@ -18,7 +18,6 @@ from ...core.concurrency import spread
 from ...core.errors import ToolchainError
 from ...core.plan import without_none
 from ...core.progress import Count
-from ..answers import Record
 from ..client import AnalysisClient, Call
 from ..engine import accounts
 from ..engine.resource import Objects, Resource, State
@@ -33,6 +32,7 @@ from ..resources import (
     analysis_user,
     analysis_view,
 )
+from ..responses import Record
 
 #: Most users or groups that are asked for; untold, servers give at most 1000 [analysis-9].
 LIMIT = 100_000

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 from ...core.module.task import Task
 from ...core.plan import Plan
-from ..answers import Record, entries, flag, named, texts
 from ..client import Call
+from ..responses import Record, entries, flag, named, texts
 from . import references
 from .operation import ResourceOperation
 from .resource import DOING, Resource, State, is_account, refusal

@@ -15,7 +15,7 @@ from ..client import AnalysisClient
 from .resource import DOING, Resource, State, compare, hidden, refuse_impossible
 
 #: Reads one object; given to a round of writes, so that many objects can share one listing.
-Look: TypeAlias = Callable[[Resource], "State | None"]
+Verify: TypeAlias = Callable[[Resource], "State | None"]
 #: As many rounds as any object needs: update, create anew, the rest that creating cannot say, and
 #: that without escapes.
 _ROUNDS = 4
@@ -56,20 +56,20 @@ class ResourceWrite:
                 if number:
                     error.with_words(self._restored(client, error))
                     error.result = {"changed": True}
-                if error.unanswered:
+                if error.outcome_unknown:
                     self._lost = error
                 else:
                     self.error = error
                 return
 
-    def check(self, look: Look, refusals: Mapping[str, str], *, last: bool) -> None:
+    def check(self, verify: Verify, refusals: Mapping[str, str], *, last: bool) -> None:
         """Read back: a server accepts without a word, and may ignore a part.
 
         :param refusals: action to the server's words for parameters that it does not know
         :param last: whatever is left now stays so
         """
         try:
-            self.state = look(self.resource)
+            self.state = verify(self.resource)
         except ToolchainError as error:
             self.error = self._lost or error
             return
@@ -90,7 +90,7 @@ class ResourceWrite:
         refused the new one, the old one is better than none.
         """
         gone = "what was there has been deleted to be created anew"
-        if failure.unanswered:
+        if failure.outcome_unknown:
             return gone
         before = self._todo[0].before
         fields = tuple(Change(name, None, value) for name, value in before.items())
@@ -124,7 +124,7 @@ def _as_before(resource: Resource, plan: Plan) -> Resource:
 def carry_out(
     client: AnalysisClient,
     writes: Sequence[ResourceWrite],
-    looking: Callable[[Sequence[Resource]], Look],
+    looking: Callable[[Sequence[Resource]], Verify],
     *,
     parallel: int = 1,
 ) -> None:
@@ -138,9 +138,9 @@ def carry_out(
             return
         spread(parallel, lambda each: each.send(client), todo)
         written = [each for each in todo if each.error is None]
-        look = looking([each.resource for each in written])
+        verify = looking([each.resource for each in written])
         for each in written:
-            each.check(look, client.refusals, last=left == 0)
+            each.check(verify, client.refusals, last=left == 0)
 
 
 def not_kept(changes: Iterable[Change]) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 
 from ...core.errors import ToolchainError
-from ..answers import named
 from ..client import AnalysisClient, Call
+from ..responses import named
 from .resource import Reference
 
 #: What one of a kind is called.

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from ...core.errors import ToolchainError, invalid
 from ...core.plan import Change, Comparison, Plan, plan
-from ..answers import Record
 from ..client import AnalysisClient, Call, comma_list
+from ..responses import Record
 
 #: An object in the words of the options; C(readonly) marks what is built in.
 State: TypeAlias = Mapping[str, Any]

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.task import Task
 from ...core.plan import Change, Plan, without_none
-from ..answers import Record
 from ..client import AnalysisClient, Call
+from ..responses import Record
 from . import issue_details
 from .issue_search import IssueSearch, SearchRequest, cut
 

@@ -108,7 +108,7 @@ class AnalysisIssueInfoOperation(ReadOnly):
 
     def _gate(self, found: SearchResult, judged: list[quality_gate.Threshold]) -> Mapping[str, Any]:
         """What the gate counted; C(failed) where there are too many, or nobody knows how many."""
-        quality_gate.judge(found.issues, judged, self._options.max_offenders)
+        quality_gate.validate(found.issues, judged, self._options.max_offenders)
         counted = {
             "thresholds": [each.as_dict() for each in judged],
             "offenders": quality_gate.offenders(judged, self._options.max_offenders),

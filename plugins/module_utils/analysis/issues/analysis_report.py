@@ -10,9 +10,9 @@ from typing import Literal
 from ...core.errors import invalid
 from ...core.module.task import Task
 from ...core.plan import Plan, ReadOnly, unchanged
-from .. import answers
-from ..answers import Record
+from .. import responses
 from ..client import AnalysisClient, Call
+from ..responses import Record
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ class AnalysisReportOperation(ReadOnly):
     def _report(self) -> Record | list[Record]:
         records = AnalysisClient(self._task).ask(self._what, self._call)
         if self._kind.one:
-            report = answers.one(self._what, records)
-            for warning in answers.warnings(report):
+            report = responses.one(self._what, records)
+            for warning in responses.warnings(report):
                 self._task.warn(f"{self._what}: {warning}")
             return report
         if len(records) == _UNTOLD_LIMIT:

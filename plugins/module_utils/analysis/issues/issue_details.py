@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, shorten
-from ..answers import Record, entries
 from ..client import AnalysisClient, Call
+from ..responses import Record, entries
 
 
 def read(

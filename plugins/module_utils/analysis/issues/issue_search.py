@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.task import Task
-from .. import answers
+from .. import responses
 from .. import search_text as query
-from ..answers import Record
 from ..client import AnalysisClient, Call
+from ..responses import Record
 
 #: More issues than any project has: a list that is shorter is whole.
 _WHOLE = 1_000_000
@@ -109,7 +109,7 @@ class SearchResult:
     @property
     def warnings(self) -> list[str]:
         """What the server says about the query, as that it does not know a keyword."""
-        return answers.warnings(self.summary or {})
+        return responses.warnings(self.summary or {})
 
     @property
     def folded(self) -> bool:

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from ...core.errors import ToolchainError, invalid
-from ..answers import Record
+from ..responses import Record
 from .issue_search import count
 
 #: The members that a threshold may name; a list holds alternatives.
@@ -149,7 +149,7 @@ def unknown(judged: Iterable[Threshold], issues: Iterable[Record]) -> list[Word]
     return [word for word in left if not word.is_among(shown[word.name])]
 
 
-def judge(issues: Iterable[Record], judged: Sequence[Threshold], keep: int) -> None:
+def validate(issues: Iterable[Record], judged: Sequence[Threshold], keep: int) -> None:
     """Count the issues.
 
     :param keep: most offenders to keep per threshold

@@ -14,10 +14,10 @@ from typing import ClassVar
 from ...core.errors import ToolchainError
 from ...core.module.task import Task
 from ...core.plan import Plan, without_none
-from ..answers import Record, named
 from ..client import Call
 from ..engine.operation import ResourceOperation
 from ..engine.resource import Objects, Presence, Renameable, State, target_name
+from ..responses import Record, named
 
 
 @dataclass(frozen=True)

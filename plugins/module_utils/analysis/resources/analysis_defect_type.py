@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 from ...core.errors import ToolchainError
 from ...core.module.task import Task
 from ...core.plan import Plan
-from ..answers import Record, flag, named
 from ..client import Call
 from ..engine.operation import ResourceOperation
 from ..engine.resource import Objects, Reference, Resource, State
+from ..responses import Record, flag, named
 
 
 @dataclass(frozen=True)

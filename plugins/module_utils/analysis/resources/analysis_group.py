@@ -14,10 +14,10 @@ from typing import ClassVar
 
 from ...core.module.task import Task
 from ...core.plan import Change, Comparison, Plan, unordered
-from ..answers import Record
 from ..client import Call
 from ..engine.accounts import GuardedOperation, group_listing, groups
 from ..engine.resource import Objects, Presence, Reference, Resource, without_escapes
+from ..responses import Record
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 from ...core.errors import invalid
 from ...core.module.task import Task
 from ...core.plan import Comparison, Plan, unordered
-from ..answers import Record, flag, named, texts
 from ..client import Call
 from ..engine.operation import ResourceOperation
 from ..engine.resource import (
@@ -25,6 +24,7 @@ from ..engine.resource import (
     target_name,
     without_escapes,
 )
+from ..responses import Record, flag, named, texts
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan
 from ...core.secret import secrets_of_url
-from ..answers import Record, named
 from ..client import AnalysisClient, Call
 from ..engine.operation import ResourceOperation
 from ..engine.resource import Objects, Presence, Renameable, State, compare, target_name
+from ..responses import Record, named
 from .import_polling import Import, ImportPolling, ImportWaitOptions, is_running
 
 

@@ -17,10 +17,10 @@ from ...core.errors import invalid
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Comparison, Plan, unordered
-from ..answers import Record, entries, flag, named
 from ..client import Call
 from ..engine.accounts import GuardedOperation
 from ..engine.resource import Objects, Presence, Resource, State
+from ..responses import Record, entries, flag, named
 
 _TRANSITIONS = "allowed_status_transitions"
 #: The permissions that have an option of their own: those of the written interface.

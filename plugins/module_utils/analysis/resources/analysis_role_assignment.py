@@ -14,10 +14,10 @@ from typing import ClassVar
 from ...core.errors import ToolchainError
 from ...core.module.task import Task
 from ...core.plan import Plan
-from ..answers import Record
 from ..client import Call
 from ..engine.accounts import GuardedOperation, assignments, ids_of
 from ..engine.resource import Objects, Presence, Reference, Resource
+from ..responses import Record
 
 
 @dataclass(frozen=True)

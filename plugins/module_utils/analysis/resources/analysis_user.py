@@ -14,10 +14,10 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan
 from ...core.secret import Secret
-from ..answers import Record, flag, named
 from ..client import Call
 from ..engine.operation import ResourceOperation
 from ..engine.resource import Objects, Presence, Resource, State, is_account, refusal
+from ..responses import Record, flag, named
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from ...core.errors import invalid
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Change, Comparison, Plan, unordered
-from ..answers import Record, flag, named, texts
 from ..client import Call
 from ..engine.operation import ResourceOperation
 from ..engine.resource import (
@@ -27,6 +26,7 @@ from ..engine.resource import (
     State,
     without_escapes,
 )
+from ..responses import Record, flag, named, texts
 
 #: The view that every project has [analysis-13].
 _BUILT_IN = "*default*"

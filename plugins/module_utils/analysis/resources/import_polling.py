@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ...core.errors import ToolchainError, invalid, shorten
-from ...core.polling import Pace
-from ..answers import Record, named
+from ...core.polling import PollInterval
 from ..client import AnalysisClient, Call
+from ..responses import Record, named
 
 ImportState = Literal["running", "done", "failed"]
 
@@ -49,13 +49,13 @@ class ImportWaitOptions:
     wait_timeout: float = 3600
     poll_interval: float = 5
 
-    def pace(self) -> Pace:
+    def pace(self) -> PollInterval:
         """The pace of the polling; C(invalid) for no time at all."""
         times = {"wait_timeout": self.wait_timeout, "poll_interval": self.poll_interval}
         for name, seconds in times.items():
             if seconds <= 0:
                 raise invalid(f"{name} must be greater than 0, not {seconds:g}")
-        return Pace(self.wait_timeout, self.poll_interval)
+        return PollInterval(self.wait_timeout, self.poll_interval)
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def is_running(client: AnalysisClient, project: str) -> bool:
 class ImportPolling:
     """One import, from its start to its end."""
 
-    def __init__(self, client: AnalysisClient, wanted: Import, pace: Pace) -> None:
+    def __init__(self, client: AnalysisClient, wanted: Import, pace: PollInterval) -> None:
         self._client, self._wanted, self._pace = client, wanted, pace
         self._earlier = EarlierRecords([])
         self._last = ""
@@ -110,7 +110,7 @@ class ImportPolling:
         """
         while True:
             try:
-                ended = self._look()
+                ended = self._verify()
             except ToolchainError as error:
                 passing = error.kind in ("network", "timeout", "rate_limited")
                 if not passing and error.status not in _UNAVAILABLE:
@@ -132,7 +132,7 @@ class ImportPolling:
         project = self._wanted.project
         return project is None or _is_of(record, project)
 
-    def _look(self) -> list[Record] | None:
+    def _verify(self) -> list[Record] | None:
         """The records of this import if it is over, C(None) while it goes on."""
         shown = self._records()
         ours = self._ours(shown)

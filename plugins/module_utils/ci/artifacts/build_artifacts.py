@@ -125,17 +125,17 @@ class ArtifactSource:
         if artifact.likely is not None:
             if RemoteContent(None, "md5", artifact.likely).is_at(place):
                 return True
-            return self._look(artifact).sha256 == sha256
+            return self._verify(artifact).sha256 == sha256
         size = self._size(artifact)
         if size is None:
-            return self._look(artifact).sha256 == sha256
+            return self._verify(artifact).sha256 == sha256
         return RemoteContent(size).is_at(place)
 
     def save(self, artifact: Artifact, place: str) -> Fetched:
         what, where = self._doing("fetching", artifact), self._address(artifact)
         return download_file(self._server, what, where, place, content=artifact.content)
 
-    def _look(self, artifact: Artifact) -> Fetched:
+    def _verify(self, artifact: Artifact) -> Fetched:
         what, where = self._doing("comparing", artifact), self._address(artifact)
         return look_at_file(self._server, what, where, content=artifact.content)
 
@@ -143,13 +143,13 @@ class ArtifactSource:
         """Server fact [ci-24]: a store on another host signs its addresses for GET alone."""
         what, where = self._doing("asking for the size of", artifact), self._address(artifact)
         try:
-            answer = self._server.read(what, where, method="HEAD", headers=AS_STORED)
+            response = self._server.read(what, where, method="HEAD", headers=AS_STORED)
         except ToolchainError as error:
             if error.status not in REDIRECTS:
                 raise
-            length = download(self._server, what, where, _length_of, judge=lambda answer: None)
+            length = download(self._server, what, where, _length_of, validate=lambda response: None)
         else:
-            length = answer.headers.get("Content-Length", "")
+            length = response.headers.get("Content-Length", "")
         size = number_of(length)
         return size if size is not None and size >= 0 else None
 

@@ -107,18 +107,18 @@ class CiArtifactOperation:
     def _read(self) -> tuple[Mapping[str, Any], int]:
         """The build with its artifacts, and its number: what a permalink means may change."""
         what = f"reading build {self._segment} of the job '{self._job.name}'"
-        answer = self._server.read(
+        response = self._server.read(
             what,
             f"{self._job.path}/{self._segment}/api/json",
             query={"tree": f"{records.BUILD_FIELDS},{FIELDS}"},
             expect=(200, 404),
         )
-        if answer.status == 404:
+        if response.status == 404:
             raise records.no_build(self._server, what, self._job, self._segment)
-        shown = records.typed(object_of(answer))
+        shown = records.typed(object_of(response))
         number = records.number_of(shown.get("number", self._segment))
         if number is None:
-            raise answer.error("protocol", "the server does not tell the number of the build")
+            raise response.error("protocol", "the server does not tell the number of the build")
         if records.is_running(shown):
             self._task.warn(f"{what}: it still runs, so that files and log are not complete")
         return shown, number

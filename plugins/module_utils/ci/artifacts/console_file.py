@@ -12,7 +12,7 @@ from ...core.errors import invalid
 from ...core.files import require_replaceable
 from ...core.http.download import download
 from ...core.http.file_download import Fetched, RemoteContent, download_file
-from ...core.http.messages import Answer
+from ...core.http.messages import Response
 from ...core.http.transport import Transport
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class ConsoleFile:
                         return True
                 return file.read(1) != b""
 
-        return download(self._server, self._what, self._address, compare, judge=_judge)
+        return download(self._server, self._what, self._address, compare, validate=_validate)
 
     def save(self) -> Fetched:
         return download_file(
@@ -80,7 +80,7 @@ class ConsoleFile:
             self._address,
             self.place,
             content=RemoteContent(),
-            judge=_judge,
+            validate=_validate,
         )
 
     def as_dict(self, action: str, fetched: Fetched | None = None) -> dict[str, Any]:
@@ -94,10 +94,10 @@ class ConsoleFile:
         }
 
 
-def _judge(answer: Answer) -> None:
+def _validate(response: Response) -> None:
     """A page in place of the log is one of a login, or of a proxy."""
-    if answer.status == 200 and "html" in answer.headers.get("Content-Type", ""):
-        raise answer.error(
+    if response.status == 200 and "html" in response.headers.get("Content-Type", ""):
+        raise response.error(
             "protocol",
-            "the server answered 200 with a web page in place of the log: check url and login",
+            "the server returned 200 with a web page in place of the log: check url and login",
         )

@@ -11,7 +11,7 @@ from ...core.errors import ToolchainError, invalid, printable, shorten
 from ...core.http.transport import Transport
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
-from ...core.polling import Pace, TimeUp
+from ...core.polling import PollInterval, PollTimeout
 from .. import stopping
 from ..job_address import JobName, build_path, job_of
 from ..waiting import PaceFactory, WaitOptions, require_at_least
@@ -71,7 +71,7 @@ class BuildRequest:
         task: Task,
         server: Transport,
         options: BuildOptions,
-        make_pace: PaceFactory = Pace,
+        make_pace: PaceFactory = PollInterval,
         claims: BuildClaims | None = None,
     ) -> None:
         options.check()
@@ -138,7 +138,7 @@ class BuildRequest:
         self.joined = self.running is not None
         self._take_known()
 
-    def follow_with(self, pace: Pace, say: Callable[[str], None]) -> None:
+    def follow_with(self, pace: PollInterval, say: Callable[[str], None]) -> None:
         """Follow the build at this pace; C(say) gets each line about it."""
         self.watcher = self._watcher(pace, lambda line: say(printable(line)))
         self._take_known()
@@ -177,7 +177,7 @@ class BuildRequest:
         if self._search is not None:
             self._take_started(self._search())
 
-    def judge(self) -> None:
+    def validate(self) -> None:
         """Raise C(failed) for a build that ended with a result that is not accepted."""
         build, accept = self.watcher.build or {}, self._options.accept
         if build.get("result") in accept:
@@ -234,7 +234,7 @@ class BuildRequest:
             "joined": self.joined,
         }
 
-    def _watcher(self, pace: Pace, say: Callable[[str], None]) -> BuildWatcher:
+    def _watcher(self, pace: PollInterval, say: Callable[[str], None]) -> BuildWatcher:
         return BuildWatcher(self._server, self.job, pace, say, self._options.console_lines)
 
     def _take_known(self) -> None:
@@ -255,7 +255,7 @@ class BuildRequest:
         self.started, self.joined = True, triggered.folded
         self._take(triggered)
 
-    def _short_pace(self, timeout: float) -> Pace:
+    def _short_pace(self, timeout: float) -> PollInterval:
         return self._make_pace(timeout, self._options.poll_interval)
 
     def _warn(self, state: records.JobState) -> None:
@@ -306,7 +306,7 @@ class BuildRequest:
             path = build_path(self.job, watcher.number)
             stopping.send(self._server, what, path, "stop", patience=patience)
         except ToolchainError as error:
-            if not error.unanswered:
+            if not error.outcome_unknown:
                 raise
         if at_once:
             return f"build #{watcher.number} was told to stop"
@@ -318,6 +318,6 @@ class BuildRequest:
             while not watcher.over:
                 pace.pause(self.what)
                 watcher.step()
-        except TimeUp:
+        except PollTimeout:
             return f"build #{watcher.number} was told to stop, but goes on"
         return f"build #{watcher.number} was stopped"

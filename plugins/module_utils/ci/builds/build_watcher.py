@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...core.errors import ToolchainError
-from ...core.http.messages import Answer
+from ...core.http.messages import Response
 from ...core.http.transport import Transport
-from ...core.polling import Pace
+from ...core.polling import PollInterval
 from ..client import object_of, objects, part
 from ..job_address import Job, build_path
 from .build_log import BuildLog
@@ -44,7 +44,7 @@ _ITEM_TREE = "id,why,stuck,cancelled,executable[number]"
 _SEARCH_TREE = f"inQueue,queueItem[id,why],builds[number,queueId]{{0,{NEWEST}}}"
 
 
-def patience(pace: Pace) -> float:
+def patience(pace: PollInterval) -> float:
     """The most seconds for one poll with its retries: never more than are left."""
     return max(_SHORTEST_LOOK, pace.left)
 
@@ -57,7 +57,7 @@ def is_passing(error: ToolchainError) -> bool:
 class ProgressLines:
     """Shows progress: each change of state once, a running build once per interval."""
 
-    def __init__(self, say: Callable[[str], None], pace: Pace) -> None:
+    def __init__(self, say: Callable[[str], None], pace: PollInterval) -> None:
         self._say, self._pace = say, pace
         self._last, self._last_time = "", float("-inf")
 
@@ -86,7 +86,7 @@ class BuildWatcher:
     """
 
     def __init__(
-        self, server: Transport, job: Job, pace: Pace, say: Callable[[str], None], keep: int
+        self, server: Transport, job: Job, pace: PollInterval, say: Callable[[str], None], keep: int
     ) -> None:
         self._server, self.job, self._pace, self._say = server, job, pace, say
         self._progress = ProgressLines(say, pace)
@@ -150,15 +150,15 @@ class BuildWatcher:
         self.why = str(shown.get("why") or "about to start")
         self._progress.state(f"{self.job.name}: queued as item {self.item}{stuck}: {self.why}")
 
-    def take_build(self, shown: Mapping[str, Any], answer: Answer) -> None:
-        """Take what C(answer) of the server shows of the build."""
+    def take_build(self, shown: Mapping[str, Any], response: Response) -> None:
+        """Take what C(response) of the server shows of the build."""
         self._missing_since = None
         self.build = typed(shown)
         if not is_idle(self.build):
             self._idle_since = None
         elif self._idle_since is None:
             self._idle_since = self._pace.now()
-        self._estimate = None if self.over else _estimate(answer, self.build)
+        self._estimate = None if self.over else _estimate(response, self.build)
 
     def finish(self) -> None:
         """Read the rest of the log after the end of the build."""
@@ -180,13 +180,15 @@ class BuildWatcher:
 
     def _look_at_item(self, item: int) -> None:
         """Find the number of the build of an item; C(failed) if the item was cancelled."""
-        answer = self._look(f"queue/item/{item}/api/json", _ITEM_TREE)
-        if answer is not None and answer.status == 404:
+        response = self._verify(f"queue/item/{item}/api/json", _ITEM_TREE)
+        if response is not None and response.status == 404:
             self._search(item)
-        elif answer is not None:
-            shown = typed(object_of(answer))
+        elif response is not None:
+            shown = typed(object_of(response))
             if shown.get("cancelled"):
-                raise answer.error("failed", f"queue item {item} was cancelled before it was built")
+                raise response.error(
+                    "failed", f"queue item {item} was cancelled before it was built"
+                )
             number = number_of(part(shown.get("executable")).get("number"))
             if number is None:
                 self.take_item(shown)
@@ -194,26 +196,26 @@ class BuildWatcher:
                 self._begins(number)
 
     def _look_at_build(self, number: int) -> None:
-        answer = self._look(f"{build_path(self.job, number)}/api/json", BUILD_FIELDS)
-        if answer is not None and answer.status == 404:
+        response = self._verify(f"{build_path(self.job, number)}/api/json", BUILD_FIELDS)
+        if response is not None and response.status == 404:
             self._missing(f"build #{number} is not on the server any more")
-        elif answer is not None:
-            shown = {**object_of(answer), "number": number}
+        elif response is not None:
+            shown = {**object_of(response), "number": number}
             if not tells_end(shown):
-                listed = self._look(f"{self.job.path}/api/json", SUMMARIES)
+                listed = self._verify(f"{self.job.path}/api/json", SUMMARIES)
                 if listed is None:
                     return
                 shown = {**summary(listed, number), **shown}
-            self.take_build(shown, answer)
+            self.take_build(shown, response)
             if not self.over and self._progress.due():
                 self._tell()
 
     def _search(self, item: int) -> None:
         """Look for an unknown item in the job itself and among its builds."""
-        answer = self._look(f"{self.job.path}/api/json", _SEARCH_TREE)
-        if answer is None or answer.status == 404:
+        response = self._verify(f"{self.job.path}/api/json", _SEARCH_TREE)
+        if response is None or response.status == 404:
             return
-        shown = object_of(answer)
+        shown = object_of(response)
         number = self._built(item, shown)
         if number is not None:
             self._begins(number)
@@ -246,7 +248,7 @@ class BuildWatcher:
         elif now - self._missing_since >= _GRACE:
             raise ToolchainError("failed", f"{self._what}: {reason}", status=404, method="GET")
 
-    def _look(self, path: str, tree: str) -> Answer | None:
+    def _verify(self, path: str, tree: str) -> Response | None:
         """Read, C(None) while the server cannot be reached."""
         try:
             return self._server.read(
@@ -279,12 +281,12 @@ class BuildWatcher:
         self._progress.running(line)
 
 
-def _estimate(answer: Answer, build: Mapping[str, Any]) -> tuple[int, float] | None:
+def _estimate(response: Response, build: Mapping[str, Any]) -> tuple[int, float] | None:
     """Percent done and seconds left, by the server's estimate and clock; C(None) without one."""
     estimated, started = build.get("estimatedDuration"), build.get("timestamp")
     if not isinstance(estimated, int) or not isinstance(started, int) or estimated <= 0:
         return None
-    elapsed = _server_time(answer) * 1000 - started
+    elapsed = _server_time(response) * 1000 - started
     return max(0, min(99, round(elapsed * 100 / estimated))), (estimated - elapsed) / 1000
 
 
@@ -296,6 +298,6 @@ def _progress(estimate: tuple[int, float] | None) -> str:
     return f", {percent} %, {time_left}"
 
 
-def _server_time(answer: Answer) -> float:
+def _server_time(response: Response) -> float:
     """Seconds since the epoch by the server's clock; by ours if the server does not tell."""
-    return time.time() if answer.date is None else answer.date.timestamp()
+    return time.time() if response.date is None else response.date.timestamp()

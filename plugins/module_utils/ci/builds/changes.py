@@ -40,10 +40,10 @@ def traced_build(task: Task, url: str) -> TracedBuild | None:
         return None
     path = build_path(job, int(found[2]))
     what = f"reading the build {found[2]} of the job '{job.name}'"
-    answer = server.read(what, f"{path}/api/json", query={"tree": _TREE}, expect=(200, 404))
-    if answer.status == 404:
+    response = server.read(what, f"{path}/api/json", query={"tree": _TREE}, expect=(200, 404))
+    if response.status == 404:
         return None
-    shown = object_of(answer)
+    shown = object_of(response)
     return TracedBuild(_build(job, int(found[2]), shown, url), list(_commits(shown)))
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
 from ...core.plan import Plan, unchanged
-from ...core.polling import Pace, TimeUp
+from ...core.polling import PollInterval, PollTimeout
 from .. import stopping
 from ..client import object_of, server_of
 from ..job_address import Job, JobName, build_path, job_of
@@ -57,7 +57,7 @@ class CiBuildStopOperation:
     """A build, or an item that waits for one; C(make_pace) makes the pauses between two polls."""
 
     def __init__(
-        self, task: Task, options: CiBuildStopOptions, make_pace: PaceFactory = Pace
+        self, task: Task, options: CiBuildStopOptions, make_pace: PaceFactory = PollInterval
     ) -> None:
         options.check()
         require_at_least("grace", options.grace, 0)
@@ -92,20 +92,20 @@ class _RunningBuild:
 
     def plan(self) -> Plan:
         path = f"{self._job.path}/{self._segment}/api/json"
-        answer = self._server.read(
+        response = self._server.read(
             self._what, path, query={"tree": records.BUILD_FIELDS}, expect=(200, 404)
         )
-        if answer.status == 404:
+        if response.status == 404:
             raise records.no_build(self._server, self._what, self._job, self._segment)
-        shown = object_of(answer)
+        shown = object_of(response)
         number = records.number_of(shown.get("number", self._segment))
         if number is None:
-            raise answer.error("protocol", "the server does not tell the number of the build")
+            raise response.error("protocol", "the server does not tell the number of the build")
         if not records.tells_end(shown):
             query = {"tree": records.SUMMARIES}
             listed = self._server.read(self._what, f"{self._job.path}/api/json", query=query)
             shown = {**records.summary(listed, number), **shown}
-        self._watcher.take_build({**shown, "number": number}, answer)
+        self._watcher.take_build({**shown, "number": number}, response)
         if self._watcher.over or records.is_idle(self._watcher.build or {}):
             return unchanged(self._values())
         state = {"job": self._job.name, "build": number}
@@ -148,7 +148,7 @@ class _RunningBuild:
             raise AssertionError("apply follows plan")
         what = f"{self._what} by {method}"
         path = build_path(self._job, number)
-        return stopping.send(self._server, what, path, method, look=self._read_back)
+        return stopping.send(self._server, what, path, method, verify=self._read_back)
 
     def _read_back(self) -> bool:
         """Whether the build ends although the answer to its stop does not tell."""
@@ -158,7 +158,7 @@ class _RunningBuild:
         self._watcher = self._watching(seconds, self._watcher)
         try:
             self._watcher.follow()
-        except TimeUp:
+        except PollTimeout:
             return False
         return True
 

@@ -11,7 +11,7 @@ from ...core.errors import ToolchainError
 from ...core.interrupts import interruptible
 from ...core.module.task import Task
 from ...core.plan import Operation, Plan, unchanged
-from ...core.polling import Pace, TimeUp
+from ...core.polling import PollInterval, PollTimeout
 from ..client import server_of
 from ..waiting import PaceFactory
 from . import records
@@ -36,7 +36,7 @@ class CiJobBuildOperation:
     """One build, or those that C(builds) lists; C(make_pace) makes the pauses between polls."""
 
     def __init__(
-        self, task: Task, options: CiJobBuildOptions, make_pace: PaceFactory = Pace
+        self, task: Task, options: CiJobBuildOptions, make_pace: PaceFactory = PollInterval
     ) -> None:
         self._builds: Operation = (
             OneBuild(task, options, make_pace)
@@ -100,9 +100,9 @@ class OneBuild:
         try:
             if wait:
                 request.watcher.follow()
-                request.judge()
+                request.validate()
         except ToolchainError as error:
-            if isinstance(error, TimeUp):
+            if isinstance(error, PollTimeout):
                 error.message = request.out_of_time()
             raise self._telling(error) from None
 

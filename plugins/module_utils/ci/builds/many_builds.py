@@ -12,7 +12,7 @@ from ...core.errors import Kind, ToolchainError, shorten
 from ...core.interrupts import interruptible
 from ...core.module.task import Task
 from ...core.plan import Plan, unchanged
-from ...core.polling import Pace, TimeUp
+from ...core.polling import PollInterval, PollTimeout
 from ..client import server_of
 from ..job_address import JobName
 from ..waiting import PaceFactory, require_at_least
@@ -93,7 +93,7 @@ class ManyBuilds:
         options: BuildOptions,
         builds: Sequence[BuildEntry],
         parallel: int,
-        make_pace: PaceFactory = Pace,
+        make_pace: PaceFactory = PollInterval,
     ) -> None:
         require_at_least("parallel", parallel, 1)
         self._task, self._options, self._make_pace = task, options, make_pace
@@ -187,7 +187,7 @@ class ManyBuilds:
         for _done in bounded(self._parallel, lambda one: one.attempt(one.request.settle), asked):
             pass
 
-    def _follow(self, pace: Pace) -> None:
+    def _follow(self, pace: PollInterval) -> None:
         watched = {
             entry: WatchedBuild(entry.request.watcher, entry.request.first_number)
             for entry in self._entries
@@ -198,7 +198,7 @@ class ManyBuilds:
         )
         try:
             watcher.follow()
-        except TimeUp:
+        except PollTimeout:
             late = [entry for entry, build in watched.items() if build.open]
             for _done in bounded(self._parallel, self._out_of_time, late):
                 pass
@@ -209,10 +209,10 @@ class ManyBuilds:
             pass
         for entry in watched:
             if entry.error is None:
-                entry.attempt(entry.request.judge)
+                entry.attempt(entry.request.validate)
 
     def _out_of_time(self, entry: _ListedBuild) -> None:
-        entry.error = TimeUp("timeout", entry.request.out_of_time())
+        entry.error = PollTimeout("timeout", entry.request.out_of_time())
 
     def _interrupted(self, say: Callable[[str], None]) -> None:
         """Say what becomes of each build that goes on."""

@@ -9,9 +9,9 @@ from typing import Any
 
 from ...core.concurrency import bounded
 from ...core.errors import ToolchainError
-from ...core.http.messages import Answer
+from ...core.http.messages import Response
 from ...core.http.transport import Transport
-from ...core.polling import Pace
+from ...core.polling import PollInterval
 from ..client import object_of, part
 from ..job_address import Job
 from . import records
@@ -39,10 +39,10 @@ class WatchedBuild:
     def open(self) -> bool:
         return self.error is None and not self.watcher.over
 
-    def attempt(self, look: Callable[[], None]) -> None:
+    def attempt(self, verify: Callable[[], None]) -> None:
         """Look; an error ends the waiting for this build alone."""
         try:
-            look()
+            verify()
         except ToolchainError as error:
             self.error = error
 
@@ -78,7 +78,7 @@ class ManyBuildsWatcher:
         self,
         server: Transport,
         builds: Sequence[WatchedBuild],
-        pace: Pace,
+        pace: PollInterval,
         say: Callable[[str], None],
         parallel: int,
     ) -> None:
@@ -92,17 +92,17 @@ class ManyBuildsWatcher:
         self._groups = list(groups.values())
 
     def follow(self) -> None:
-        """Wait until every build has ended or failed; C(TimeUp) after the time limit."""
+        """Wait until every build has ended or failed; C(PollTimeout) after the time limit."""
         while self._open:
             self._pace.pause(f"{_WHAT}: {len(self._open)} go on", self._expected())
-            self._look()
+            self._verify()
             self._tell()
 
     @property
     def _open(self) -> list[WatchedBuild]:
         return [build for build in self._builds if build.open]
 
-    def _look(self) -> None:
+    def _verify(self) -> None:
         groups = [group for group in self._groups if group.open]
         lost = [one for some in bounded(self._parallel, self._look_at, groups) for one in some]
         if lost:
@@ -113,7 +113,7 @@ class ManyBuildsWatcher:
         read = self._read(group)
         if read is None:
             return []
-        answer, shown = read
+        response, shown = read
         listed = records.listed(shown)
         group.newest = max([group.newest, *(one["number"] for one in listed)])
         whole = [one for one in listed if "result" in one]
@@ -127,24 +127,24 @@ class ManyBuildsWatcher:
                 items.get(watcher.item) if watcher.number is None else numbers.get(watcher.number)
             )
             if found is not None:
-                watcher.take_build(found, answer)
+                watcher.take_build(found, response)
             elif watcher.number is None and records.number_of(waiting.get("id")) == watcher.item:
                 watcher.take_item(waiting)
             else:
                 lost.append(build)
         return lost
 
-    def _read(self, group: _JobBuilds) -> tuple[Answer, Mapping[str, Any]] | None:
+    def _read(self, group: _JobBuilds) -> tuple[Response, Mapping[str, Any]] | None:
         """The answer for a job, and what it shows; C(None) while the server cannot be reached."""
         try:
-            answer = self._server.read(
+            response = self._server.read(
                 f"{_WHAT} of the job '{group.job.name}'",
                 f"{group.job.path}/api/json",
                 query={"tree": group.tree()},
                 expect=(200, 404),
                 patience=patience(self._pace),
             )
-            return answer, object_of(answer) if answer.status == 200 else {}
+            return response, object_of(response) if response.status == 200 else {}
         except ToolchainError as error:
             if is_passing(error):
                 self._progress.state("the server does not answer, still waiting")

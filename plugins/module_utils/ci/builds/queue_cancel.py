@@ -31,7 +31,7 @@ class QueueItem:
 
     def plan(self) -> Plan:
         """Unchanged where it has left the queue; C(not_found) for one that was never there."""
-        waits, build = self._look()
+        waits, build = self._verify()
         values = {"build": self._shown(build)}
         if not waits:
             return unchanged(values)
@@ -42,11 +42,11 @@ class QueueItem:
     def apply(self) -> Mapping[str, Any]:
         """Cancel it; where it has begun meanwhile, nothing is changed and its build is named."""
         try:
-            stopping.cancel(self._server, self._what, self._number, look=self._is_gone)
+            stopping.cancel(self._server, self._what, self._number, verify=self._is_gone)
         except ToolchainError as error:
             if error.status != _RACE or not self._is_gone():
                 raise
-        waits, build = self._look()
+        waits, build = self._verify()
         if waits:
             raise ToolchainError(
                 "permission",
@@ -56,18 +56,18 @@ class QueueItem:
         return {"changed": build is None, "build": self._shown(build)}
 
     def _is_gone(self) -> bool:
-        return not self._look()[0]
+        return not self._verify()[0]
 
-    def _look(self) -> tuple[bool, Mapping[str, Any] | None]:
+    def _verify(self) -> tuple[bool, Mapping[str, Any] | None]:
         """Whether it waits, and the build that it became.
 
         Server fact [ci-8]: it is known for five minutes after it has left; then the builds tell.
         """
         path = f"queue/item/{self._number}/api/json"
-        answer = self._server.read(self._what, path, query={"tree": _ITEM}, expect=(200, 404))
-        if answer.status == 404:
+        response = self._server.read(self._what, path, query={"tree": _ITEM}, expect=(200, 404))
+        if response.status == 404:
             return False, self._among_builds()
-        item = records.typed(object_of(answer))
+        item = records.typed(object_of(response))
         if not same_job(part(item.get("task")).get("url"), self._job):
             raise invalid(f"queue_id: item {self._number} is not one of the job '{self._job.name}'")
         number = records.number_of(part(item.get("executable")).get("number"))
@@ -77,11 +77,11 @@ class QueueItem:
 
     def _among_builds(self) -> Mapping[str, Any]:
         path = f"{self._job.path}/api/json"
-        answer = self._server.read(self._what, path, query={"tree": _LEFT})
-        for build in map(records.typed, objects(object_of(answer).get("builds"))):
+        response = self._server.read(self._what, path, query={"tree": _LEFT})
+        for build in map(records.typed, objects(object_of(response).get("builds"))):
             if build.get("queueId") == self._number:
                 return build
-        raise answer.error(
+        raise response.error(
             "not_found",
             f"there is no item {self._number} in the queue, and none of the newest builds of the"
             " job was one: it was cancelled more than five minutes ago, or was never there",
@@ -90,9 +90,9 @@ class QueueItem:
     def _build(self, number: int) -> Mapping[str, Any]:
         path = f"{self._job.path}/{number}/api/json"
         query = {"tree": records.BUILD_FIELDS}
-        answer = self._server.read(self._what, path, query=query, expect=(200, 404))
+        response = self._server.read(self._what, path, query=query, expect=(200, 404))
         known = {"number": number, "queueId": self._number}
-        return known if answer.status == 404 else {**known, **records.typed(object_of(answer))}
+        return known if response.status == 404 else {**known, **records.typed(object_of(response))}
 
     def _shown(self, build: Mapping[str, Any] | None) -> dict[str, Any] | None:
         if build is None:

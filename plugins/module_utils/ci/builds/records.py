@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from ...core.errors import ToolchainError
-from ...core.http.messages import Answer
+from ...core.http.messages import Response
 from ...core.http.transport import Transport
 from ..client import object_of, objects, part
 from ..job_address import Job, build_path, same_job
@@ -76,13 +76,13 @@ def read_job(
     tree = "builds" if lookback <= NEWEST else "allBuilds"
     query = {"tree": f"{_JOB_FIELDS},{tree}[{BUILD_FIELDS}]{{0,{lookback}}}"}
     path = f"{job.path}/api/json"
-    answer = server.read(what, path, query=query, expect=(200, 404), patience=patience)
-    if answer.status == 404:
-        raise answer.error(
+    response = server.read(what, path, query=query, expect=(200, 404), patience=patience)
+    if response.status == 404:
+        raise response.error(
             "not_found",
-            "the server answered 404: there is no such job, or the account may not see it",
+            "the server returned 404: there is no such job, or the account may not see it",
         )
-    shown = object_of(answer)
+    shown = object_of(response)
     if "jobs" in shown:
         raise ToolchainError("rejected", f"{what}: '{job.name}' is a folder, not a job")
     named = part(shown.get("queueItem"))
@@ -121,10 +121,10 @@ def whole_builds(
             return
         if "result" not in build or "actions" not in build:
             path, query = f"{build_path(job, build['number'])}/api/json", {"tree": BUILD_FIELDS}
-            answer = server.read(what, path, query=query, expect=(200, 404))
-            if answer.status == 404:
+            response = server.read(what, path, query=query, expect=(200, 404))
+            if response.status == 404:
                 continue
-            found = typed({**build, **object_of(answer), "number": build["number"]})
+            found = typed({**build, **object_of(response), "number": build["number"]})
             if not tells_end(found):
                 whole = _summaries(server, what, job) if whole is None else whole
                 found = {**whole.get(build["number"], {}), **found}
@@ -133,8 +133,8 @@ def whole_builds(
 
 
 def _summaries(server: Transport, what: str, job: Job) -> dict[int, dict[str, Any]]:
-    answer = server.read(what, f"{job.path}/api/json", query={"tree": SUMMARIES})
-    return {build["number"]: build for build in listed(object_of(answer), "allBuilds")}
+    response = server.read(what, f"{job.path}/api/json", query={"tree": SUMMARIES})
+    return {build["number"]: build for build in listed(object_of(response), "allBuilds")}
 
 
 def queued_items(
@@ -158,16 +158,16 @@ def queue(
 
     :param patience: most seconds that it may take
     """
-    answer = server.read(
+    response = server.read(
         what,
         "queue/api/json",
         query={"tree": f"items[{fields}]"},
         expect=(200, *_NO_QUEUE),
         patience=patience,
     )
-    if answer.status != 200:
+    if response.status != 200:
         return None
-    items = [typed(item) for item in objects(object_of(answer).get("items"))]
+    items = [typed(item) for item in objects(object_of(response).get("items"))]
     return [item for item in items if item.get("id") is not None]
 
 
@@ -197,16 +197,16 @@ def typed(shown: Mapping[str, Any]) -> dict[str, Any]:
 
 def no_build(server: Transport, what: str, job: Job, segment: str) -> ToolchainError:
     """The error for a build that answers 404: which of job and build there is not."""
-    answer = server.read(what, f"{job.path}/api/json", query={"tree": _NEWEST}, expect=(200, 404))
-    if answer.status == 404:
+    response = server.read(what, f"{job.path}/api/json", query={"tree": _NEWEST}, expect=(200, 404))
+    if response.status == 404:
         reason = f"there is no job '{job.name}', or the account may not see it"
     else:
-        shown = part(object_of(answer).get("lastBuild")).get("number")
+        shown = part(object_of(response).get("lastBuild")).get("number")
         newest = "it has none" if shown is None else f"its newest is {shown}"
         reason = f"the job '{job.name}' has no build {segment}: {newest}"
     return ToolchainError(
         "not_found",
-        f"{what}: the server answered 404: {reason}",
+        f"{what}: the server returned 404: {reason}",
         status=404,
         method="GET",
         url=f"{server.connection.url}/{job.path}/{segment}/",
@@ -218,14 +218,14 @@ def tells_end(build: Mapping[str, Any]) -> bool:
     return "building" in build or "result" in build
 
 
-def summary(answer: Answer, number: int) -> dict[str, Any]:
+def summary(response: Response, number: int) -> dict[str, Any]:
     """A build in an answer to C(SUMMARIES), for a server whose builds do not tell themselves
     whether they have ended [W2.4]; C(protocol) where that does not tell either.
     """
-    for build in listed(object_of(answer), "allBuilds"):
+    for build in listed(object_of(response), "allBuilds"):
         if build["number"] == number and tells_end(build):
             return build
-    raise answer.error(
+    raise response.error(
         "protocol",
         f"the server tells neither whether build #{number} runs nor its result, so that it cannot"
         " be followed",

@@ -18,10 +18,10 @@ from typing import Any
 
 from ...core.address import path_of
 from ...core.errors import ToolchainError
-from ...core.http.messages import Answer
+from ...core.http.messages import Response
 from ...core.http.multipart import MultipartForm
 from ...core.http.transport import Transport
-from ...core.polling import Pace, TimeUp
+from ...core.polling import PollInterval, PollTimeout
 from ...core.secret import clean_url
 from ..client import describe, leads_to_login, objects, refuse_page
 from ..job_address import Job
@@ -125,7 +125,7 @@ class Trigger:
         self._seen: TriggeredBuild | None = None
 
     def send(
-        self, delay: int | None, pace: Callable[[float], Pace], *, wait: float | None
+        self, delay: int | None, pace: Callable[[float], PollInterval], *, wait: float | None
     ) -> TriggeredBuild | Callable[[], TriggeredBuild]:
         """Start the build. Returns it if the answer names it, else a function that looks for it.
         Call that function when no other trigger of the task is under way.
@@ -136,38 +136,38 @@ class Trigger:
             it need not be known
         """
         try:
-            answer = self._post(delay)
+            response = self._post(delay)
         except ToolchainError as error:
             refused = self._refusal(error)
-            if error.unanswered and not (error.undone and error.kind in _ANSWERED):
+            if error.outcome_unknown and not (error.undone and error.kind in _ANSWERED):
                 looks = _LOOKS if self._state.queue_told else _LOOKS_WITHOUT_QUEUE
                 return partial(self._found_or, refused, lambda: pace(_LOOKING), looks)
             raise refused from None
         if self._seen is not None:
             return self._seen
-        location = answer.headers.get("Location", "")
+        location = response.headers.get("Location", "")
         item = _ITEM.search(path_of(location))
         if item is not None:
-            found = TriggeredBuild(int(item[1]), folded=answer.status in (302, 303))
+            found = TriggeredBuild(int(item[1]), folded=response.status in (302, 303))
             if not found.folded:
                 self._claims.take(self._job, found, self)
             return found
-        if answer.status == 302:
-            refused = self._refused(answer, location)
+        if response.status == 302:
+            refused = self._refused(response, location)
             self._claims = BuildClaims()  # what it was folded into may be another trigger's
             return partial(self._found_or, refused, lambda: pace(_LOOKING), _LOOKS_IF_REFUSED)
         if wait is None:
-            return lambda: self._look()[0] or TriggeredBuild(None)
-        unnamed = answer.error("protocol", "the server did not name the queue item of the build")
+            return lambda: self._verify()[0] or TriggeredBuild(None)
+        unnamed = response.error("protocol", "the server did not name the queue item of the build")
         longest = min(wait, _LOOKING + (delay or 0))
         return partial(self._found_or, unnamed, lambda: pace(longest))
 
     def number(self) -> int | None:
         """The number of our build as far as the job shows it now, whatever its queue item is."""
-        found = self._look()[0]
+        found = self._verify()[0]
         return None if found is None else found.number
 
-    def _post(self, delay: int | None) -> Answer:
+    def _post(self, delay: int | None) -> Response:
         """Server fact [ci-6]: C(build) refuses a job with parameters, C(buildWithParameters) one
         without; the latter fills in defaults.
         """
@@ -180,19 +180,19 @@ class Trigger:
             f"{self._job.path}/{'build' if plain else 'buildWithParameters'}",
             query={} if delay is None else {"delay": f"{delay}sec"},
             expect=(200, 201, 202, 204, 302, 303),
-            judge=self._judge,
-            look=self._is_there,
+            validate=self._validate,
+            verify=self._is_there,
             **_body(wanted),
         )
 
-    def _judge(self, answer: Answer) -> None:
+    def _validate(self, response: Response) -> None:
         """Server fact [ci-7]: a parameter value that is not allowed is a 500: nothing was
         started."""
-        if "Location" not in answer.headers:
-            refuse_page(answer)
-        if answer.status == 500 and _WRONG_PARAMETERS.search(describe(answer)):
-            error = self._server.failure(answer)
-            error.unanswered = False
+        if "Location" not in response.headers:
+            refuse_page(response)
+        if response.status == 500 and _WRONG_PARAMETERS.search(describe(response)):
+            error = self._server.failure(response)
+            error.outcome_unknown = False
             raise error
 
     def _is_there(self) -> bool | None:
@@ -201,16 +201,16 @@ class Trigger:
         """
         if not self._claims.is_alone(self._job, self._wanted):
             return None
-        self._seen, answered = self._look()
+        self._seen, answered = self._verify()
         if self._seen is not None:
             return True
         return False if answered and self._state.queue_told else None
 
-    def _refused(self, answer: Answer, location: str) -> ToolchainError:
-        if leads_to_login(answer, location):
-            raise self._refusal(self._server.failure(answer))
+    def _refused(self, response: Response, location: str) -> ToolchainError:
+        if leads_to_login(response, location):
+            raise self._refusal(self._server.failure(response))
         return self._refusal(
-            answer.error(
+            response.error(
                 "rejected",
                 f"the server queued nothing (it answered 302 to {clean_url(location)}):"
                 " an extension of the server refuses builds of this job, or the same build waits"
@@ -219,7 +219,7 @@ class Trigger:
         )
 
     def _found_or(
-        self, error: ToolchainError, begun: Callable[[], Pace], looks: float = float("inf")
+        self, error: ToolchainError, begun: Callable[[], PollInterval], looks: float = float("inf")
     ) -> TriggeredBuild:
         """Look for our own build in the queue and among the new builds; never send again.
 
@@ -229,7 +229,7 @@ class Trigger:
         """
         pace = begun()
         while True:
-            found, answered = self._look(patience(pace))
+            found, answered = self._verify(patience(pace))
             if found is not None:
                 return found
             looks -= int(answered)
@@ -237,11 +237,11 @@ class Trigger:
                 if looks <= 0:
                     break
                 pace.pause(self._what)
-            except TimeUp:
+            except PollTimeout:
                 break
         raise error.with_words("no build of it was found, and it is not sent again")
 
-    def _look(self, seconds: float | None = None) -> tuple[TriggeredBuild | None, bool]:
+    def _verify(self, seconds: float | None = None) -> tuple[TriggeredBuild | None, bool]:
         """Our own build as the server shows it now, and whether it answered in so many seconds."""
         try:
             state = read_job(self._server, self._what, self._job, _LOOKBACK, seconds)

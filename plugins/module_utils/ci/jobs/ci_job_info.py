@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from ...core.errors import ToolchainError, invalid
-from ...core.http.messages import Answer, unreadable
+from ...core.http.messages import Response, unexpected_body
 from ...core.http.transport import Transport
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
@@ -115,16 +115,16 @@ class CiJobInfoOperation(ReadOnly):
         )
         return shown
 
-    def _answer(self, path: str, query: Mapping[str, Any]) -> Answer:
-        answer = self._server.read(self._what, path, query=query, expect=(200, 404))
-        if answer.status == 404 and self._build is not None and "/config.xml" not in path:
+    def _answer(self, path: str, query: Mapping[str, Any]) -> Response:
+        response = self._server.read(self._what, path, query=query, expect=(200, 404))
+        if response.status == 404 and self._build is not None and "/config.xml" not in path:
             raise records.no_build(self._server, self._what, self._job, self._build)
-        if answer.status == 404:
-            raise answer.error(
+        if response.status == 404:
+            raise response.error(
                 "not_found",
-                "the server answered 404: there is no such job, or the account may not see it",
+                "the server returned 404: there is no such job, or the account may not see it",
             )
-        return answer
+        return response
 
     def _value(self, path: str, xpath: str) -> str:
         """The text of the one element that the expression selects.
@@ -136,12 +136,12 @@ class CiJobInfoOperation(ReadOnly):
         element = xpath.strip() if wanted is None else wanted[1] or wanted[2]
         tried = [element] if element.startswith(("/", "(")) else [element, f"/*/{element}"]
         for expression in tried:
-            answer = self._selected(path, expression)
-            if answer.status == 200:
-                return _text_of(answer)
-        raise answer.error("not_found", f"nothing matches the expression {xpath}")
+            response = self._selected(path, expression)
+            if response.status == 200:
+                return _text_of(response)
+        raise response.error("not_found", f"nothing matches the expression {xpath}")
 
-    def _selected(self, path: str, expression: str) -> Answer:
+    def _selected(self, path: str, expression: str) -> Response:
         """The answer to an expression, 404 included."""
         query = {"xpath": expression}
         try:
@@ -153,13 +153,13 @@ class CiJobInfoOperation(ReadOnly):
             raise error.with_words("xpath has to select one element") from None
 
     def _configuration(self) -> dict[str, Any]:
-        answer = self._answer(f"{self._job.path}/config.xml", {})
-        text = answer.text
+        response = self._answer(f"{self._job.path}/config.xml", {})
+        text = response.text
         try:
             hidden = configuration.secrets(text)
         except xml_reader.UnreadableXml as error:
             message = f"the configuration cannot be read: {error}"
-            raise answer.error("protocol", message) from None
+            raise response.error("protocol", message) from None
         for secret in hidden:
             self._task.hide(secret)
         values: dict[str, Any] = {"config_xml": text} if self._options.config else {}
@@ -179,14 +179,14 @@ def _secrets_expected(text: str) -> list[str]:
         raise invalid(f"expected_config cannot be compared: {error}") from None
 
 
-def _text_of(answer: Answer) -> str:
+def _text_of(response: Response) -> str:
     """The text of an answer, which is an XML element or the text alone."""
-    if not answer.text.lstrip().startswith("<"):
-        return answer.text
+    if not response.text.lstrip().startswith("<"):
+        return response.text
     try:
-        return xml_reader.parse(answer.text).whole_text()
+        return xml_reader.parse(response.text).whole_text()
     except xml_reader.UnreadableXml:
-        raise unreadable(answer, "an XML element") from None
+        raise unexpected_body(response, "an XML element") from None
 
 
 def _defaults(job: Mapping[str, Any]) -> dict[str, Any]:
@@ -206,18 +206,18 @@ def _read_builds(
     names = (name, "allBuilds", "builds")
     for asked in dict.fromkeys((name, "builds")):
         query = {"tree": f"{asked}[{','.join(fields)}]{cut}"}
-        answer = server.read(what, f"{job.path}/api/json", query=query)
-        shown = object_of(answer)
+        response = server.read(what, f"{job.path}/api/json", query=query)
+        shown = object_of(response)
         found = next(((each, shown[each]) for each in names if shown.get(each) is not None), None)
         if found is not None:
             break
     else:
-        raise answer.error("protocol", "the server does not show the builds of the job")
+        raise response.error("protocol", "the server does not show the builds of the job")
     known_as, builds = found
     if not isinstance(builds, list):
-        raise answer.error("protocol", f"the server shows {known_as}, but not as a list")
+        raise response.error("protocol", f"the server shows {known_as}, but not as a list")
     if name == "allBuilds" and known_as == "builds" and len(builds) >= records.NEWEST:
-        raise answer.error(
+        raise response.error(
             "protocol",
             f"the server does not know allBuilds: it shows the newest {len(builds)}"
             " builds, and there may be more",
@@ -239,15 +239,15 @@ def build_parameters(task: Task, options: BuildParametersOptions) -> dict[str, A
     segment = build_segment(options.build)
     server, what = server_of(task), f"reading build {segment} of the job '{job.name}'"
     path = f"{job.path}/{segment}/api/json"
-    answer = server.read(what, path, query={"tree": _PARAMETERS}, expect=(200, 404))
-    if answer.status == 404:
+    response = server.read(what, path, query={"tree": _PARAMETERS}, expect=(200, 404))
+    if response.status == 404:
         raise records.no_build(server, what, job, segment)
-    shown = object_of(answer)
+    shown = object_of(response)
     shows = [
         one for each in objects(shown.get("actions")) for one in objects(each.get("parameters"))
     ]
     if "actions" not in shown or not all("name" in one for one in shows):
-        raise answer.error("protocol", "the server does not show the parameters of builds")
+        raise response.error("protocol", "the server does not show the parameters of builds")
     return parameters.displayed(shown)
 
 

@@ -10,9 +10,9 @@ from typing import Any
 from urllib.parse import unquote
 
 from ...core.errors import ToolchainError
-from ...core.http.messages import Answer
+from ...core.http.messages import Response
 from ...core.http.transport import Transport
-from ...core.http.writes import Look
+from ...core.http.writes import Verify
 from ..client import object_of, objects, refuse_evasion, refuse_page
 from ..job_address import Job
 from .configuration import with_enabled
@@ -51,22 +51,22 @@ class JobStore:
     def configuration(self, job: Job | None = None) -> str | None:
         """The configuration; C(None) where there is no such job, or it is not to be seen."""
         path = (job or self.job).path
-        answer = self._read(f"{path}/config.xml")
-        if answer is None:
+        response = self._read(f"{path}/config.xml")
+        if response is None:
             return None
-        refuse_page(answer)
-        return answer.text
+        refuse_page(response)
+        return response.text
 
     def state(self) -> Mapping[str, Any] | None:
         """What the server shows of the job; C(None) where there is none."""
-        answer = self._read(f"{self.job.path}/api/json", _STATE)
-        return None if answer is None else object_of(answer)
+        response = self._read(f"{self.job.path}/api/json", _STATE)
+        return None if response is None else object_of(response)
 
     def require_folder(self) -> None:
         """Raise unless the folder is there that the job is in."""
-        answer = self._read(f"{self._above}api/json", "_class,jobs[name]{0,1}")
+        response = self._read(f"{self._above}api/json", "_class,jobs[name]{0,1}")
         parent = self.job.name.rpartition("/")[0]
-        if answer is None:
+        if response is None:
             missing = (
                 f"there is no folder '{parent}' ('{parent}' is not created by itself), or the"
                 " account may not see it"
@@ -74,20 +74,20 @@ class JobStore:
                 else "this server does not show what is at its top (api/json), and cannot make jobs"
             )
             raise ToolchainError("not_found", f"{self.what}: {missing}", status=404)
-        if self._above and "jobs" not in object_of(answer):
+        if self._above and "jobs" not in object_of(response):
             raise ToolchainError("conflict", f"{self.what}: '{parent}' is a job, and not a folder")
 
-    def _read(self, path: str, tree: str | None = None) -> Answer | None:
+    def _read(self, path: str, tree: str | None = None) -> Response | None:
         """An answer; C(None) for the 404 of a CI server. One of another server says nothing."""
         query = {} if tree is None else {"tree": tree}
-        answer = self._server.read(self.what, path, query=query, expect=(200, 404))
-        if answer.status != 404:
-            return answer
+        response = self._server.read(self.what, path, query=query, expect=(200, 404))
+        if response.status != 404:
+            return response
         # server fact [ci-3]: these stand on every answer
-        if "X-Jenkins" not in answer.headers and "X-Hudson" not in answer.headers:
-            raise answer.error(
+        if "X-Jenkins" not in response.headers and "X-Hudson" not in response.headers:
+            raise response.error(
                 "not_found",
-                "the server answered 404, and is not a CI server by its words: check url",
+                "the server returned 404, and is not a CI server by its words: check url",
             )
         return None
 
@@ -108,10 +108,10 @@ class JobStore:
     def _is_there(self) -> bool:
         return self.state() is not None
 
-    def save(self, text: str, look: Look) -> None:
-        """Replace the configuration; C(look) tells whether that has been done."""
+    def save(self, text: str, verify: Verify) -> None:
+        """Replace the configuration; C(verify) tells whether that has been done."""
         body = _document(text)
-        self._write(f"{self.job.path}/config.xml", look, headers=_XML, body=body)
+        self._write(f"{self.job.path}/config.xml", verify, headers=_XML, body=body)
 
     def switch(self, enabled: bool) -> None:
         """Enable or disable the job; C(rejected) where it is of a kind that cannot be disabled."""
@@ -164,36 +164,36 @@ class JobStore:
         """Server fact [ci-21]: for servers of long ago a new configuration is not yet saving, a
         description is; it is sent as it is there.
         """
-        look, body = partial(self._is_buildable, job), _document(text)
-        self._write(f"{job.path}/config.xml", look, headers=_XML, body=body, repeatable=True)
-        if look() is False:
-            answer = self._read(f"{job.path}/api/json", "description")
-            shown = {} if answer is None else object_of(answer)
+        verify, body = partial(self._is_buildable, job), _document(text)
+        self._write(f"{job.path}/config.xml", verify, headers=_XML, body=body, repeatable=True)
+        if verify() is False:
+            response = self._read(f"{job.path}/api/json", "description")
+            shown = {} if response is None else object_of(response)
             form = {"description": str(shown.get("description") or "")}
-            self._write(f"{job.path}/submitDescription", look, form=form, repeatable=True)
+            self._write(f"{job.path}/submitDescription", verify, form=form, repeatable=True)
 
     def _is_buildable(self, job: Job) -> bool | None:
-        answer = self._read(f"{job.path}/api/json", _STATE)
-        shown = {} if answer is None else object_of(answer)
+        response = self._read(f"{job.path}/api/json", _STATE)
+        shown = {} if response is None else object_of(response)
         return None if is_disabled(shown) else shown.get("buildable") is True
 
     def _below(self, job: Job, depth: int) -> Iterator[Job]:
-        answer = self._read(f"{job.path}/api/json", "jobs[name]")
-        shown = {} if answer is None else object_of(answer)
+        response = self._read(f"{job.path}/api/json", "jobs[name]")
+        shown = {} if response is None else object_of(response)
         if "jobs" not in shown:
             yield job
         elif depth < _DEEPEST:
             for each in objects(shown["jobs"]):
                 yield from self._below(job.below(str(each.get("name"))), depth + 1)
 
-    def _write(self, path: str, look: Look, **parts: Any) -> None:
+    def _write(self, path: str, verify: Verify, **parts: Any) -> None:
         self._server.write(
             self.what,
             "POST",
             path,
             expect=_DONE,
-            judge=partial(refuse_evasion, self._server),
-            look=look,
+            validate=partial(refuse_evasion, self._server),
+            verify=verify,
             **parts,
         )
 

@@ -14,7 +14,7 @@ from ...core.files import text_of
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan
-from ...core.polling import Pace, TimeUp
+from ...core.polling import PollInterval, PollTimeout
 from ..client import refuse_evasion, server_of
 from ..waiting import PaceFactory, WaitOptions
 from . import plugin_list, update_centre
@@ -61,7 +61,9 @@ class CiPluginOptions(WaitOptions):
 class CiPluginOperation:
     """Brings plugins into line; C(make_pace) makes the pauses between two looks."""
 
-    def __init__(self, task: Task, options: CiPluginOptions, make_pace: PaceFactory = Pace) -> None:
+    def __init__(
+        self, task: Task, options: CiPluginOptions, make_pace: PaceFactory = PollInterval
+    ) -> None:
         options.check()
         self._task, self._options, self._make_pace = task, options, make_pace
         self._wanted = wanted_once(_wanted(options))
@@ -74,11 +76,11 @@ class CiPluginOperation:
         self._last = 0
 
     def plan(self) -> Plan:
-        plugins = self._look()
+        plugins = self._verify()
         if self._installing:
             self._offers = update_centre.read_offers(self._server)
             if self._offers and not self._offers.keys() >= set(self._installing):
-                plugins = self._look()  # what somebody has installed meanwhile is offered no more
+                plugins = self._verify()  # what somebody has installed meanwhile is offered no more
             if self._offers:  # without any the site was never asked; that is a request that writes
                 require_offers(self._changes, self._offers)
         for name, needed_by in dependants(self._changes, plugins).items():
@@ -96,7 +98,7 @@ class CiPluginOperation:
     def rehearse(self, plan: Plan) -> None:
         update_centre.require_right(self._server)
 
-    def _look(self) -> Sequence[Plugin]:
+    def _verify(self) -> Sequence[Plugin]:
         """The plugins that are there, compared with those that are wanted."""
         plugins = plugin_list.read(self._server)
         self._centre = update_centre.read_state(self._server)
@@ -157,11 +159,11 @@ class CiPluginOperation:
             self._centre = update_centre.follow(
                 self._server, names, last, pace, self._task.progress
             )
-        except TimeUp as error:
+        except PollTimeout as error:
             raise error.with_words("the installation goes on at the server") from None
-        self._judge(names, last)
+        self._validate(names, last)
 
-    def _judge(self, names: Sequence[str], last: int) -> None:
+    def _validate(self, names: Sequence[str], last: int) -> None:
         """Raise C(failed) with each installation that has failed, and each that never began."""
         wrong = update_centre.failures(self._centre, last)
         begun = {each.name for each in self._centre.installations if each.number > last}
@@ -178,7 +180,7 @@ class CiPluginOperation:
         words = {"doUninstall": "removing", "makeEnabled": "enabling", "makeDisabled": "disabling"}
         step = change.switch or ""
 
-        def look() -> bool:
+        def verify() -> bool:
             found = {each.short_name: each for each in plugin_list.read(self._server)}
             now = found.get(change.name)
             if step == "doUninstall":
@@ -191,8 +193,8 @@ class CiPluginOperation:
             f"pluginManager/plugin/{address.path(change.name)}/{step}",
             form={},
             expect=(200, 204, 302),
-            judge=partial(refuse_evasion, self._server),
-            look=look,
+            validate=partial(refuse_evasion, self._server),
+            verify=verify,
             repeatable=True,
         )
         self._done.add(change.name)

@@ -67,10 +67,10 @@ def reader_of(task: Task, options: SshOptions) -> Callable[[], list[Plugin]]:
 def read(server: Transport) -> list[Plugin]:
     """The plugins with all that the server knows of them."""
     what, path = "reading the plugins", "pluginManager/api/json"
-    answer = server.read(what, path, query={"tree": _TREE})
-    entries = object_of(answer).get("plugins")
+    response = server.read(what, path, query={"tree": _TREE})
+    entries = object_of(response).get("plugins")
     if not isinstance(entries, list):
-        raise answer.error("protocol", "there is no list of plugins in the answer: check url")
+        raise response.error("protocol", "there is no list of plugins in the answer: check url")
     return _sorted(_plugin(entry) for entry in objects(entries) if entry.get("shortName"))
 
 

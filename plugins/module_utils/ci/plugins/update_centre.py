@@ -11,9 +11,9 @@ from functools import partial
 from typing import Any
 
 from ...core.errors import ToolchainError, shorten
-from ...core.http.messages import Answer
+from ...core.http.messages import Response
 from ...core.http.transport import Transport
-from ...core.polling import Pace
+from ...core.polling import PollInterval
 from ..client import object_of, objects, part, refuse_evasion
 
 _PATH = "updateCenter/api/json"
@@ -68,13 +68,13 @@ class CentreState:
 
 def read_state(server: Transport) -> CentreState:
     """What the update centre does; nothing on a server that has none."""
-    answer = server.read(
+    response = server.read(
         "reading the installations of plugins",
         _PATH,
         query={"tree": f"restartRequiredForCompletion,{_JOBS}"},
         expect=(200, 404),
     )
-    shown = {} if answer.status == 404 else object_of(answer)
+    shown = {} if response.status == 404 else object_of(response)
     found = [
         _installation(job)
         for job in objects(shown.get("jobs"))
@@ -100,16 +100,16 @@ def read_offers(server: Transport) -> dict[str, str]:
     """The versions that can be installed, by plugin. Server fact [ci-23]: none until the site was
     asked once.
     """
-    answer = server.read(
+    response = server.read(
         "reading what the update site offers", _PATH, query={"tree": _OFFERS}, expect=(200, 404)
     )
-    if answer.status == 404:
-        raise answer.error(
+    if response.status == 404:
+        raise response.error(
             "rejected", "the server has no update centre (404), from which plugins are installed"
         )
     return {
         str(each.get("name")): str(each.get("version") or "")
-        for site in objects(object_of(answer).get("sites"))
+        for site in objects(object_of(response).get("sites"))
         for kind in ("availables", "updates")
         for each in objects(site.get(kind))
     }
@@ -140,7 +140,7 @@ def refresh(server: Transport) -> None:
         "pluginManager/checkUpdatesServer",
         form={},
         expect=(200, 204, 302),
-        judge=partial(refuse_evasion, server),
+        validate=partial(refuse_evasion, server),
         repeatable=True,
     )
 
@@ -154,11 +154,11 @@ def install(server: Transport, names: Sequence[str], after: int) -> None:
     """
     what = f"installing {', '.join(names)}"
 
-    def judge(answer: Answer) -> None:
-        refuse_evasion(server, answer)
-        if answer.status == 200 and object_of(answer).get("status") != "ok":
-            said = shorten(str(object_of(answer).get("message") or "it does not say why"))
-            raise answer.error("rejected", f"the server does not install them: {said}", said)
+    def validate(response: Response) -> None:
+        refuse_evasion(server, response)
+        if response.status == 200 and object_of(response).get("status") != "ok":
+            said = shorten(str(object_of(response).get("message") or "it does not say why"))
+            raise response.error("rejected", f"the server does not install them: {said}", said)
 
     def is_begun() -> bool:
         return any(
@@ -171,13 +171,17 @@ def install(server: Transport, names: Sequence[str], after: int) -> None:
         "pluginManager/installPlugins",
         json={"dynamicLoad": True, "plugins": list(names)},
         expect=(200, 204, 302),
-        judge=judge,
-        look=is_begun,
+        validate=validate,
+        verify=is_begun,
     )
 
 
 def follow(
-    server: Transport, names: Collection[str], after: int, pace: Pace, say: Callable[[str], None]
+    server: Transport,
+    names: Collection[str],
+    after: int,
+    pace: PollInterval,
+    say: Callable[[str], None],
 ) -> CentreState:
     """Wait until the installations are over, those of what the plugins need, too.
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar
 from ...core import errors
 from ...core.errors import ToolchainError, invalid
 from ...core.files import text_of
-from ...core.http.writes import NOT_KNOWN
+from ...core.http.writes import OUTCOME_UNKNOWN
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan, unchanged
@@ -77,7 +77,7 @@ class CiScriptOperation:
         try:
             return self._values(self._run("running the script", self._script, only_reads=False))
         except ToolchainError as error:
-            if not error.unanswered or not self._is_met_now():
+            if not error.outcome_unknown or not self._is_met_now():
                 raise
             return {**_NOTHING, "changed": True}
 
@@ -122,7 +122,7 @@ class CiScriptOperation:
         """The answer of a server that did not run the program around the script."""
         ended = unmarked_output.read(said.text, marker)
         if ended is None:
-            raise _unfinished(said) if only_reads else _unfinished(said).with_words(NOT_KNOWN)
+            raise _unfinished(said) if only_reads else _unfinished(said).with_words(OUTCOME_UNKNOWN)
         if ended.exception is None:
             self._warn(
                 f"{what}: the answer does not tell how the script ended; it is taken for the output"

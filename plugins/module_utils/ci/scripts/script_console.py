@@ -9,7 +9,7 @@ from typing import Protocol
 
 from ...core import errors
 from ...core.errors import ToolchainError
-from ...core.http.messages import unreadable
+from ...core.http.messages import unexpected_body
 from ...core.module.task import Task
 from ..client import server_of
 from ..ssh_commands import SshCommands, SshOptions
@@ -43,12 +43,12 @@ def _http(task: Task) -> ScriptConsole:
     server = server_of(task)
 
     def say(what: str, program: str, *, reads: bool) -> ConsoleAnswer:
-        answer = server.send(
+        response = server.send(
             what, "POST", "scriptText", reads=reads, expect=(200,), form={"script": program}
         )
-        is_page = errors.looks_like_html(answer.text)
-        page = unreadable(answer, "the script's output") if is_page else None
-        return ConsoleAnswer(answer.text, answer.error, page)
+        is_page = errors.looks_like_html(response.text)
+        page = unexpected_body(response, "the script's output") if is_page else None
+        return ConsoleAnswer(response.text, response.error, page)
 
     return say
 

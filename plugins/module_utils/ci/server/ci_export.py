@@ -167,15 +167,15 @@ class CiExportOperation(ServiceExport):
         place = "".join(f"job/{path(name)}/" for name in above)
         query = {"tree": "jobs[name,_class,jobs[name]]"}
         try:
-            answer = self._server.read(what, f"{place}api/json", query=query)
+            response = self._server.read(what, f"{place}api/json", query=query)
         except ToolchainError as error:
             if not above or error.kind not in ("permission", "not_found"):
                 raise
             state.leave_out("job", f"{'/'.join(above)}/*", error.message)
             return []
-        jobs = object_of(answer).get("jobs")
+        jobs = object_of(response).get("jobs")
         if not isinstance(jobs, list):
-            raise answer.error("protocol", "there is no list of jobs in the answer: check url")
+            raise response.error("protocol", "there is no list of jobs in the answer: check url")
         return objects(jobs)
 
     def _item(self, names: tuple[str, ...], stem: str, shown: Mapping[str, Any]) -> _Item | None:

@@ -14,11 +14,11 @@ from typing import Any
 
 from ...core.address import path_of, target
 from ...core.errors import ToolchainError
-from ...core.http.messages import REDIRECTS, Answer
+from ...core.http.messages import REDIRECTS, Response
 from ...core.interrupts import interruptible
 from ...core.module.task import Task
 from ...core.plan import Plan, unchanged
-from ...core.polling import Pace, TimeUp
+from ...core.polling import PollInterval, PollTimeout
 from ..client import object_of, objects, part, refuse_page, server_of
 from ..plugins import plugin_list
 from ..waiting import PaceFactory, WaitOptions
@@ -58,7 +58,9 @@ class CiRestartOptions(WaitOptions):
 class CiRestartOperation:
     """Restarts the server and waits; C(pace) makes the pauses between two polls."""
 
-    def __init__(self, task: Task, options: CiRestartOptions, pace: PaceFactory = Pace) -> None:
+    def __init__(
+        self, task: Task, options: CiRestartOptions, pace: PaceFactory = PollInterval
+    ) -> None:
         options.check()
         self._options, self._warn, self._say = options, task.warn, task.progress
         self._server = server_of(task)
@@ -85,7 +87,7 @@ class CiRestartOperation:
             return {}
         try:
             values = self._watched(pace)
-        except TimeUp as error:
+        except PollTimeout as error:
             raise lost or _unfinished(error) from None
         except ToolchainError as error:
             raise _unfinished(error) from None
@@ -97,26 +99,29 @@ class CiRestartOperation:
         """The state before, by the first address that the server knows."""
         what = "reading the state of the CI server"
         for path, tree in _LOOKS:
-            answer = self._server.read(what, path, query={"tree": tree}, expect=(200, 404))
-            if answer.status == 200:
+            response = self._server.read(what, path, query={"tree": tree}, expect=(200, 404))
+            if response.status == 200:
                 self._look_at = (path, tree)
-                return _state(answer)
-        raise self._server.failure(answer)
+                return _state(response)
+        raise self._server.failure(response)
 
     def _pending(self) -> list[str]:
         """What waits for a restart: plugins, and updates that the update center has installed."""
         found = [plugin.short_name for plugin in plugin_list.read(self._server) if plugin.waits]
-        answer = self._server.read(
+        response = self._server.read(
             "asking whether a restart is needed",
             "updateCenter/api/json",
             query={"tree": "restartRequiredForCompletion"},
             expect=(200, 404),
         )
-        if answer.status == 200 and object_of(answer).get("restartRequiredForCompletion") is True:
+        if (
+            response.status == 200
+            and object_of(response).get("restartRequiredForCompletion") is True
+        ):
             found.append("installed updates")
         return found
 
-    def _ask(self, pace: Pace) -> ToolchainError | None:
+    def _ask(self, pace: PollInterval) -> ToolchainError | None:
         """Ask for the restart once; returns the error of a lost answer that does not show whether
         the server acts on it.
         """
@@ -126,38 +131,38 @@ class CiRestartOperation:
                 "POST",
                 "safeRestart",
                 expect=(200, 201, 202, 204, 302, 303),
-                judge=self._judge,
-                look=lambda: self._acted(pace),
+                validate=self._validate,
+                verify=lambda: self._acted(pace),
             )
         except ToolchainError as error:
             if error.status == 500:
                 error.with_words("so answers a server that cannot restart itself where it runs")
-            may_restart = error.unanswered and not error.undone and error.retry_after is None
+            may_restart = error.outcome_unknown and not error.undone and error.retry_after is None
             if not may_restart or error.status == 500 or not self._options.wait:
                 raise
             return error
         return None
 
-    def _judge(self, answer: Answer) -> None:
+    def _validate(self, response: Response) -> None:
         """Server fact [ci-19]: the redirect leads to the start page; another one says that the
         request did not reach the server.
         """
-        refuse_page(answer)
-        location = answer.headers.get("Location")
-        if answer.status not in REDIRECTS or location is None:
+        refuse_page(response)
+        location = response.headers.get("Location")
+        if response.status not in REDIRECTS or location is None:
             return
-        path = path_of(target(answer.url, location)).rstrip("/")
+        path = path_of(target(response.url, location)).rstrip("/")
         if path not in ("", path_of(self._server.connection.url).rstrip("/")):
-            raise self._server.failure(answer)
+            raise self._server.failure(response)
 
-    def _acted(self, pace: Pace) -> bool | None:
+    def _acted(self, pace: PollInterval) -> bool | None:
         """Whether the server acts on a request whose answer got lost, as far as a look shows it."""
-        state = self._look(pace)
+        state = self._verify(pace)
         if state is None or self._before.quieting is not False:
             return None
         return state.quieting is True or self._is_new(state, was_down=False)
 
-    def _watched(self, pace: Pace) -> dict[str, Any]:
+    def _watched(self, pace: PollInterval) -> dict[str, Any]:
         """Wait, and let the user interrupt that."""
         with interruptible() as say:
             try:
@@ -167,12 +172,12 @@ class CiRestartOperation:
                 say(words)
                 raise ToolchainError("failed", words) from None
 
-    def _waited(self, pace: Pace) -> dict[str, Any]:
+    def _waited(self, pace: PollInterval) -> dict[str, Any]:
         """Wait until the server is up again; returns the return values."""
         down_since: float | None = None
         quieting = False
         while True:
-            state = self._look(pace)
+            state = self._verify(pace)
             if state is None:
                 down_since = pace.now() if down_since is None else down_since
                 self._tell("the server is down")
@@ -188,15 +193,15 @@ class CiRestartOperation:
                 self._tell(self._draining())
             pace.pause(f"{_WHAT}: {self._last_line}")
 
-    def _look(self, pace: Pace) -> ServerState | None:
+    def _verify(self, pace: PollInterval) -> ServerState | None:
         """Poll once; C(None) without a complete answer. A refused login ends the task."""
         path, tree = self._look_at
         patience = max(_SHORTEST_LOOK, pace.left)
         try:
-            answer = self._server.read(
+            response = self._server.read(
                 _WHAT, path, query={"tree": tree}, once=True, patience=patience
             )
-            return _state(answer)
+            return _state(response)
         except ToolchainError as error:
             if error.status in (401, 403):
                 raise
@@ -242,16 +247,16 @@ class CiRestartOperation:
             self._say(f"{_WHAT}: {line}")
 
 
-def _state(answer: Answer) -> ServerState:
+def _state(response: Response) -> ServerState:
     """Server fact [ci-3]: pages carry the session mark, too; what carries none has to be JSON."""
-    mark = answer.headers.get("X-Jenkins-Session")
+    mark = response.headers.get("X-Jenkins-Session")
     try:
-        quieting = object_of(answer).get("quietingDown")
+        quieting = object_of(response).get("quietingDown")
     except ToolchainError:
         if mark is None:
             raise
         quieting = None
-    version = answer.headers.get("X-Jenkins")
+    version = response.headers.get("X-Jenkins")
     return ServerState(mark, version, quieting if isinstance(quieting, bool) else None)
 
 

@@ -52,7 +52,11 @@ class ServiceState:
     def text(self) -> str:
         """The file of the service."""
         left_out = (f"{one['kind']} {one['name']}: {one['reason']}" for one in self.left_out)
-        head = ["Written by an export.", *self.untold, *(f"Left out: {each}" for each in left_out)]
+        head = [
+            "Written by an export.",
+            *self.untold,
+            *(f"Left out: {each}" for each in left_out),
+        ]
         return _yaml("".join(f"# {_one_line(line)}\n" for line in head), self.values)
 
 

@@ -137,49 +137,49 @@ class Reader(io.BufferedReader):
         return super().readinto(buffer)
 
 
-def whole(response: Incoming) -> bytes:
+def whole(incoming: Incoming) -> bytes:
     """The body of an answer. Of a refusal whose head lies about the packing it is what came, so
     that its status is not lost.
     """
-    came = within_bounds(response.as_sent()) if response.came is None else response.came
-    packing = _packing(response)
+    came = within_bounds(incoming.as_sent()) if incoming.came is None else incoming.came
+    packing = _packing(incoming)
     if packing in _UNPACKED:
         return came
     try:
         return within_bounds(_unpacked([came], packing))
     except Unpackable:
-        if response.status_code < 400:
+        if incoming.status_code < 400:
             raise
         return came
 
 
-def pieces(response: Incoming) -> Iterator[bytes]:
+def pieces(incoming: Incoming) -> Iterator[bytes]:
     """The body of an answer as it comes, of any length, unpacked."""
-    return _unpacked(response.as_sent(), _packing(response))
+    return _unpacked(incoming.as_sent(), _packing(incoming))
 
 
-def hold(response: Incoming, accounting: Accounting) -> None:
+def hold(incoming: Incoming, accounting: Accounting) -> None:
     """Take the body now, and let C(content) give it."""
     try:
-        body = whole(response)
+        body = whole(incoming)
     except BodyError:
-        response.close()  # what was not taken would keep its connection
+        incoming.close()  # what was not taken would keep its connection
         raise
     accounting.add(bytes_received=len(body))
-    response.content = body
+    incoming.content = body
 
 
-def count(response: Incoming, accounting: Accounting) -> None:
+def count(incoming: Incoming, accounting: Accounting) -> None:
     """Let C(iter_content) give the body as :func:`pieces` does, and add what is taken of it to
     C(accounting). The connection itself does not count the bytes of a body in chunks.
     """
 
     def counted(*_arguments: object, **_options: object) -> Iterator[bytes]:
-        for piece in pieces(response):
+        for piece in pieces(incoming):
             accounting.add(bytes_received=len(piece))
             yield piece
 
-    response.iter_content = counted  # type: ignore[method-assign]
+    incoming.iter_content = counted  # type: ignore[method-assign]
 
 
 def lines(found: Iterable[bytes], longest: int) -> Iterator[bytes]:
@@ -201,8 +201,8 @@ def lines(found: Iterable[bytes], longest: int) -> Iterator[bytes]:
         yield b"".join(rest).rstrip(b"\r")
 
 
-def _packing(response: Incoming) -> str:
-    packing: str = response.headers.get("Content-Encoding", "")
+def _packing(incoming: Incoming) -> str:
+    packing: str = incoming.headers.get("Content-Encoding", "")
     return packing.strip().lower()
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import ToolchainError
-from .messages import Answer, Request, back_off
+from .messages import Request, Response, back_off
 from .transport import Transport
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def download(
     address: str,
     take: Callable[[Incoming], Taken],
     *,
-    judge: Callable[[Answer], None],
+    validate: Callable[[Response], None],
     headers: Mapping[str, str] | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Taken:
@@ -38,7 +38,7 @@ def download(
     Where the connection breaks midway, C(take) begins anew, as often as a request may be repeated
     [C1.4].
 
-    :param judge: is shown every answer (one of status 200 without its body) before it counts
+    :param validate: is shown every answer (one of status 200 without its body) before it counts
     """
     settings = transport.connection.settings
     for attempt in itertools.count():
@@ -49,11 +49,11 @@ def download(
                 address,
                 headers={**AS_STORED, **(headers or {})},
                 foreign_hosts=True,
-                judge=judge,
-            ) as response:
-                judge(head_of(what, response))
+                validate=validate,
+            ) as incoming:
+                validate(head_of(what, incoming))
                 begun = True
-                return take(response)
+                return take(incoming)
         except ToolchainError as error:
             if not begun or error.kind not in _BROKEN or attempt >= settings["retries"]:
                 raise
@@ -62,7 +62,7 @@ def download(
     raise AssertionError("the numbers of attempts do not end")
 
 
-def head_of(what: str, response: Incoming, body: bytes = b"") -> Answer:
+def head_of(what: str, incoming: Incoming, body: bytes = b"") -> Response:
     """The answer, of whose body only C(body) is known."""
-    request = Request(what, "GET", response.url, True)
-    return Answer(response.status_code, response.headers, body, request, response.url)
+    request = Request(what, "GET", incoming.url, True)
+    return Response(incoming.status_code, incoming.headers, body, request, incoming.url)

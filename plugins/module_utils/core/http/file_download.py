@@ -14,7 +14,7 @@ from ..concurrency import Beside
 from ..errors import ToolchainError, invalid, looks_like_html
 from ..files import make_folders, replacing
 from .download import AS_STORED, download, head_of
-from .messages import Answer, unreadable
+from .messages import Response, unexpected_body
 from .transport import Transport
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def download_file(
     path: str,
     *,
     content: RemoteContent,
-    judge: Callable[[Answer], None] = lambda answer: None,
+    validate: Callable[[Response], None] = lambda response: None,
     mode: int | None = None,
 ) -> Fetched:
     """Fetch an address into a file, whose folders are made; C(protocol) where the bytes are not
@@ -90,11 +90,11 @@ def download_file(
     """
     make_folders(os.path.dirname(path) or ".")
 
-    def take(answer: Answer, blocks: Iterable[bytes]) -> Fetched:
+    def take(response: Response, blocks: Iterable[bytes]) -> Fetched:
         with replacing(path, mode) as file:
-            return _compared(answer, blocks, file.write, content)
+            return _compared(response, blocks, file.write, content)
 
-    return _Source(transport, what, address, content, judge).taken(take)
+    return _Source(transport, what, address, content, validate).taken(take)
 
 
 def download_into(
@@ -104,7 +104,7 @@ def download_into(
     file: IO[bytes],
     *,
     content: RemoteContent,
-    judge: Callable[[Answer], None],
+    validate: Callable[[Response], None],
 ) -> Fetched:
     """Fetch an address into an open file, of which nothing else is kept. See :func:`download`."""
 
@@ -115,12 +115,12 @@ def download_into(
             said = f"writing a temporary file: {error.strerror or error}"
             raise ToolchainError("failed", said) from None
 
-    def take(answer: Answer, blocks: Iterable[bytes]) -> Fetched:
+    def take(response: Response, blocks: Iterable[bytes]) -> Fetched:
         file.seek(0)
         file.truncate()
-        return _compared(answer, blocks, write, content)
+        return _compared(response, blocks, write, content)
 
-    return _Source(transport, what, address, content, judge).taken(take)
+    return _Source(transport, what, address, content, validate).taken(take)
 
 
 def look_at_file(
@@ -132,7 +132,7 @@ def look_at_file(
         """Their digest is enough."""
 
     source = _Source(transport, what, address, content)
-    return source.taken(lambda answer, blocks: _compared(answer, blocks, drop, content))
+    return source.taken(lambda response, blocks: _compared(response, blocks, drop, content))
 
 
 @dataclass(frozen=True)
@@ -143,25 +143,25 @@ class _Source:
     what: str
     address: str
     content: RemoteContent
-    judge: Callable[[Answer], None] = lambda answer: None
+    validate: Callable[[Response], None] = lambda response: None
 
-    def taken(self, take: Callable[[Answer, Iterable[bytes]], Fetched]) -> Fetched:
+    def taken(self, take: Callable[[Response, Iterable[bytes]], Fetched]) -> Fetched:
         """What C(take) makes of the bytes; few are held whole, which costs less than a stream."""
         what, size = self.what, self.content.size
         if size is not None and size <= _FEW:
-            answer = self.transport.read(
-                what, self.address, headers=AS_STORED, foreign_hosts=True, judge=self.judge
+            response = self.transport.read(
+                what, self.address, headers=AS_STORED, foreign_hosts=True, validate=self.validate
             )
-            return take(answer, [answer.body])
+            return take(response, [response.body])
 
-        def streamed(response: Incoming) -> Fetched:
-            return take(head_of(what, response), response.iter_content(_BLOCK))
+        def streamed(incoming: Incoming) -> Fetched:
+            return take(head_of(what, incoming), incoming.iter_content(_BLOCK))
 
-        return download(self.transport, what, self.address, streamed, judge=self.judge)
+        return download(self.transport, what, self.address, streamed, validate=self.validate)
 
 
 def _compared(
-    answer: Answer,
+    response: Response,
     blocks: Iterable[bytes],
     write: Callable[[bytes], object],
     content: RemoteContent,
@@ -189,24 +189,24 @@ def _compared(
         beside.wait()
     digest = str(told.hexdigest())
     if content.size not in (None, size):
-        raise _differs(answer, head, f"{size} bytes", str(content.size))
+        raise _differs(response, head, f"{size} bytes", str(content.size))
     if content.digest is not None and digest != content.digest.lower():
-        raise _differs(answer, head, f"{content.algorithm} {digest}", content.digest)
+        raise _differs(response, head, f"{content.algorithm} {digest}", content.digest)
     if content.digest is None and not content.may_be_page and _is_page(head):
-        raise unreadable(_with_body(answer, head), "the file")
+        raise unexpected_body(_with_body(response, head), "the file")
     return Fetched(size, sha256.hexdigest())
 
 
-def _differs(answer: Answer, head: bytes, sent: str, told: str) -> ToolchainError:
+def _differs(response: Response, head: bytes, sent: str, told: str) -> ToolchainError:
     if _is_page(head):  # of a login, or of a proxy
-        return unreadable(_with_body(answer, head), "the file")
+        return unexpected_body(_with_body(response, head), "the file")
     said = f"the server sent a file of {sent}, and had told {told}; it is not kept"
-    return answer.error("protocol", said)
+    return response.error("protocol", said)
 
 
 def _is_page(head: bytes) -> bool:
     return looks_like_html(head.decode(errors="replace"))
 
 
-def _with_body(answer: Answer, body: bytes) -> Answer:
-    return replace(answer, body=body)
+def _with_body(response: Response, body: bytes) -> Response:
+    return replace(response, body=body)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from ..address import origin
 from ..connection.options import Connection
 from ..errors import ToolchainError, shorten
-from .messages import Answer
+from .messages import Response
 
 _REASON = "X-Seraph-LoginReason"
 _DENIED = "X-Authentication-Denied-Reason"
@@ -19,40 +19,40 @@ _REFUSED = frozenset({"AUTHENTICATED_FAILED", "AUTHENTICATION_DENIED"})
 _USERS = ("X-AUSERNAME", "X-AACCOUNTID")
 
 
-def require_login(answer: Answer, connection: Connection) -> None:
+def require_login(response: Response, connection: Connection) -> None:
     """Raise C(auth) where the server did not take the credentials that were sent.
 
     An answer from elsewhere, as after a redirect to where the files are, was asked for without any.
     """
-    at_home = origin(answer.url) == origin(connection.url)
-    denied = answer.headers.get(_DENIED)
-    if answer.status in (401, 403) and denied is not None:
+    at_home = origin(response.url) == origin(connection.url)
+    denied = response.headers.get(_DENIED)
+    if response.status in (401, 403) and denied is not None:
         raise _refused(
-            answer,
-            f"the server answered {answer.status} and refuses every login of this account"
+            response,
+            f"the server returned {response.status} and refuses every login of this account"
             f" ({shorten(denied)}): log in once with a browser, then try again",
             denied,
         )
     sent = connection.has_credentials and at_home
-    seen = _seen(answer) if sent and answer.status != 401 else None
+    seen = _seen(response) if sent and response.status != 401 else None
     if seen is not None:
         raise _refused(
-            answer,
-            f"the server answered {answer.status}, but did not accept the credentials ({seen})",
+            response,
+            f"the server returned {response.status}, but did not accept the credentials ({seen})",
             seen,
         )
 
 
-def _seen(answer: Answer) -> str | None:
+def _seen(response: Response) -> str | None:
     """The header that shows that nobody is logged in."""
-    reasons = {word.strip().upper() for word in answer.headers.get(_REASON, "").split(",")}
+    reasons = {word.strip().upper() for word in response.headers.get(_REASON, "").split(",")}
     if "OK" not in reasons and reasons & _REFUSED:
-        return shorten(f"{_REASON}: {answer.headers[_REASON]}")
+        return shorten(f"{_REASON}: {response.headers[_REASON]}")
     for name in _USERS:
-        if answer.headers.get(name, "").strip().lower() == "anonymous":
-            return f"{name}: {answer.headers[name]}"
+        if response.headers.get(name, "").strip().lower() == "anonymous":
+            return f"{name}: {response.headers[name]}"
     return None
 
 
-def _refused(answer: Answer, message: str, detail: str) -> ToolchainError:
-    return answer.error("auth", message, detail)
+def _refused(response: Response, message: str, detail: str) -> ToolchainError:
+    return response.error("auth", message, detail)

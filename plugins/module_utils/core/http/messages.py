@@ -96,7 +96,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Response:
     """A whole answer. C(url) is the address that gave it, after redirects."""
 
     status: int
@@ -119,14 +119,14 @@ class Answer:
         try:
             return json_text.loads(self.body)
         except json_text.TooDeep as error:
-            said = f"the server answered {self.status} with JSON that cannot be read: {error}"
-            raise self.untold(self.error("protocol", said)) from None
+            said = f"the server returned {self.status} with JSON that cannot be read: {error}"
+            raise self.with_unknown_outcome(self.error("protocol", said)) from None
         except ValueError:
-            raise unreadable(self, "JSON") from None
+            raise unexpected_body(self, "JSON") from None
 
-    def untold(self, error: ToolchainError) -> ToolchainError:
+    def with_unknown_outcome(self, error: ToolchainError) -> ToolchainError:
         """The error, of an answer that does not tell what became of a write."""
-        error.unanswered = not self.request.reads
+        error.outcome_unknown = not self.request.reads
         return error
 
     def _is_of_a_service(self) -> bool:
@@ -145,7 +145,7 @@ class Answer:
             method=self.request.method,
             url=clean_url(self.url),
             detail=detail or None,
-            unanswered=not self.request.reads and kind in _TROUBLE and self.status != 501,
+            outcome_unknown=not self.request.reads and kind in _TROUBLE and self.status != 501,
         )
         if self.status == 404 and not self._is_of_a_service():
             error.stranger = errors.shorten(self.headers.get("Server", ""), _SERVER_LIMIT)
@@ -155,31 +155,31 @@ class Answer:
         return error
 
 
-def unreadable(answer: Answer, wanted: str) -> ToolchainError:
+def unexpected_body(response: Response, wanted: str) -> ToolchainError:
     """The error for an answer of another kind than C(wanted). It does not tell what became of a
     write.
     """
-    return answer.untold(_unreadable(answer, wanted))
+    return response.with_unknown_outcome(_unexpected_body(response, wanted))
 
 
-def _unreadable(answer: Answer, wanted: str) -> ToolchainError:
-    text = answer.text
+def _unexpected_body(response: Response, wanted: str) -> ToolchainError:
+    text = response.text
     detail = errors.words(text)
     if not text.strip():
-        return answer.error(
+        return response.error(
             "protocol",
-            f"the server answered {answer.status} with an empty body where {wanted} was expected",
+            f"the server returned {response.status} with an empty body where {wanted} was expected",
         )
     if errors.looks_like_html(text) and 'type="password"' in text.lower():
-        return answer.error(
+        return response.error(
             "auth",
-            f"the server answered {answer.status} with a login page: check the credentials",
+            f"the server returned {response.status} with a login page: check the credentials",
             detail,
         )
     seen = "HTML" if errors.looks_like_html(text) else "other text"
-    return answer.error(
+    return response.error(
         "protocol",
-        f"the server answered {answer.status} with {seen} where {wanted} was expected: check url",
+        f"the server returned {response.status} with {seen} where {wanted} was expected: check url",
         detail,
     )
 

@@ -56,7 +56,7 @@ def failure_of(error: Exception, request: Request, timeout: float) -> Failure:
     causes = list(_causes(error))
     unsent = _never_sent(causes) or _is_our_mistake(error)
     kind, reason, final = _reason(error, causes, timeout)
-    unanswered = not unsent and not request.reads
+    outcome_unknown = not unsent and not request.reads
     url = clean_url(request.url)
     found = ToolchainError(
         kind,
@@ -64,7 +64,7 @@ def failure_of(error: Exception, request: Request, timeout: float) -> Failure:
         method=request.method,
         url=url,
         detail=reason,
-        unanswered=unanswered,
+        outcome_unknown=outcome_unknown,
     )
     return Failure(found, not final and (request.reads or unsent))
 

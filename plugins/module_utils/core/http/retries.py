@@ -10,7 +10,7 @@ from typing import Any
 
 from ..accounting import Accounting
 from ..errors import ToolchainError
-from .messages import Answer, Request, back_off
+from .messages import Request, Response, back_off
 
 RETRIED_READS = frozenset({429, 502, 503, 504})
 
@@ -55,10 +55,10 @@ class Retries:
         """Whether an answer puts off for longer than anybody wants to wait."""
         return status in RETRIED_READS and asked > self.longest
 
-    def refusal(self, answer: Answer, asked: float, detail: str) -> ToolchainError:
+    def refusal(self, response: Response, asked: float, detail: str) -> ToolchainError:
         """The error for such a server; C(detail): its own words."""
         message = (
-            f"the server answered {answer.status} and asks to wait {asked:.0f} s before the next"
+            f"the server returned {response.status} and asks to wait {asked:.0f} s before the next"
             f" request, longer than retry_max_wait ({self.longest:g} s)"
         )
-        return answer.error("rate_limited", f"{message}: {detail}" if detail else message, detail)
+        return response.error("rate_limited", f"{message}: {detail}" if detail else message, detail)

@@ -61,13 +61,13 @@ def small_body(what: str, open_body: Callable[[], IO[bytes]], size: int) -> byte
                 blocks.append(block)
                 missing -= len(block)
     except OSError as error:
-        raise _unreadable(what, error) from None
+        raise _unexpected_body(what, error) from None
     if missing:
         raise _shorter(what)
     return b"".join(blocks)
 
 
-def _unreadable(what: str, error: OSError) -> ToolchainError:
+def _unexpected_body(what: str, error: OSError) -> ToolchainError:
     return ToolchainError("failed", f"{what}: the file cannot be read: {error.strerror or error}")
 
 
@@ -110,7 +110,7 @@ class Upload:
         try:
             yield
         except OSError as error:
-            raise _unreadable(self._what, error) from None
+            raise _unexpected_body(self._what, error) from None
 
 
 class Cookies:

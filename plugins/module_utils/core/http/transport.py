@@ -22,11 +22,11 @@ from ..errors import ToolchainError, invalid
 from ..secret import clean_url
 from . import bodies
 from .connections import Incoming
-from .messages import REDIRECTS, Answer, Request, retry_after
+from .messages import REDIRECTS, Request, Response, retry_after
 from .network_errors import Failure, failure_of
 from .retries import RETRIED_READS, Retries
 from .sessions import REQUEST_ERRORS, SMALL, Proxies, Upload, kept_session, small_body
-from .writes import Look, Write
+from .writes import Verify, Write
 
 _KEEPING_METHOD = frozenset({307, 308})
 _MOST_REDIRECTS = 5
@@ -55,7 +55,7 @@ class Transport:
         read_only: bool,
         accounting: Accounting | None = None,
         proxies: Proxies | None = None,
-        describe: Callable[[Answer], str] | None = None,
+        describe: Callable[[Response], str] | None = None,
         notice: Callable[[Mapping[str, str]], None] | None = None,
         connections: int = 10,
         crumbs: bool = False,
@@ -65,7 +65,7 @@ class Transport:
         self.connection, self._home = connection, origin(connection.url)
         self.accounting = Accounting() if accounting is None else accounting
         self._login, self._read_only = login, read_only
-        self._describe = describe or (lambda answer: errors.words(answer.text))
+        self._describe = describe or (lambda response: errors.words(response.text))
         self._notice = notice or (lambda headers: None)
         self._kept = kept_session(connection, connections=connections, cookies=crumbs)
         self._proxies = Proxies() if proxies is None else proxies
@@ -102,9 +102,9 @@ class Transport:
         *,
         method: str = "GET",
         expect: Collection[int] = (200,),
-        judge: Callable[[Answer], None] | None = None,
+        validate: Callable[[Response], None] | None = None,
         **parts: Any,
-    ) -> Answer:
+    ) -> Response:
         """Send a request that changes nothing, and give its whole answer.
 
         :param what: operation and object for messages, as C(reading the role 'x')
@@ -114,10 +114,10 @@ class Transport:
             repetitions)
         :param expect: statuses that are an answer; every other one raises with the kind it stands
             for
-        :param judge: is shown the answer before its status counts, and raises for what a status
+        :param validate: is shown the answer before its status counts, and raises for what a status
             does not tell
         """
-        return self._answer(self._request(what, method, path, True, **parts), expect, judge)
+        return self._answer(self._request(what, method, path, True, **parts), expect, validate)
 
     def write(
         self,
@@ -126,20 +126,20 @@ class Transport:
         path: str,
         *,
         expect: Collection[int] = (200, 201, 202, 204),
-        judge: Callable[[Answer], None] | None = None,
-        look: Look | None = None,
+        validate: Callable[[Response], None] | None = None,
+        verify: Verify | None = None,
         repeatable: bool = False,
         **parts: Any,
-    ) -> Answer:
-        """Send a request that changes the server, once; see :meth:`read`, and for C(look) and
+    ) -> Response:
+        """Send a request that changes the server, once; see :meth:`read`, and for C(verify) and
         C(repeatable) :class:`Write`. Where the look alone tells that it is done, the answer is one
         without a body.
         """
         request = self._request(what, method, path, False, **parts)
-        exchange = partial(self._answer, request, expect, judge)
-        answer = Write(request, exchange, look, repeatable, self._retries).carried_out()
-        self.accounting.add(acknowledged=int(answer.status < 400))
-        return answer
+        exchange = partial(self._answer, request, expect, validate)
+        response = Write(request, exchange, verify, repeatable, self._retries).carried_out()
+        self.accounting.add(acknowledged=int(response.status < 400))
+        return response
 
     def send(
         self,
@@ -148,23 +148,23 @@ class Transport:
         path: str,
         *,
         reads: bool,
-        look: Look | None = None,
+        verify: Verify | None = None,
         **parts: Any,
-    ) -> Answer:
+    ) -> Response:
         """Read or write, where one address serves both."""
         if reads:
             return self.read(what, path, method=method, **parts)
-        return self.write(what, method, path, look=look, **parts)
+        return self.write(what, method, path, verify=verify, **parts)
 
     def _answer(
-        self, request: Request, expect: Collection[int], judge: Callable[[Answer], None] | None
-    ) -> Answer:
-        answer = _whole(request, self._response(request))
-        if judge is not None:
-            judge(answer)
-        if answer.status not in expect:
-            raise self.failure(answer)
-        return answer
+        self, request: Request, expect: Collection[int], validate: Callable[[Response], None] | None
+    ) -> Response:
+        response = _whole(request, self._incoming(request))
+        if validate is not None:
+            validate(response)
+        if response.status not in expect:
+            raise self.failure(response)
+        return response
 
     @contextmanager
     def stream(
@@ -173,39 +173,41 @@ class Transport:
         path: str,
         *,
         method: str = "GET",
-        judge: Callable[[Answer], None] | None = None,
+        validate: Callable[[Response], None] | None = None,
         **parts: Any,
     ) -> Iterator[Incoming]:
         """A read whose body is taken piece by piece (C(iter_content)); a status
-        other than 200 raises, C(judge) first.
+        other than 200 raises, C(validate) first.
         """
         request = self._request(what, method, path, True, streamed=True, **parts)
-        response = self._response(request)
+        incoming = self._incoming(request)
         try:
-            if response.status_code != 200:
-                answer = _whole(request, response)
-                if judge is not None:
-                    judge(answer)
-                raise self.failure(answer)
-            yield response
+            if incoming.status_code != 200:
+                response = _whole(request, incoming)
+                if validate is not None:
+                    validate(response)
+                raise self.failure(response)
+            yield incoming
         except REQUEST_ERRORS as error:
             raise failure_of(error, request, self._timeout).error from None
         finally:
-            response.close()
+            incoming.close()
 
-    def failure(self, answer: Answer) -> ToolchainError:
+    def failure(self, response: Response) -> ToolchainError:
         """The error that an answer stands for."""
-        location = answer.headers.get("Location")
-        if location is not None and answer.status in REDIRECTS:
-            return self._redirect_error(answer.request, answer.status, target(answer.url, location))
-        detail = errors.shorten(self._describe(answer))
-        asked = retry_after(answer.headers.get("Retry-After"))
-        if asked is not None and self._retries.is_too_long(answer.status, asked):
-            return self._retries.refusal(answer, asked, detail)
+        location = response.headers.get("Location")
+        if location is not None and response.status in REDIRECTS:
+            return self._redirect_error(
+                response.request, response.status, target(response.url, location)
+            )
+        detail = errors.shorten(self._describe(response))
+        asked = retry_after(response.headers.get("Retry-After"))
+        if asked is not None and self._retries.is_too_long(response.status, asked):
+            return self._retries.refusal(response, asked, detail)
         said = f": {detail}" if detail else " without a word"
-        return answer.error(
-            errors.kind_of_status(answer.status),
-            f"the server answered {answer.status}{said}",
+        return response.error(
+            errors.kind_of_status(response.status),
+            f"the server returned {response.status}{said}",
             detail,
         )
 
@@ -236,7 +238,7 @@ class Transport:
             parts["deadline"] = time.monotonic() + patience
         return Request(what, method, self.url(path, query), reads, headers, **parts)
 
-    def _response(self, request: Request) -> Incoming:
+    def _incoming(self, request: Request) -> Incoming:
         """Send, wait and send again as the rules have it."""
         attempt, crumb_renewed = 0, False
         while True:
@@ -265,20 +267,20 @@ class Transport:
         timeout = max(_SHORTEST_TIMEOUT, min(self._timeout, request.left()))
         try:
             for _hop in range(_MOST_REDIRECTS):
-                response = self._exchange(request, url, timeout)
-                location = response.headers.get("Location")
-                if not request.reads or response.status_code not in REDIRECTS or location is None:
-                    return response
-                response.close()
-                url = self._next_hop(request, response.status_code, url, target(url, location))
+                incoming = self._exchange(request, url, timeout)
+                location = incoming.headers.get("Location")
+                if not request.reads or incoming.status_code not in REDIRECTS or location is None:
+                    return incoming
+                incoming.close()
+                url = self._next_hop(request, incoming.status_code, url, target(url, location))
         except REQUEST_ERRORS as error:
             return failure_of(error, request, timeout)
         finally:
             self.accounting.add(seconds=time.monotonic() - started)
         raise ToolchainError(
             "protocol",
-            f"{request.what}: the server answered {response.status_code} and redirects in circles",
-            status=response.status_code,
+            f"{request.what}: the server returned {incoming.status_code} and redirects in circles",
+            status=incoming.status_code,
             method=request.method,
             url=clean_url(url),
         )
@@ -303,7 +305,7 @@ class Transport:
         body = self._body(request)
         outgoing = Outgoing(request.method, url, headers, body)
         try:
-            response = self._kept.send(
+            incoming = self._kept.send(
                 outgoing,
                 self._login if at_home else Anonymous(),
                 place=there,
@@ -317,10 +319,10 @@ class Transport:
             if isinstance(body, Upload):
                 body.close()
         if at_home:
-            self._notice(response.headers)
-        taken_later = request.streamed and response.status_code == 200
-        (bodies.count if taken_later else bodies.hold)(response, self.accounting)
-        return response
+            self._notice(incoming.headers)
+        taken_later = request.streamed and incoming.status_code == 200
+        (bodies.count if taken_later else bodies.hold)(incoming, self.accounting)
+        return incoming
 
     def _body(self, request: Request) -> bytes | Upload | None:
         if request.open_body is None or request.size == 0:
@@ -345,7 +347,7 @@ class Transport:
             reason = f"redirects to its login page {where}: check the credentials"
         else:
             reason = f"redirects to {where}, which is not followed: correct url"
-        message = f"{request.what}: the server answered {status} and {reason}"
+        message = f"{request.what}: the server returned {status} and {reason}"
         url = clean_url(request.url)
         return ToolchainError(
             "auth" if login else "protocol", message, status=status, method=request.method, url=url
@@ -359,17 +361,17 @@ class Transport:
         return _CRUMB.search(errors.words(outcome.text)) is not None
 
     def _fetch_crumb(self, path: str, query: Mapping[str, str]) -> tuple[int, Any]:
-        answer = self.read(
+        response = self.read(
             "asking for a crumb",
             path,
             query=query,
             expect=(200, 403, 404) if "xml" in path else (200, 400, 404, 405, 406),
         )
-        text = answer.text  # a login form is as wrong here as where JSON is expected
+        text = response.text  # a login form is as wrong here as where JSON is expected
         decode = text.lstrip().startswith("{") or 'type="password"' in text.lower()
-        return answer.status, answer.json() if answer.status == 200 and decode else text
+        return response.status, response.json() if response.status == 200 and decode else text
 
 
-def _whole(request: Request, response: Incoming) -> Answer:
+def _whole(request: Request, incoming: Incoming) -> Response:
     """The answer with all of its body."""
-    return Answer(response.status_code, response.headers, response.content, request, response.url)
+    return Response(incoming.status_code, incoming.headers, incoming.content, request, incoming.url)

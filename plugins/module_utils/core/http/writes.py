@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..errors import ToolchainError
-from .messages import Answer, Request
+from .messages import Request, Response
 from .retries import Retries
 
 #: Looks at the server: C(True) the write is done, C(False) it is not, C(None) cannot be told.
-Look: TypeAlias = Callable[[], "bool | None"]
+Verify: TypeAlias = Callable[[], "bool | None"]
 
-NOT_KNOWN = "whether it was done is not known"
+OUTCOME_UNKNOWN = "whether it was done is not known"
 #: Answers after which the server may still be at it: a proxy, or we, gave up before it did.
 _LATE_STATUS = frozenset({502, 504})
 _LATE_KINDS = frozenset({"network", "timeout"})
@@ -25,17 +25,17 @@ class Write:
     """A request that changes the server, and how to find out whether it did.
 
     :param send: sends it once and gives the answer, or raises what that stands for
-    :param look: reads whether it is done; without it nothing can be told
+    :param verify: reads whether it is done; without it nothing can be told
     :param repeatable: doing it twice is the same as doing it once
     """
 
     request: Request
-    send: Callable[[], Answer]
-    look: Look | None
+    send: Callable[[], Response]
+    verify: Verify | None
     repeatable: bool
     retries: Retries
 
-    def carried_out(self) -> Answer:
+    def carried_out(self) -> Response:
         """The answer; one without a body where only the look tells that it is done.
 
         It is sent again only after 429, or 503 with C(Retry-After), and only where the server
@@ -49,9 +49,9 @@ class Write:
                 error.repeated = attempt > 0
                 if self._is_gone(error) or self._is_done_by_another(error):
                     return _stand_in(self.request)
-                if not error.unanswered:
+                if not error.outcome_unknown:
                     raise
-                done = self._look(error)
+                done = self._verify(error)
                 if done:
                     return _stand_in(self.request)
                 if not self._may_repeat(error, done, attempt):
@@ -65,23 +65,23 @@ class Write:
     def _is_done_by_another(self, error: ToolchainError) -> bool:
         """Whether a creation clashed with one that did the same, as of the next host of a play."""
         created = self.request.method == "POST" and error.kind == "conflict"
-        return created and self._look_once() is True
+        return created and self._verify_once() is True
 
-    def _look(self, error: ToolchainError) -> bool | None:
+    def _verify(self, error: ToolchainError) -> bool | None:
         """Look, and look again for a while where the server may still be at it."""
         late = error.kind in _LATE_KINDS or error.status in _LATE_STATUS
-        done = self._look_once()
+        done = self._verify_once()
         for attempt in range(self.retries.most if late else 0):
             if done is not False or not self._rest(attempt):
                 break
-            done = self._look_once()
+            done = self._verify_once()
         return done
 
-    def _look_once(self) -> bool | None:
-        if self.look is None:
+    def _verify_once(self) -> bool | None:
+        if self.verify is None:
             return None
         try:
-            return self.look()
+            return self.verify()
         except ToolchainError:
             return None
 
@@ -100,12 +100,12 @@ class Write:
     def _told(self, error: ToolchainError, done: bool | None) -> ToolchainError:
         """The error with what is known of its effect."""
         if done is None:
-            return error.with_words(NOT_KNOWN)
+            return error.with_words(OUTCOME_UNKNOWN)
         error.undone = True
         before = "by this request " if self.retries.accounting.acknowledged else ""
         return error.with_words(f"{before}nothing was changed")
 
 
-def _stand_in(request: Request) -> Answer:
+def _stand_in(request: Request) -> Response:
     """In place of an answer that does not tell what the look has told."""
-    return Answer(204, {}, b"", request, request.url)
+    return Response(204, {}, b"", request, request.url)

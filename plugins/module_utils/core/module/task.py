@@ -13,7 +13,7 @@ from ..accounting import Accounting
 from ..connection.auth import hide, login_of
 from ..connection.options import Connection
 from ..errors import ToolchainError, printable, sentence
-from ..http.messages import Answer
+from ..http.messages import Response
 from ..http.sessions import Proxies
 from ..http.transport import Transport
 from ..progress import progress
@@ -63,7 +63,7 @@ class Task:
     def transport(
         self,
         *,
-        describe: Callable[[Answer], str] | None = None,
+        describe: Callable[[Response], str] | None = None,
         notice: Callable[[Mapping[str, str]], None] | None = None,
         api_key_headers: Collection[str] = (),
         connections: int = 10,

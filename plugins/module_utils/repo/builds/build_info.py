@@ -65,17 +65,17 @@ def read_list(client: RepoClient, name: str, *, missing: bool = False) -> BuildL
     Server fact [repo-11]: C(uri) is percent-encoded, the order means nothing.
     """
     expect = (200, 404) if missing else (200,)
-    answer = client.transport.read(
+    response = client.transport.read(
         f"reading the builds of '{name}'", f"api/build/{address.path(name)}", expect=expect
     )
-    if answer.status == 404:
-        if NO_BUILDS not in words(answer.text).lower():
+    if response.status == 404:
+        if NO_BUILDS not in words(response.text).lower():
             # no builds of this name, if there is a repository manager at all
             repositories.listed(client)
-        return BuildList((), answer.date)
-    runs = map(_run, objects_of(answer, "buildsNumbers", "a list of builds"))
+        return BuildList((), response.date)
+    runs = map(_run, objects_of(response, "buildsNumbers", "a list of builds"))
     ordered = sorted(runs, key=lambda run: run.moment or _OLDEST, reverse=True)
-    return BuildList(tuple(ordered), answer.date)
+    return BuildList(tuple(ordered), response.date)
 
 
 def _run(entry: Mapping[str, Any]) -> BuildRun:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from ...core import address
 from ...core.errors import ToolchainError, shorten
-from ...core.http.messages import Answer
+from ...core.http.messages import Response
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, without_none
@@ -88,7 +88,7 @@ class BuildPromoteOperation:
         if not self._options.force and self._is_done():
             return _nothing_to_do(newest or Promotion(None, self._target))
         if self._options.gate:
-            self._judge(self._rehearse())
+            self._validate(self._rehearse())
         before = {} if newest is None else self._shown(newest)
         wanted = Promotion(self._options.status, self._target)
         result = {"messages": [], "promotion": wanted.as_dict(), "promoted": False}
@@ -185,46 +185,46 @@ class BuildPromoteOperation:
         if self._options.gate:
             return
         if self._client.rehearses_promotions():
-            self._judge(self._rehearse())
+            self._validate(self._rehearse())
         elif self._hidden is not None:
             raise self._hidden
 
-    def _rehearse(self) -> Answer:
+    def _rehearse(self) -> Response:
         """Have the server try it without doing it (C(dryRun), written interface [W2.1]): a read.
 
         Raises C(failed) where a server has not listened to that, and has promoted.
         """
         known = len(records.promotions(self._record))
-        answer = self._client.transport.read(
+        response = self._client.transport.read(
             f"rehearsing the promotion of {self._label}",
             self._path,
             method="POST",
             json={**self._body(), "dryRun": True},
             expect=(200, 201, 202, 204, 400),
-            judge=refuse_page,
+            validate=refuse_page,
         )
         if not self._client.rehearses_promotions():
             self._read()
             if len(records.promotions(self._record)) > known:
-                error = answer.error("failed", "this server does not rehearse: it has promoted")
+                error = response.error("failed", "this server does not rehearse: it has promoted")
                 error.result["changed"] = True
                 raise error
-        return answer
+        return response
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         known = len(records.promotions(self._record))
-        answer = self._client.transport.write(
+        response = self._client.transport.write(
             f"promoting {self._label}",
             "POST",
             self._path,
             json=self._body(),
             expect=(200, 201, 202, 204, 400),
-            judge=refuse_page,
-            look=lambda: self._went_through(known),
+            validate=refuse_page,
+            verify=lambda: self._went_through(known),
         )
-        messages = self._judge(answer)
+        messages = self._validate(response)
         self._read()
-        self._check(answer, messages)
+        self._check(response, messages)
         return {"messages": messages, "promotion": self._recorded(plan)}
 
     def _went_through(self, known: int) -> bool | None:
@@ -253,28 +253,30 @@ class BuildPromoteOperation:
         what = f"looking for the files of {self._label}"
         return aql.ask_if_told(self._client, what, criteria, ["path"]) != []
 
-    def _judge(self, answer: Answer) -> list[dict[str, str]]:
+    def _validate(self, response: Response) -> list[dict[str, str]]:
         """The server's messages. Raises C(rejected) for an ERROR among them; a WARNING goes to
         the user.
 
         Server fact [repo-15]: 200 although files stayed where they were, or 400 with the same
         messages.
         """
-        messages = _messages(answer)
+        messages = _messages(response)
         wrong = [one["message"] for one in messages if one["level"] == "ERROR"]
-        if answer.status == 400 and not messages:
-            raise self._client.transport.failure(answer)
-        if wrong or answer.status == 400:
-            said = shorten(errors_in(answer.text) or "; ".join(one["message"] for one in messages))
-            error = answer.error("rejected", f"the server reports: {said}", said)
+        if response.status == 400 and not messages:
+            raise self._client.transport.failure(response)
+        if wrong or response.status == 400:
+            said = shorten(
+                errors_in(response.text) or "; ".join(one["message"] for one in messages)
+            )
+            error = response.error("rejected", f"the server reports: {said}", said)
             error.result["messages"] = messages
             raise error
         for one in messages:
             if one["level"].startswith("WARN"):
-                self._task.warn(f"{answer.request.what}: {one['message']}")
+                self._task.warn(f"{response.request.what}: {one['message']}")
         return messages
 
-    def _check(self, answer: Answer, messages: list[dict[str, str]]) -> None:
+    def _check(self, response: Response, messages: list[dict[str, str]]) -> None:
         """See that a record that shows promotions shows this one."""
         newest = self._newest()
         if self._options.status is None or self._is_done():
@@ -285,9 +287,9 @@ class BuildPromoteOperation:
             shown = "is missing"
         else:
             return
-        error = answer.error(
+        error = response.error(
             "failed",
-            f"the server answered well, but the newest promotion in the record {shown}",
+            f"the server reported success, but the newest promotion in the record {shown}",
         )
         error.result["messages"] = messages
         raise error
@@ -305,16 +307,16 @@ def _nothing_to_do(newest: Promotion) -> Plan:
     return Plan({}, {}, result=result)
 
 
-def _messages(answer: Answer) -> list[dict[str, str]]:
+def _messages(response: Response) -> list[dict[str, str]]:
     """Messages of an answer, whose body the written interface does not show: JSON, else its
     text. Raises C(protocol) for an object that ends too early: it may have held an ERROR.
     """
-    found = messages_of(answer.text)
-    text = text_of(answer.text)
-    if answer.status < 300 and text.startswith("{"):
-        answer.json()
-    if answer.status < 300 and not found and errors_in(answer.text):
-        return [{"level": "ERROR", "message": errors_in(answer.text)}]
-    if found or answer.status == 400 or not text or text.startswith(("{", "[")):
+    found = messages_of(response.text)
+    text = text_of(response.text)
+    if response.status < 300 and text.startswith("{"):
+        response.json()
+    if response.status < 300 and not found and errors_in(response.text):
+        return [{"level": "ERROR", "message": errors_in(response.text)}]
+    if found or response.status == 400 or not text or text.startswith(("{", "[")):
         return found
     return [{"level": "INFO", "message": shorten(text)}]

@@ -214,7 +214,7 @@ class BuildPublishOperation:
                 "PUT",
                 "api/build",
                 json={name: value for name, value in self._record.items() if value is not None},
-                look=self._is_there,
+                verify=self._is_there,
             )
         except ToolchainError as error:
             if error.status == 403 and self._options.replace:
@@ -232,7 +232,7 @@ class BuildPublishOperation:
         if lost:
             raise ToolchainError(
                 "failed",
-                f"{what}: the server answered well, but its record lacks"
+                f"{what}: the server reported success, but its record lacks"
                 f" {shorten(', '.join(lost), 400)}",
                 result={"build": _shown(found)},
             )

@@ -96,7 +96,7 @@ class BuildRecordOperation:
         if left:
             raise ToolchainError(
                 "failed",
-                f"{self._label(left)}: the server answered well, but they are still there",
+                f"{self._label(left)}: the server reported success, but they are still there",
                 result={"deleted": deleted, "changed": bool(deleted)},
             )
         return {"deleted": deleted}
@@ -151,7 +151,7 @@ class BuildRecordOperation:
             self._label(numbers),
             method,
             path,
-            look=lambda: self._are_gone(numbers),
+            verify=lambda: self._are_gone(numbers),
             repeatable=True,
             **parts,
         )

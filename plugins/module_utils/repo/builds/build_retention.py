@@ -140,8 +140,8 @@ class BuildRetentionOperation:
                 return False  # gone meanwhile, or not to be seen
             return bool(records.promotions(record))
 
-        answers = bounded(_PARALLEL, is_promoted, numbers)
-        return [number for number, answer in zip(numbers, answers, strict=True) if answer]
+        responses = bounded(_PARALLEL, is_promoted, numbers)
+        return [number for number, response in zip(numbers, responses, strict=True) if response]
 
     def _body(self) -> dict[str, Any]:
         """Written interface [W2.1]; what is not given is left out: the server takes it as no
@@ -161,10 +161,10 @@ class BuildRetentionOperation:
                 f"api/build/retention/{address.path(self._name)}",
                 query={"async": not self._options.wait},
                 json=self._body(),
-                look=self._have_gone,
+                verify=self._have_gone,
             )
         except ToolchainError as error:
-            if error.kind == "rejected" or error.unanswered:
+            if error.kind == "rejected" or error.outcome_unknown:
                 self._note_what_went(error)
             raise
         return self._what_went() if self._options.wait else {}
@@ -195,7 +195,7 @@ class BuildRetentionOperation:
         if not result["changed"] and self._client.dialect.record_shows_promotions:
             raise ToolchainError(
                 "failed",
-                f"discarding builds of '{self._name}': the server answered well, but {said}: "
+                f"discarding builds of '{self._name}': the server reported success, but {said}: "
                 "the login may lack the permission to delete builds",
                 result=result,
             )

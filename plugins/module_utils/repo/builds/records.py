@@ -11,7 +11,7 @@ from typing import Any
 
 from ...core import address
 from ...core.errors import ToolchainError, invalid
-from ...core.http.messages import unreadable
+from ...core.http.messages import unexpected_body
 from .. import aql
 from ..client import RepoClient, object_of, objects
 from ..times import moment_of
@@ -46,17 +46,17 @@ def read_record(client: RepoClient, name: str, number: str) -> Mapping[str, Any]
             raise invalid(f"{option} is '{given}', which is no build")
     what, path = f"reading the build '{name}' #{number}", f"api/build/{address.path(name, number)}"
     try:
-        answer = client.transport.read(what, path, expect=(200, 404))
-        if answer.status == 404:
+        response = client.transport.read(what, path, expect=(200, 404))
+        if response.status == 404:
             time.sleep(_REWRITE)
-            answer = client.transport.read(what, path)
+            response = client.transport.read(what, path)
     except ToolchainError as error:
         if error.status == 400 and "%2F" in path:
             error.with_words("the server may refuse an encoded slash in addresses")
         raise
-    record = object_of(answer, "a build record").get("buildInfo")
+    record = object_of(response, "a build record").get("buildInfo")
     if not isinstance(record, Mapping):
-        raise unreadable(answer, "a build record")
+        raise unexpected_body(response, "a build record")
     return record
 
 

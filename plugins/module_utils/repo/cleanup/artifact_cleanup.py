@@ -111,7 +111,7 @@ class ArtifactCleanupOperation:
         if not found.rows:
             self._empty.append(rule.repo)
         try:
-            return self._judge(rule, found)
+            return self._validate(rule, found)
         except ValueError:
             raise ToolchainError(
                 "protocol",
@@ -119,7 +119,7 @@ class ArtifactCleanupOperation:
                 " created_before counts",
             ) from None
 
-    def _judge(self, rule: CleanupRule, found: aql.QueryResult) -> list[CleanupVerdict]:
+    def _validate(self, rule: CleanupRule, found: aql.QueryResult) -> list[CleanupVerdict]:
         judged = verdicts(rule, found.rows, found.moment)
         if rule.exclude and any(each.goes for each in judged):
             for glob in rule.idle(paths_in(found.rows)):
@@ -162,7 +162,7 @@ class ArtifactCleanupOperation:
                 what,
                 "DELETE",
                 item_path(item.repo, item.path),
-                look=lambda: listing.is_gone(self._client, item.repo, item.path),
+                verify=lambda: listing.is_gone(self._client, item.repo, item.path),
                 repeatable=True,
             )
         except ToolchainError as error:
@@ -215,7 +215,7 @@ def _key(verdict: CleanupVerdict) -> tuple[str, str]:
 
 def _will_not_get_better(error: ToolchainError) -> bool:
     """Whether what went wrong hits every other item as well, so that trying on does harm."""
-    unreachable = error.kind in ("network", "timeout") and not error.unanswered
+    unreachable = error.kind in ("network", "timeout") and not error.outcome_unknown
     return unreachable or error.kind in ("auth", "rate_limited")
 
 

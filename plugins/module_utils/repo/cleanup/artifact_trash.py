@@ -94,10 +94,10 @@ def children(client: RepoClient) -> list[str]:
 
 def _listed(client: RepoClient) -> list[str] | None:
     """The keys in the trash; C(None) for a 404: an empty one, or no repository manager."""
-    answer = client.transport.read("listing the trash", _TRASH, expect=(200, 404))
-    if answer.status == 404:
+    response = client.transport.read("listing the trash", _TRASH, expect=(200, 404))
+    if response.status == 404:
         return None
-    entries = objects_of(answer, "children", "a listing of the trash")
+    entries = objects_of(response, "children", "a listing of the trash")
     found = {join(str(each.get("uri") or "")).partition("/")[0] for each in entries}
     return sorted(found - {""})
 
@@ -117,7 +117,7 @@ class TrashEmptying:
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         found = plan.before["children"]
         what = "emptying the trash"
-        self._client.write(what, "POST", "api/trash/empty", look=lambda: self._is_empty(found))
+        self._client.write(what, "POST", "api/trash/empty", verify=lambda: self._is_empty(found))
         left = children(self._client)
         if left:
             # server fact [repo-8]: 202; what is deleted meanwhile is there, too
@@ -157,12 +157,12 @@ class TrashCleaning:
             return self._repo in found
         if not self._client.dialect.trash_shows_items:
             return None
-        answer = self._client.transport.read(
+        response = self._client.transport.read(
             f"looking for '{self._repo}/{self._path}' in the trash",
             f"{_TRASH}/{self._address}",
             expect=(200, 400, 403, 404),
         )
-        return {200: True, 404: False}.get(answer.status)
+        return {200: True, 404: False}.get(response.status)
 
     def _is_gone(self) -> bool | None:
         there = self._is_there(children(self._client))
@@ -179,7 +179,7 @@ class TrashCleaning:
                 what,
                 "DELETE",
                 f"api/trash/clean/{self._address}",
-                look=self._is_gone,
+                verify=self._is_gone,
                 repeatable=True,
             )
         except ToolchainError as error:
@@ -189,6 +189,6 @@ class TrashCleaning:
         left = children(self._client)
         # of a repository, what is deleted meanwhile is there, too
         if changed and self._path != "" and self._is_there(left):
-            said = "the server answered well, but it is still there"
+            said = "the server reported success, but it is still there"
             raise ToolchainError("failed", f"{what}: {said}", result={"changed": False})
         return {"changed": changed, "children": left}

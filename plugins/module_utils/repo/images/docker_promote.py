@@ -132,7 +132,7 @@ class DockerPromoteOperation:
         how = "is there, but cannot be compared" if seen else "is not there either"
         raise ToolchainError(
             "not_found",
-            f"promoting {what}: the server answered 404, it does not exist, and its target"
+            f"promoting {what}: the server returned 404, it does not exist, and its target"
             f" {targets} {how}",
             status=404,
             result={"tags": [self._shown(one, {}, tags) for one in self._states]},
@@ -268,7 +268,7 @@ class DockerPromoteOperation:
         said = f" (the server said: {message})" if message else ""
         raise ToolchainError(
             "failed",
-            f"promoting '{self._source}': the server answered well, but {reason}{said}",
+            f"promoting '{self._source}': the server reported success, but {reason}{said}",
             detail=message or None,
         )
 

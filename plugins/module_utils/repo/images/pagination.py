@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from ...core.address import is_fit
 from ...core.errors import ToolchainError
-from ...core.http.messages import Answer, unreadable
+from ...core.http.messages import Response, unexpected_body
 from ..client import RepoClient, object_of
 
 #: Names asked for in one request.
@@ -52,43 +52,43 @@ class NameList:
     def read(self) -> list[str] | None:
         """All names, each once, as the server orders them; C(None) where it answers 404 at once."""
         # only the first page proves that there is no such list
-        answer = self._ask([("n", str(self.page))], 404)
-        if answer.status == 404:
+        response = self._ask([("n", str(self.page))], 404)
+        if response.status == 404:
             return None
-        count = len(self._names(answer) or [])
-        self._add(answer)
-        following = _next_query(answer)
+        count = len(self._names(response) or [])
+        self._add(response)
+        following = _next_query(response)
         if following is not None:
             self._follow(following)
         elif count == self.page or not self.client.dialect.tag_links:
             self._read_on(must_answer=count >= self.page)
         return list(self._found)
 
-    def _ask(self, query: _Pairs, *expect: int) -> Answer:
+    def _ask(self, query: _Pairs, *expect: int) -> Response:
         self._pages += 1
         if self._pages > _MOST_PAGES:
             said = f"{self.what}: the list did not end after {_MOST_PAGES} pages"
             raise ToolchainError("protocol", said)
         return self.client.transport.read(self.what, self.path, query=query, expect=(200, *expect))
 
-    def _names(self, answer: Answer) -> list[str] | None:
+    def _names(self, response: Response) -> list[str] | None:
         """The names of a page, C(None) where it is refused."""
-        if answer.status != 200:
+        if response.status != 200:
             return None
         wanted = f"a list of {self.key}"
-        decoded = object_of(answer, wanted)
+        decoded = object_of(response, wanted)
         found = decoded.get(self.key)
         if found is None and (self._found or decoded.keys() & {self.key, "name"}):
             # server fact [repo-23]: an answer has the name of the image, too
             return []
         if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
-            raise unreadable(answer, wanted)
+            raise unexpected_body(response, wanted)
         return found
 
-    def _add(self, answer: Answer) -> bool:
+    def _add(self, response: Response) -> bool:
         """Whether a page adds new names."""
         known = len(self._found)
-        self._found.update(dict.fromkeys(self._names(answer) or []))
+        self._found.update(dict.fromkeys(self._names(response) or []))
         return len(self._found) > known
 
     @property
@@ -101,23 +101,23 @@ class NameList:
         """
         empty = 0
         while following is not None and not self._is_enough and empty < _MOST_EMPTY:
-            answer = self._ask(following, 400, 404)
-            following = _next_query(answer)
-            if self._add(answer):
+            response = self._ask(following, 400, 404)
+            following = _next_query(response)
+            if self._add(response):
                 empty = 0
-            elif self._names(answer) == []:
+            elif self._names(response) == []:
                 empty += 1
             else:
-                self._leave_links(answer)
+                self._leave_links(response)
                 return
 
-    def _leave_links(self, answer: Answer) -> None:
+    def _leave_links(self, response: Response) -> None:
         """Read on without links after the answer to one that led nowhere."""
         known = len(self._found)
         end_seen = self._read_on()
-        if answer.status != 200 and not end_seen and len(self._found) == known:
-            said = f"the server answered {answer.status} to the next page that it had named"
-            raise answer.error("protocol", said)
+        if response.status != 200 and not end_seen and len(self._found) == known:
+            said = f"the server returned {response.status} to the next page that it had named"
+            raise response.error("protocol", said)
 
     def _read_on(self, *, must_answer: bool = False) -> bool:
         """Add the next pages of a server that does not say whether there are any; whether the end
@@ -132,14 +132,14 @@ class NameList:
         for spell in spellings:
             while self._found and not self._is_enough:
                 try:
-                    answer = self._ask([("n", str(self.page)), ("last", spell())], 400, 404)
+                    response = self._ask([("n", str(self.page)), ("last", spell())], 400, 404)
                 except ToolchainError:
                     if must_answer:
                         raise
                     break
-                if self._names(answer) == []:
+                if self._names(response) == []:
                     return True
-                if not self._add(answer):
+                if not self._add(response):
                     break
         return self._is_enough
 
@@ -150,8 +150,8 @@ class NameList:
         return str(len(self._found))
 
 
-def _next_query(answer: Answer) -> _Pairs | None:
-    for target, parameters in _LINK.findall(answer.headers.get("Link") or ""):
+def _next_query(response: Response) -> _Pairs | None:
+    for target, parameters in _LINK.findall(response.headers.get("Link") or ""):
         if _NEXT.search(parameters[:_LONGEST_PARAMETERS]) and is_fit(target):
             try:
                 return parse_qsl(urlsplit(target).query) or None

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from ...core import address
 from ...core.concurrency import bounded
 from ...core.http.messages import json_or_none
-from ...core.http.writes import Look
+from ...core.http.writes import Verify
 from ..client import RepoClient, segments
 from ..error_text import messages_of, text_of
 from .pagination import PAGE, NameList
@@ -54,17 +54,17 @@ def manifest(client: RepoClient, repo: str, image: str, tag: str) -> str | None:
     Server fact [repo-24]: HEAD on the manifest; the written interface shows tags only.
     """
     if client.dialect.manifest_digests:
-        answer = client.transport.read(
+        response = client.transport.read(
             f"reading the digest of '{repo}/{image}:{tag}'",
             f"{_base(client, repo)}/{address.path(*segments(image))}/manifests/{address.path(tag)}",
             method="HEAD",
             headers={"Accept": _MANIFESTS},
             expect=(200, 400, 404, 405, 406, 501),
         )
-        if answer.status == 404:
+        if response.status == 404:
             return None
-        found = answer.headers.get("Docker-Content-Digest")
-        if answer.status == 200 and found:
+        found = response.headers.get("Docker-Content-Digest")
+        if response.status == 200 and found:
             return found
     return PRESENT if tag in (tags(client, repo, image, until=tag) or []) else None
 
@@ -98,19 +98,19 @@ def manifests_of(client: RepoClient, repo: str, image: str, names: Sequence[str]
     return {name: digest for name, digest in found if digest is not None}
 
 
-def promote(client: RepoClient, repo: str, body: dict[str, object], look: Look) -> str:
+def promote(client: RepoClient, repo: str, body: dict[str, object], verify: Verify) -> str:
     """Send a promotion; the server's words ([W4.1]: plain text). One that answers with an object
     repeats what it was asked for [repo-25]: of that only messages are words.
     """
     image, target = body["dockerRepository"], body["targetRepo"]
     name = f"{repo}/{image}" + (f":{body['tag']}" if "tag" in body else "")
-    answer = client.write(
+    response = client.write(
         f"promoting '{name}' to '{target}'",
         "POST",
         f"{_base(client, repo)}/promote",
         json=body,
-        look=look,
+        verify=verify,
     )
-    if isinstance(json_or_none(answer.body), Mapping):
-        return "; ".join(one["message"] for one in messages_of(answer.text))
-    return text_of(answer.text)
+    if isinstance(json_or_none(response.body), Mapping):
+        return "; ".join(one["message"] for one in messages_of(response.text))
+    return text_of(response.text)

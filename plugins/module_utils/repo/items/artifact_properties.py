@@ -114,7 +114,7 @@ class ArtifactPropertiesOperation:
         if there is None and listing.find(self._client, self._repo, self._path) is None:
             raise ToolchainError(
                 "not_found",
-                f"reading the properties of '{self._repo}/{self._path}': the server answered 404,"
+                f"reading the properties of '{self._repo}/{self._path}': the server returned 404,"
                 " there is no such item",
                 status=404,
             )

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar
 
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.files import regular
-from ...core.http.messages import unreadable
+from ...core.http.messages import unexpected_body
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan, ReadOnly, unchanged
@@ -124,18 +124,18 @@ class ArtifactQueryOperation(ReadOnly):
         repository_key("pattern", repo)
 
         def ask() -> Rows:
-            answer = self._client.transport.read(
+            response = self._client.transport.read(
                 f"searching for '{pattern}'",
                 self._client.dialect.patterns,
                 query={"pattern": pattern},
             )
-            decoded = answer.json()
+            decoded = response.json()
             files = decoded.get("files") if isinstance(decoded, Mapping) else decoded
             if not isinstance(files, list):
-                raise unreadable(answer, "a list of files")
+                raise unexpected_body(response, "a list of files")
             paths = [_path_of(file) for file in files]
             if not all(paths):
-                raise unreadable(answer, "a list of files")
+                raise unexpected_body(response, "a list of files")
             return [{"path": path} for path in sorted(paths)]
 
         return ask

@@ -136,7 +136,7 @@ def _looked_at(
         if one.stored is not None and one.stored.holds(one.wanted.digests) is None
     ]
 
-    def look(one: FileState) -> FileState:
+    def verify(one: FileState) -> FileState:
         if not client.tells_checksums:
             return one
         stored = listing.head(client, repo, one.wanted.path)
@@ -145,7 +145,7 @@ def _looked_at(
             return one
         return FileState(one.wanted, stored)
 
-    looked_at = first_alone(client.connections, look, unclear)
+    looked_at = first_alone(client.connections, verify, unclear)
     clear = {one.wanted.path: one for one in looked_at}
     return [clear.get(one.wanted.path, one) for one in found]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...core.http.messages import Answer, json_or_none
+from ...core.http.messages import Response, json_or_none
 from ...core.json_text import TooDeep
 from ..client import RepoClient, item_path, listed_objects, object_of
 from ..digests import Digests
@@ -58,7 +58,7 @@ def head(client: RepoClient, repo: str, path: str) -> StoredItem | None:
     Server fact [repo-20]: C(X-Checksum-*). The written interface does not list this read: a server
     that does not know it tells nothing.
     """
-    answer = client.transport.read(
+    response = client.transport.read(
         f"looking at '{repo}/{path}'",
         item_path(repo, path),
         method="HEAD",
@@ -67,9 +67,9 @@ def head(client: RepoClient, repo: str, path: str) -> StoredItem | None:
         # a compressed answer would have another length
         headers={"Accept-Encoding": "identity"},
     )
-    if answer.status == 404:
+    if response.status == 404:
         return None
-    headers = answer.headers if answer.status == 200 else {}
+    headers = response.headers if response.status == 200 else {}
     found = StoredItem(
         _number(headers.get("Content-Length")),
         _digest(headers.get("X-Checksum-Sha256")),
@@ -111,21 +111,21 @@ def listing(
     without a licence, and where it is a file.
     """
     query = {"deep": 1 if deep else None, "listFolders": 1 if folders else None}
-    answer = _listing(client, repo, folder, query)
-    if answer.status == 404 and folder == "":
-        answer = _listing(client, repo, folder, query, slash=True)
-        if answer.status == 404:
+    response = _listing(client, repo, folder, query)
+    if response.status == 404 and folder == "":
+        response = _listing(client, repo, folder, query, slash=True)
+        if response.status == 404:
             return None
-    if answer.status == 404:
+    if response.status == 404:
         return {}
-    if answer.status != 200:
+    if response.status != 200:
         return None
     prefix = f"{folder}/" if folder else ""
     listed = _Listed(prefix)
     try:
-        parse(_pieces(answer.body), "files", listed)
+        parse(_pieces(response.body), "files", listed)
     except (InvalidJson, TooDeep):
-        return _taken_whole(answer, _Listed(prefix))
+        return _taken_whole(response, _Listed(prefix))
     return listed.items
 
 
@@ -149,21 +149,21 @@ def _pieces(body: bytes) -> Iterator[bytes]:
         yield body[start : start + CHUNK]
 
 
-def _taken_whole(answer: Answer, listed: _Listed) -> dict[str, StoredItem] | None:
+def _taken_whole(response: Response, listed: _Listed) -> dict[str, StoredItem] | None:
     """The items of an answer that is not as listings are: C(null) in place of a list is an empty
     one, a server that tells nothing of files cannot list, and what is no JSON raises.
     """
-    found = object_of(answer, _LISTING)
+    found = object_of(response, _LISTING)
     if "files" not in found:
         return None
-    for row in listed_objects(answer, found["files"], _LISTING):
+    for row in listed_objects(response, found["files"], _LISTING):
         listed.take(dict(row))
     return listed.items
 
 
 def _listing(
     client: RepoClient, repo: str, folder: str, query: Mapping[str, Any], *, slash: bool = False
-) -> Answer:
+) -> Response:
     return client.transport.read(
         f"listing '{repo}/{folder}'",
         f"api/storage/{item_path(repo, folder, slash=slash)}?list",
@@ -182,11 +182,11 @@ def _of_entry(entry: Mapping[str, Any]) -> StoredItem:
     )
 
 
-def of_checksums(answer: Answer) -> StoredItem | None:
+def of_checksums(response: Response) -> StoredItem | None:
     """What the answer to a deployment tells; C(None) where it tells no checksums ([repo-19]:
     JSON with them).
     """
-    decoded = json_or_none(answer.body)
+    decoded = json_or_none(response.body)
     if not isinstance(decoded, Mapping) or not isinstance(decoded.get("checksums"), Mapping):
         return None
     sums = decoded["checksums"]

@@ -68,7 +68,7 @@ class ItemRemoval:
                 what,
                 "DELETE",
                 item_path(self._repo, self._path, slash=self._path == ""),
-                look=self._is_gone,
+                verify=self._is_gone,
                 repeatable=True,
             )
         except ToolchainError as error:

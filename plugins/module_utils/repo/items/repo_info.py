@@ -52,17 +52,17 @@ def _one(client: RepoClient, key: str) -> dict[str, Any]:
 
     Server fact [repo-9]: 400 or 404 for an unknown key, 400 without a licence.
     """
-    answer = client.transport.read(
+    response = client.transport.read(
         f"reading the repository '{key}'",
         f"api/repositories/{address.path(key)}",
         expect=(200, 400, 403, 404),
     )
-    if answer.status == 200:
-        return _shown({"key": key, **object_of(answer, "a repository")})
+    if response.status == 200:
+        return _shown({"key": key, **object_of(response, "a repository")})
     for entry in listed(client)[1]:
         if entry.get("key") == key:
             return _shown(entry)
-    raise unknown(key, answer)
+    raise unknown(key, response)
 
 
 def _shown(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,8 +77,8 @@ def _shown(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _storage(client: RepoClient) -> dict[str, Any]:
-    answer = client.transport.read("reading the storage summary", "api/storageinfo")
-    return summary(object_of(answer, "a storage summary"))
+    response = client.transport.read("reading the storage summary", "api/storageinfo")
+    return summary(object_of(response, "a storage summary"))
 
 
 def summary(raw: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.errors import ToolchainError, shorten
-from ...core.http.messages import Answer
+from ...core.http.messages import Response
 from ..client import RepoClient, item_path
 from ..digests import Digests
 from . import listing
@@ -77,13 +77,13 @@ class Uploader:
         else:
             headers["X-Checksum-Deploy"], body = "true", dict[str, Any]()
         try:
-            answer = self.client.write(
+            response = self.client.write(
                 f"deploying '{self.repo}/{wanted.path}'",
                 "PUT",
                 item_path(self.repo, wanted.path),
                 headers=headers,
                 expect=(200, 201, 202, 204) if send_bytes else (200, 201, 202, 204, 404),
-                look=lambda: self._arrived(wanted),
+                verify=lambda: self._arrived(wanted),
                 repeatable=True,
                 **body,
             )
@@ -91,9 +91,9 @@ class Uploader:
             if send_bytes or not error.undone:
                 raise
             return False
-        if answer.status == 404:
+        if response.status == 404:
             return False
-        self._check(wanted, answer)
+        self._check(wanted, response)
         return True
 
     def _checksums(self, digests: Digests) -> dict[str, str]:
@@ -109,20 +109,20 @@ class Uploader:
             found = listing.find(self.client, self.repo, wanted.path)
         return False if found is None else found.holds(wanted.digests)
 
-    def _check(self, wanted: WantedFile, answer: Answer) -> None:
+    def _check(self, wanted: WantedFile, response: Response) -> None:
         """Compare what the server stored with what was sent, where the server tells."""
-        found = listing.of_checksums(answer)
+        found = listing.of_checksums(response)
         if found is None and self.client.tells_checksums:
-            found = self._look_up(wanted, answer)
+            found = self._look_up(wanted, response)
         if found is not None and found.holds(wanted.digests) is False:
-            raise answer.error(
+            raise response.error(
                 "failed",
                 f"the server stored something else ({found.size} bytes, SHA-256 {found.sha256}) "
                 f"than was sent ({wanted.digests.size} bytes, SHA-256 {wanted.digests.sha256})",
-                shorten(answer.text),
+                shorten(response.text),
             )
 
-    def _look_up(self, wanted: WantedFile, answer: Answer) -> StoredItem | None:
+    def _look_up(self, wanted: WantedFile, response: Response) -> StoredItem | None:
         """What HEAD tells of a file that was just deployed. A server that does not know HEAD says
         that the file is not there: then the listing tells.
         """
@@ -130,8 +130,8 @@ class Uploader:
         if found is not None:
             return found
         if self._is_missing(wanted.path):
-            raise answer.error(
-                "failed", "the server answered well, but the item is not there afterwards"
+            raise response.error(
+                "failed", "the server reported success, but the item is not there afterwards"
             )
         self.client.tells_checksums = False
         return None
@@ -162,7 +162,7 @@ class Uploader:
             headers={"X-Explode-Archive-Atomic": "true"},
             open_body=archive.open,
             size=size,
-            look=lambda: self._are_there(entries),
+            verify=lambda: self._are_there(entries),
             repeatable=True,
         ).text
         missing = self._missing(entries)
@@ -210,7 +210,7 @@ def _not_expanded(what: str, missing: Sequence[str], total: int, said: str) -> T
     heard = f"; the server said: {words}" if words else ""
     return ToolchainError(
         "failed",
-        f"{what}: the server answered well, but {len(missing)} of {total} entries are not there as "
-        f"the archive has them (check the option dialect): {named}{heard}",
+        f"{what}: the server reported success, but {len(missing)} of {total} entries are not there"
+        f" as the archive has them (check the option dialect): {named}{heard}",
         detail=words or None,
     )

@@ -243,7 +243,7 @@ class ArtifactCopyOperation:
     def _rehearse(self, one: Relocation) -> None:
         """Let the server say whether it would do it, before anything is done."""
         self._client.transport.read(
-            f"{self._what(one)} (rehearsal)", judge=refuse_reported, **self._parts(one, dry=1)
+            f"{self._what(one)} (rehearsal)", validate=refuse_reported, **self._parts(one, dry=1)
         )
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
@@ -252,7 +252,9 @@ class ArtifactCopyOperation:
         progress = TransferProgress(self._task, self._verb, self._done, len(needed))
 
         def work(one: Relocation) -> None:
-            self._client.write(self._what(one), look=lambda: self._is_done(one), **self._parts(one))
+            self._client.write(
+                self._what(one), verify=lambda: self._is_done(one), **self._parts(one)
+            )
             done.add(one.target)
             progress.show(lambda: [each.stored.size or 0 for each in needed if each.target in done])
 
@@ -287,8 +289,8 @@ class ArtifactCopyOperation:
             named = f"{len(missing)} of {len(needed)} files: {shorten(', '.join(missing), 300)}"
             raise ToolchainError(
                 "failed",
-                f"the server answered well, but at the target there is not what was {self._done}:"
-                f" {named}",
+                f"the server reported success, but at the target there is not what was"
+                f" {self._done}: {named}",
             )
 
     def _remove_emptied(self) -> None:
@@ -302,6 +304,6 @@ class ArtifactCopyOperation:
             "DELETE",
             item_path(self._repo, self._path),
             expect=(200, 202, 204, 404),
-            look=lambda: listing.is_gone(self._client, self._repo, self._path),
+            verify=lambda: listing.is_gone(self._client, self._repo, self._path),
             repeatable=True,
         )

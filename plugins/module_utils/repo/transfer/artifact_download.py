@@ -181,7 +181,7 @@ class ArtifactDownloadOperation:
             before["mode"] = f"{there.st_mode & 0o7777:04o}"
         same = stored.holds(local)
         if same is None:
-            same = self._fetcher.look(target.remote).sha256 == local.sha256
+            same = self._fetcher.verify(target.remote).sha256 == local.sha256
         if not same:
             return Fetch(target, "downloaded", before, stored.size, stored.sha256)
         is_open = self._mode in (None, there.st_mode & 0o7777)

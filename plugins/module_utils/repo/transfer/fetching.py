@@ -27,7 +27,7 @@ class Fetcher:
             mode=mode,
         )
 
-    def look(self, file: RemoteFile) -> Fetched:
+    def verify(self, file: RemoteFile) -> Fetched:
         """What a file is on a server that tells no digests: its bytes are read for it."""
         return look_at_file(
             self._client.transport,

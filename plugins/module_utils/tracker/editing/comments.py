@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...core.errors import ToolchainError
-from ...core.http.messages import unreadable
+from ...core.http.messages import unexpected_body
 from ...core.plan import Change
 from ..fields.documents import plain_lines, text_of, to_document
 from .edits import Edit
@@ -59,13 +59,13 @@ class CommentPart:
     def _read(self, key: str, start: int) -> Iterator[Mapping[str, Any]]:
         what, place = f"reading the comments of the issue '{key}'", self._site.place(key, "comment")
         for _page in range(_MOST_PAGES):
-            answer = self._site.client.read(
+            response = self._site.client.read(
                 what, place, query={"startAt": start, "maxResults": 1000}
             )
-            page = answer.json()
+            page = response.json()
             comments = page.get("comments") if isinstance(page, Mapping) else None
             if not isinstance(comments, list):
-                raise unreadable(answer, "a list of comments")
+                raise unexpected_body(response, "a list of comments")
             yield from comments
             start += len(comments)
             if not comments or start >= int(page.get("total") or 0):
@@ -79,7 +79,7 @@ class CommentPart:
                 "POST",
                 self._site.place(issue.key, "comment"),
                 json={"body": body},
-                look=lambda: self._is_there(None, issue.key),
+                verify=lambda: self._is_there(None, issue.key),
             )
         except ToolchainError as error:
             raise self._site.judged(error, *self.needs, issueKey=issue.key) from None

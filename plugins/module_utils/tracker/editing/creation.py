@@ -9,7 +9,7 @@ from typing import Any
 
 from ...core.address import path
 from ...core.errors import ToolchainError
-from ...core.http.messages import back_off, json_or_none, unreadable
+from ...core.http.messages import back_off, json_or_none, unexpected_body
 from ...core.plan import Change
 from ..client import TrackerClient
 from ..fields.field_values import same, shown
@@ -57,10 +57,10 @@ class Creation:
 
     def _project(self, key: str) -> Mapping[str, Any]:
         what = f"reading the project '{key}'"
-        answer = self._client.read(what, f"rest/api/2/project/{path(key)}")
-        found = answer.json()
+        response = self._client.read(what, f"rest/api/2/project/{path(key)}")
+        found = response.json()
         if not isinstance(found, Mapping):
-            raise unreadable(answer, "a project")
+            raise unexpected_body(response, "a project")
         return found
 
     def _one_of(self, project: Mapping[str, Any], member: str, option: str, name: str) -> str:
@@ -86,17 +86,17 @@ class Creation:
             **self._fields.for_creation(),
         }
         try:
-            answer = self._client.write(
+            response = self._client.write(
                 f"creating an issue in the project '{options.project}'",
                 "POST",
                 f"{self._site.api}/issue",
                 json={"fields": members},
-                look=self._is_found,
+                verify=self._is_found,
             )
         except ToolchainError as error:
             where = {"projectKey": str(options.project)}
             raise self._site.judged(error, *self._fields.needs, **where) from None
-        made = json_or_none(answer.body)
+        made = json_or_none(response.body)
         key = made.get("key") if isinstance(made, Mapping) else None
         return self._confirmed(str(key)) if key else self._only(self._looked_for())
 

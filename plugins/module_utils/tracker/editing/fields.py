@@ -161,7 +161,7 @@ class FieldsPart:
                 "PUT",
                 self._site.place(issue.key),
                 json={name: value for name, value in members.items() if value},
-                look=done,
+                verify=done,
                 repeatable=True,
             )
         except ToolchainError as error:

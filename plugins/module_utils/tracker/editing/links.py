@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.errors import ToolchainError, invalid
-from ...core.http.messages import unreadable
+from ...core.http.messages import unexpected_body
 from ...core.plan import Change
 from .edits import Edit
 from .site import Site, TrackerIssue
@@ -63,15 +63,15 @@ class LinksPart:
     def _types(self) -> list[Mapping[str, Any]]:
         what = "reading the types of links"
         try:
-            answer = self._site.client.read(what, "rest/api/2/issueLinkType")
+            response = self._site.client.read(what, "rest/api/2/issueLinkType")
         except ToolchainError as error:
             if error.status == 404:
                 error.with_words("links may be switched off on this server")
             raise
-        told = answer.json()
+        told = response.json()
         types = told.get("issueLinkTypes") if isinstance(told, Mapping) else None
         if not isinstance(types, list):
-            raise unreadable(answer, "the types of links")
+            raise unexpected_body(response, "the types of links")
         return types
 
     def _missing(self, issue: TrackerIssue) -> list[WantedLink]:
@@ -119,7 +119,7 @@ class LinksPart:
                     "inwardIssue": {"key": subject},
                     "outwardIssue": {"key": other},
                 },
-                look=lambda: link.is_among(self._site.field(issue.key, "issuelinks")),
+                verify=lambda: link.is_among(self._site.field(issue.key, "issuelinks")),
                 repeatable=True,
             )
         except ToolchainError as error:

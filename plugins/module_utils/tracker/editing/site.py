@@ -9,7 +9,7 @@ from typing import Any
 
 from ...core.address import path
 from ...core.errors import ToolchainError, invalid
-from ...core.http.messages import json_or_none, unreadable
+from ...core.http.messages import json_or_none, unexpected_body
 from ...core.module.task import Task
 from ..client import TrackerClient, describe
 from ..permissions import lacking, told_of
@@ -47,8 +47,8 @@ class Site:
             return dialect == "cloud"
         if _KIND not in self.client.memory:
             what = "asking which kind of tracker this is"
-            answer = self.client.read(what, "rest/api/2/serverInfo", expect=(200, 404))
-            told = json_or_none(answer.body)
+            response = self.client.read(what, "rest/api/2/serverInfo", expect=(200, 404))
+            told = json_or_none(response.body)
             kind = told.get("deploymentType") if isinstance(told, Mapping) else None
             self.client.memory[_KIND] = str(kind)
         return bool(self.client.memory[_KIND] == "Cloud")
@@ -61,14 +61,14 @@ class Site:
         """An issue with some fields, and with what may be set; C(not_found)."""
         what = f"reading the issue '{key}'"
         query = {"fields": ",".join(names) or "key", "expand": "editmeta"}
-        answer = self.client.read(what, self.place(key), query=query, expect=(200, 404))
-        if answer.status == 404:
-            said = describe(answer)
-            message = f"missing, or not visible to this account; the server answered 404: {said}"
-            raise answer.error("not_found", message, said)
-        found = issue_of(answer.json())
+        response = self.client.read(what, self.place(key), query=query, expect=(200, 404))
+        if response.status == 404:
+            said = describe(response)
+            message = f"missing, or not visible to this account; the server returned 404: {said}"
+            raise response.error("not_found", message, said)
+        found = issue_of(response.json())
         if found is None:
-            raise unreadable(answer, "an issue")
+            raise unexpected_body(response, "an issue")
         return found
 
     def field(self, key: str, name: str) -> Any:
@@ -78,10 +78,10 @@ class Site:
     def own(self) -> Mapping[str, Any]:
         """The account of the task [tracker-23]."""
         if self._own is None:
-            answer = self.client.read("asking who the account is", "rest/api/2/myself")
-            told = answer.json()
+            response = self.client.read("asking who the account is", "rest/api/2/myself")
+            told = response.json()
             if not isinstance(told, Mapping):
-                raise unreadable(answer, "an account")
+                raise unexpected_body(response, "an account")
             self._own = told
         return self._own
 
@@ -97,28 +97,30 @@ class Site:
     def _account(self, name: str, place: str) -> Mapping[str, str]:
         what = f"looking for the account '{name}'"
         query = {"accountId" if self.cloud else "username": name}
-        answer = self.client.read(what, "rest/api/2/user", query=query, expect=(200, 400, 404))
-        found = json_or_none(answer.body)
+        response = self.client.read(what, "rest/api/2/user", query=query, expect=(200, 400, 404))
+        found = json_or_none(response.body)
         member = "accountId" if self.cloud else "name"
-        if answer.status == 200 and isinstance(found, Mapping):
+        if response.status == 200 and isinstance(found, Mapping):
             return {member: str(found.get(member, name))}
         ids = self._called(what, name, member)
         if len(ids) > 1:
             raise invalid(f"{place}: several accounts are called '{name}': {', '.join(ids)}")
         if not ids:
-            raise answer.error("not_found", f"{place}: there is no such account", describe(answer))
+            raise response.error(
+                "not_found", f"{place}: there is no such account", describe(response)
+            )
         return {member: ids[0]}
 
     def _called(self, what: str, name: str, member: str) -> list[str]:
         """The accounts of that name; on a server display names are no names of accounts."""
         query = {"query" if self.cloud else "username": name, "maxResults": _MOST_ACCOUNTS}
         place = "rest/api/2/user/search"
-        answer = self.client.read(what, place, query=query, expect=(200, 403, 404))
-        beans = json_or_none(answer.body)
+        response = self.client.read(what, place, query=query, expect=(200, 403, 404))
+        beans = json_or_none(response.body)
         names = ("displayName", "emailAddress") if self.cloud else ("name", "key")
         return sorted(
             str(one[member])
-            for one in (beans if answer.status == 200 and isinstance(beans, list) else [])
+            for one in (beans if response.status == 200 and isinstance(beans, list) else [])
             if isinstance(one, Mapping)
             and name.casefold() in (str(one.get(each)).casefold() for each in names)
         )

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ...core.errors import ToolchainError, invalid
-from ...core.http.messages import unreadable
+from ...core.http.messages import unexpected_body
 from ...core.plan import Change
 from ..fields.field_values import shown
 from .edits import Edit
@@ -65,11 +65,11 @@ class StatusPart:
         what = f"asking for the transitions of the issue '{issue.key}'"
         query = {"expand": "transitions.fields"}
         place = self._site.place(issue.key, "transitions")
-        answer = self._site.client.read(what, place, query=query)
-        told = answer.json()
+        response = self._site.client.read(what, place, query=query)
+        told = response.json()
         found = told.get("transitions") if isinstance(told, Mapping) else None
         if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
-            raise unreadable(answer, "a list of transitions")
+            raise unexpected_body(response, "a list of transitions")
         if not found:
             error = ToolchainError("rejected", f"{what}: none is offered to this account")
             raise self._site.judged(error, *self.needs, issueKey=issue.key)
@@ -136,7 +136,7 @@ class StatusPart:
                 "POST",
                 self._site.place(issue.key, "transitions"),
                 json=members,
-                look=lambda: self._has_arrived(issue, chosen),
+                verify=lambda: self._has_arrived(issue, chosen),
             )
         except ToolchainError as error:
             # Server fact [tracker-24]: 409 where another transition of the issue runs.

@@ -101,8 +101,10 @@ class AttachmentsPart:
         if self._checked:
             return
         what = "asking how large attachments may be"
-        answer = self._site.client.read(what, "rest/api/2/attachment/meta", expect=(200, 403, 404))
-        told = json_or_none(answer.body)
+        response = self._site.client.read(
+            what, "rest/api/2/attachment/meta", expect=(200, 403, 404)
+        )
+        told = json_or_none(response.body)
         limit = told.get("uploadLimit") if isinstance(told, Mapping) else None
         for file in self._files:
             if isinstance(limit, int) and file.size > limit:
@@ -125,7 +127,7 @@ class AttachmentsPart:
                 headers={"Content-Type": form.content_type},
                 open_body=form.open,
                 size=form.size,
-                look=lambda: file.is_among(self._site.field(issue.key, "attachment")),
+                verify=lambda: file.is_among(self._site.field(issue.key, "attachment")),
             )
         except ToolchainError as error:
             raise self._site.judged(error, *self.needs, issueKey=issue.key) from None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.errors import invalid
-from ...core.http.messages import unreadable
+from ...core.http.messages import unexpected_body
 from ..client import TrackerClient
 
 _KEPT = "tracker.fields"
@@ -68,10 +68,10 @@ class FieldNames:
     def _all(self) -> list[FieldKind]:
         known = self._client.memory.get(_KEPT)
         if known is None:
-            answer = self._client.read("reading the fields", "rest/api/2/field")
-            beans = answer.json()
+            response = self._client.read("reading the fields", "rest/api/2/field")
+            beans = response.json()
             if not isinstance(beans, list):
-                raise unreadable(answer, "a list of fields")
+                raise unexpected_body(response, "a list of fields")
             known = [_kind(bean) for bean in beans if isinstance(bean, Mapping) and "id" in bean]
             self._client.memory[_KEPT] = known
         fields: list[FieldKind] = known

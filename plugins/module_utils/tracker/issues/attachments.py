@@ -115,8 +115,8 @@ class AttachmentContents:
             f" issue '{self._issue}'"
         )
 
-        def checked(response: Incoming) -> Taken:
-            return use(response, _checked(what, attachment, response))
+        def checked(incoming: Incoming) -> Taken:
+            return use(incoming, _checked(what, attachment, incoming))
 
         given, own = attachment.content, self._own_address(attachment)
         if own is not None:
@@ -151,36 +151,36 @@ class AttachmentContents:
             )
 
 
-def _checked(what: str, attachment: Attachment, response: Incoming) -> Iterator[bytes]:
+def _checked(what: str, attachment: Attachment, incoming: Incoming) -> Iterator[bytes]:
     """The blocks of a body, then C(auth) or C(protocol) where they are not the attachment."""
     head, count = b"", 0
-    for block in response.iter_content(_BLOCK):
+    for block in incoming.iter_content(_BLOCK):
         if not head:
             head = block
             if attachment.size is None:
-                _refuse(what, attachment, response, head, 0)
+                _refuse(what, attachment, incoming, head, 0)
         count += len(block)
         if attachment.size is not None and count > attachment.size:
             break  # whatever it is, it shall not fill the disk
         yield block
     if attachment.size not in (None, count):
-        _refuse(what, attachment, response, head, count)
+        _refuse(what, attachment, incoming, head, count)
 
 
-def _refuse(what: str, attachment: Attachment, response: Incoming, head: bytes, count: int) -> None:
+def _refuse(what: str, attachment: Attachment, incoming: Incoming, head: bytes, count: int) -> None:
     """Raise where the body cannot be the attachment. Server fact [tracker-7]: instead of a refused
     login some servers send their login page with status 200.
     """
-    answer = head_of(what, response, head)
-    disposition = answer.headers.get("Content-Disposition", "").lower()
+    response = head_of(what, incoming, head)
+    disposition = response.headers.get("Content-Disposition", "").lower()
     offered = attachment.size is None and disposition.startswith("attachment")
-    if looks_like_html(answer.text) and not offered:
-        refusal = messages.unreadable(answer, "the attachment")
+    if looks_like_html(response.text) and not offered:
+        refusal = messages.unexpected_body(response, "the attachment")
         if refusal.kind == "auth" or not attachment.is_html:
             raise refusal
     if attachment.size is not None:
         sent = f"more than {attachment.size}" if count > attachment.size else str(count)
-        raise answer.error(
+        raise response.error(
             "protocol",
             f"the server sent {sent} bytes, but says that the attachment has {attachment.size}",
         )

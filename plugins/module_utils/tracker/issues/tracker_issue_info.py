@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from ...core.address import path
 from ...core.concurrency import first_alone
 from ...core.errors import ToolchainError, invalid
-from ...core.http.messages import Answer, unreadable
+from ...core.http.messages import Response, unexpected_body
 from ...core.module.task import Task
 from ...core.plan import Plan, ReadOnly, unchanged
 from ..client import TrackerClient, describe
@@ -81,29 +81,29 @@ def read_issues(
     client: TrackerClient, keys: Sequence[str], query: Mapping[str, str], parallel: int
 ) -> list[Issue]:
     """All issues, or C(not_found) that names every missing one."""
-    answers = _answers(client, keys, query, parallel)
-    missing = {key: answer for key, answer in answers.items() if answer.status == 404}
+    responses = _answers(client, keys, query, parallel)
+    missing = {key: response for key, response in responses.items() if response.status == 404}
     if missing:
         raise _not_found(missing)
-    return [_issue(answer) for answer in answers.values()]
+    return [_issue(response) for response in responses.values()]
 
 
 def existing_issues(
     client: TrackerClient, keys: Sequence[str], query: Mapping[str, str], parallel: int
 ) -> dict[str, Issue]:
     """Those issues that are there and visible, by the key by which each was asked for."""
-    answers = _answers(client, keys, query, parallel)
-    return {key: _issue(answer) for key, answer in answers.items() if answer.status != 404}
+    responses = _answers(client, keys, query, parallel)
+    return {key: _issue(response) for key, response in responses.items() if response.status != 404}
 
 
 def _answers(
     client: TrackerClient, keys: Sequence[str], query: Mapping[str, str], parallel: int
-) -> dict[str, Answer]:
+) -> dict[str, Response]:
     """Server fact [tracker-5]: the server answers the same, 404, for an issue that the account may
     not see.
     """
 
-    def ask(key: str) -> Answer:
+    def ask(key: str) -> Response:
         path_of_issue = f"rest/api/2/issue/{path(key)}"
         return client.read(
             f"reading the issue '{key}'", path_of_issue, query=query, expect=(200, 404)
@@ -113,23 +113,23 @@ def _answers(
     return dict(zip(keys, first_alone(parallel, ask, keys), strict=True))
 
 
-def _issue(answer: Answer) -> Issue:
-    decoded = answer.json()
+def _issue(response: Response) -> Issue:
+    decoded = response.json()
     if not isinstance(decoded, dict) or not isinstance(decoded.get("fields", {}), dict):
-        raise unreadable(answer, "an issue")
+        raise unexpected_body(response, "an issue")
     if not {"key", "id", "fields"} & set(decoded):
-        raise unreadable(answer, "an issue")
+        raise unexpected_body(response, "an issue")
     return decoded
 
 
-def _not_found(missing: Mapping[str, Answer]) -> ToolchainError:
-    names, answers = list(missing), list(missing.values())
-    said = describe(answers[0])
+def _not_found(missing: Mapping[str, Response]) -> ToolchainError:
+    names, responses = list(missing), list(missing.values())
+    said = describe(responses[0])
     named = ", ".join(names[:_MOST_NAMED])
     if len(names) > _MOST_NAMED:
         named += f" and {len(names) - _MOST_NAMED} more"
-    return answers[0].error(
+    return responses[0].error(
         "not_found",
-        f"missing, or not visible to this account: {named}; the server answered 404: {said}",
+        f"missing, or not visible to this account: {named}; the server returned 404: {said}",
         said,
     )

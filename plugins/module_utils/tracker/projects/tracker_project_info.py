@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from ...core.address import path
 from ...core.errors import ToolchainError
-from ...core.http.messages import Answer, unreadable
+from ...core.http.messages import Response, unexpected_body
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, ReadOnly, unchanged
@@ -44,16 +44,16 @@ class TrackerProjectInfoOperation(ReadOnly):
 
     def all(self) -> list[Project]:
         """All projects that the account sees; one answer where the server still has the list."""
-        answer = self._client.read(_READING, _LIST, expect=(200, 410))
-        return _listed(answer, answer.json()) if answer.status == 200 else self._by_page()
+        response = self._client.read(_READING, _LIST, expect=(200, 410))
+        return _listed(response, response.json()) if response.status == 200 else self._by_page()
 
     def _by_page(self) -> list[Project]:
         def ask(start: int, size: int) -> Mapping[str, Any]:
             query = {"startAt": start, "maxResults": size}
-            answer = self._client.read(_READING, _SUCCESSOR, query=query)
-            page = answer.json()
+            response = self._client.read(_READING, _SUCCESSOR, query=query)
+            page = response.json()
             values = page.get("values") if isinstance(page, Mapping) else None
-            listed = _listed(answer, values)
+            listed = _listed(response, values)
             return {**page, "issues": listed}
 
         found = OffsetPages(ask, SearchRange(0, None, _PAGE_SIZE), 1, _READING).read()
@@ -68,21 +68,21 @@ class TrackerProjectInfoOperation(ReadOnly):
         is looked up there.
         """
         what = f"reading the project '{key}'"
-        answer = self._client.read(what, f"{_LIST}/{path(key)}", expect=(200, 404))
-        if answer.status == 200:
-            project = answer.json()
+        response = self._client.read(what, f"{_LIST}/{path(key)}", expect=(200, 404))
+        if response.status == 200:
+            project = response.json()
             if not isinstance(project, dict) or "key" not in project:
-                raise unreadable(answer, "a project")
+                raise unexpected_body(response, "a project")
             return project
         for project in self.all():
             if key in (project.get("key"), str(project.get("id"))):
                 return project
-        said = describe(answer)
-        message = f"missing, or not visible to this account; the server answered 404: {said}"
-        raise answer.error("not_found", message, said)
+        said = describe(response)
+        message = f"missing, or not visible to this account; the server returned 404: {said}"
+        raise response.error("not_found", message, said)
 
 
-def _listed(answer: Answer, projects: Any) -> list[Project]:
+def _listed(response: Response, projects: Any) -> list[Project]:
     if not isinstance(projects, list) or not all(isinstance(one, dict) for one in projects):
-        raise unreadable(answer, "a list of projects")
+        raise unexpected_body(response, "a list of projects")
     return projects

@@ -28,10 +28,10 @@ class VersionIssues:
         place = f"rest/api/2/issue/{path(key)}"
 
         def done() -> bool:
-            answer = self._client.read(
+            response = self._client.read(
                 f"reading the issue '{key}'", place, query={"fields": "fixVersions"}
             )
-            fields = answer.json()["fields"]
+            fields = response.json()["fields"]
             ids = {str(each["id"]) for each in fields["fixVersions"]}
             return target.id in ids and version.id not in ids
 
@@ -40,6 +40,6 @@ class VersionIssues:
             "PUT",
             place,
             json={"update": {"fixVersions": verbs}},
-            look=done,
+            verify=done,
             repeatable=True,
         )

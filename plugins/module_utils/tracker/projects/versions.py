@@ -11,7 +11,7 @@ from typing import Any
 
 from ...core.address import path
 from ...core.errors import ToolchainError
-from ...core.http.messages import Answer, json_or_none, unreadable
+from ...core.http.messages import Response, json_or_none, unexpected_body
 from ..client import TrackerClient
 from ..fields.documents import plain_lines
 
@@ -101,27 +101,27 @@ class ProjectVersions:
         what = f"reading the versions of the project '{self._project}'"
         place = f"{_API}/project/{path(self._project)}/versions"
         try:
-            answer = self._client.read(what, place)
+            response = self._client.read(what, place)
         except ToolchainError as error:
             if error.status == 404:
                 error.with_words(
                     f"there is no such project for this account, or {_MORE_THAN_WRITTEN}"
                 )
             raise
-        beans = answer.json()
+        beans = response.json()
         found = [Version.of(bean) for bean in beans] if isinstance(beans, list) else [None]
         versions = [version for version in found if version is not None]
         if len(versions) < len(found):
-            raise unreadable(answer, "a list of versions")
-        self._day = None if answer.date is None else answer.date.date().isoformat()
+            raise unexpected_body(response, "a list of versions")
+        self._day = None if response.date is None else response.date.date().isoformat()
         return versions
 
     def today(self) -> str:
         """The server's day. Server fact [tracker-16]: dates are days in the zone of the server."""
-        answer = self._client.read(
+        response = self._client.read(
             "asking for the server's day", f"{_API}/serverInfo", expect=(200, 404)
         )
-        told = json_or_none(answer.body)
+        told = json_or_none(response.body)
         day = str(told.get("serverTime") if isinstance(told, Mapping) else "")[:10]
         try:
             return date.fromisoformat(day).isoformat()
@@ -131,11 +131,11 @@ class ProjectVersions:
     def unresolved(self, version: Version) -> int:
         """How many issues without a resolution name the version, those that are not seen too."""
         what = f"counting the unresolved issues of the version '{version.name}'"
-        answer = self._client.read(what, self._place(version, "unresolvedIssueCount"))
-        told = answer.json()
+        response = self._client.read(what, self._place(version, "unresolvedIssueCount"))
+        told = response.json()
         count = told.get("issuesUnresolvedCount") if isinstance(told, Mapping) else None
         if not isinstance(count, int):
-            raise unreadable(answer, "a number of issues")
+            raise unexpected_body(response, "a number of issues")
         return count
 
     def create(self, wanted: Mapping[str, Any]) -> Version:
@@ -147,12 +147,12 @@ class ProjectVersions:
         what = f"creating the version '{name}' of the project '{self._project}'"
         members = {**_sent(wanted), "project": self._project}
         try:
-            answer = self._client.write(
+            response = self._client.write(
                 what,
                 "POST",
                 f"{_API}/version",
                 json=members,
-                look=lambda: named(self.all(), name) is not None,
+                verify=lambda: named(self.all(), name) is not None,
             )
         except ToolchainError as error:
             if error.status == 404:
@@ -161,9 +161,9 @@ class ProjectVersions:
             if found is None:
                 raise
             return found
-        made = Version.of(json_or_none(answer.body)) or named(self.all(), name)
+        made = Version.of(json_or_none(response.body)) or named(self.all(), name)
         if made is None:
-            raise answer.error("protocol", "the server does not show the version that it made")
+            raise response.error("protocol", "the server does not show the version that it made")
         return made
 
     def update(
@@ -184,18 +184,18 @@ class ProjectVersions:
             return now is not None and not now.differing(wanted)
 
         try:
-            answer = self._client.write(
-                what, "PUT", self._place(version), json=members, look=done, repeatable=True
+            response = self._client.write(
+                what, "PUT", self._place(version), json=members, verify=done, repeatable=True
             )
         except ToolchainError as error:
             if error.status not in (400, 403, 404):
                 raise
             raise self._refused(error, version) from None
-        now = Version.of(json_or_none(answer.body)) or self.read(version)
+        now = Version.of(json_or_none(response.body)) or self.read(version)
         left = list(wanted) if now is None else list(now.differing(wanted))
         if now is None or left:
             said = f"the server took it, but does not show what was set: {', '.join(left)}"
-            raise answer.error("rejected", said)
+            raise response.error("rejected", said)
         return now
 
     def _refused(self, error: ToolchainError, version: Version) -> ToolchainError:
@@ -214,17 +214,17 @@ class ProjectVersions:
             "DELETE",
             self._place(version),
             query=moved,
-            look=lambda: self.read(version) is None,
+            verify=lambda: self.read(version) is None,
             repeatable=True,
         )
 
     def read(self, version: Version) -> Version | None:
         """The version as it is now; C(None) where it is gone."""
         what = f"reading the version '{version.name}'"
-        answer = self._client.read(what, self._place(version), expect=(200, 404))
-        if answer.status == 404:
+        response = self._client.read(what, self._place(version), expect=(200, 404))
+        if response.status == 404:
             return None
-        return _read(answer)
+        return _read(response)
 
     def _place(self, version: Version, *below: str) -> str:
         return f"{_API}/version/{path(version.id, *below)}"
@@ -233,10 +233,10 @@ class ProjectVersions:
 _TARGETS = ("moveFixIssuesTo", "moveAffectedIssuesTo")
 
 
-def _read(answer: Answer) -> Version:
-    found = Version.of(answer.json())
+def _read(response: Response) -> Version:
+    found = Version.of(response.json())
     if found is None:
-        raise unreadable(answer, "a version")
+        raise unexpected_body(response, "a version")
     return found
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ...core.errors import ToolchainError, invalid, shorten
-from ...core.http.messages import Answer, unreadable
+from ...core.http.messages import Response, unexpected_body
 from ...core.module.task import Task
 from ...core.module.typed_options import PathText
 from ...core.plan import Plan, unchanged, without_none
@@ -193,30 +193,30 @@ class JqlSearchOperation:
             if value != []
         }
         if self._client.length(path, query) > _LONGEST_URL and not self._by_get_only:
-            answer = self._post(path, members)
-            if answer is not None:
-                return self._decoded(answer)
+            response = self._post(path, members)
+            if response is not None:
+                return self._decoded(response)
         return self._decoded(self._client.read(self._what, path, query=query))
 
-    def _post(self, path: str, members: Mapping[str, Any]) -> Answer | None:
+    def _post(self, path: str, members: Mapping[str, Any]) -> Response | None:
         """C(None) where the server knows the search by GET alone (as the written interface)."""
         logical = {"true": True, "false": False}
         body = dict(members)
         if body.get("validateQuery") in logical:
             body["validateQuery"] = logical[body["validateQuery"]]
-        answer = self._client.read(
+        response = self._client.read(
             self._what, path, method="POST", json=body, expect=(200, 404, 405, 501)
         )
-        if answer.status == 200:
-            return answer
+        if response.status == 200:
+            return response
         self._by_get_only = True
         return None
 
-    def _decoded(self, answer: Answer) -> Mapping[str, Any]:
-        page = answer.json()
+    def _decoded(self, response: Response) -> Mapping[str, Any]:
+        page = response.json()
         found = page.get("issues") if isinstance(page, Mapping) else None
         if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-            raise unreadable(answer, "a list of issues")
+            raise unexpected_body(response, "a list of issues")
         self._count.one(len(found))
         decoded: Mapping[str, Any] = page
         return decoded

@@ -29,12 +29,12 @@ class SeenFields:
 
         def looked(issue: dict[str, Any]) -> None:
             if self._left:
-                self._look(issue)
+                self._verify(issue)
             take(issue)
 
         return looked
 
-    def _look(self, issue: Mapping[str, Any]) -> None:
+    def _verify(self, issue: Mapping[str, Any]) -> None:
         self._any = True
         fields = issue.get("fields")
         if isinstance(fields, Mapping):
@@ -45,7 +45,7 @@ class SeenFields:
         for issue in issues:
             if not self._left:
                 break
-            self._look(issue)
+            self._verify(issue)
         if not self._any or not self._left:
             return []
         names = ", ".join(sorted(self._left))

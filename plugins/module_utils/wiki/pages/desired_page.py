@@ -32,7 +32,7 @@ class DesiredPage:
     def title_on(self, page: Page) -> str:
         return page.title if self.title is None else self.title
 
-    def judge(self, page: Page) -> BodyComparison:
+    def validate(self, page: Page) -> BodyComparison:
         """Whether the body of a page is as wanted; a body that the server does not send is not."""
         if self.body is None:
             return BodyComparison(True)
@@ -48,7 +48,7 @@ class DesiredPage:
     def body_on(self, page: Page, comparison: BodyComparison | None = None) -> str:
         """The body to save: what is there already is not replaced by another spelling of it.
 
-        :param comparison: that of C(judge), where it is known
+        :param comparison: that of C(validate), where it is known
         """
         if page.body is None and (self.body is None or self.heading is not None):
             raise ToolchainError(
@@ -56,7 +56,7 @@ class DesiredPage:
                 f"the server does not send the body of the page '{page.title}': without it neither"
                 " a section nor title or parent alone can be changed",
             )
-        if self.body is None or (self.judge(page) if comparison is None else comparison).same:
+        if self.body is None or (self.validate(page) if comparison is None else comparison).same:
             return page.body or ""
         if self.heading is None:
             return self.body
@@ -75,7 +75,7 @@ class DesiredPage:
 
     def is_met_by(self, page: Page) -> bool:
         """Whether a page is as wanted after a save, which may have rewritten the body."""
-        same = replace(self, exact=False).judge(page).same
+        same = replace(self, exact=False).validate(page).same
         return same and not self.renames(page) and not self.moves(page)
 
 

@@ -65,12 +65,12 @@ class PageWriter:
             return False if self._seen is None else desired.is_met_by(self._seen) or None
 
         try:
-            answer = self._client.create(what, content, is_made)
+            response = self._client.create(what, content, is_made)
         except ToolchainError as error:
             if _names_clash(error) and is_made() and self._seen is not None:
                 return self._seen  # another task has made it at the same time
             raise _explained(error) from None
-        page = self._client.written(answer, space) or self._seen
+        page = self._client.written(response, space) or self._seen
         found = page or self._client.find(f"reading the new page '{title}'", space, title)
         if found is None:
             raise ToolchainError("protocol", f"{what}: the server took it, but has no such page")
@@ -100,8 +100,10 @@ class PageWriter:
             "version": {"number": version, **self._note},
         }
         self._seen = None
-        answer = self._client.replace(_updating(page), page, content, lambda: self._is_saved(page))
-        saved = self._client.written(answer, page.space) or self._seen
+        response = self._client.replace(
+            _updating(page), page, content, lambda: self._is_saved(page)
+        )
+        saved = self._client.written(response, page.space) or self._seen
         if saved is None or saved.id != page.id:
             saved = replace(page, title=title, version=version, shows_parent=False, body=None)
         if page.shows_parent and not saved.shows_parent:
@@ -123,7 +125,9 @@ class PageWriter:
         if error.kind == "not_found":
             said = "the page was there before: it is gone, or may be read, but not edited"
             raise _like(error, "not_found", said) from None
-        if not (error.unanswered or error.kind in ("conflict", "server")) or _names_clash(error):
+        if not (error.outcome_unknown or error.kind in ("conflict", "server")) or _names_clash(
+            error
+        ):
             raise _explained(error) from None
         what = f"reading the page '{page.title}' after a failure"
         now = self._client.get(what, page.id, page.space)
@@ -150,10 +154,10 @@ class PageWriter:
         """A lock goes away while nobody changes the page; another refusal stays one, and a save
         that the server has not told of may still take place.
         """
-        told = error.undone or not error.unanswered
+        told = error.undone or not error.outcome_unknown
         if told and error.status is not None and _LOCK.search(error.detail or ""):
             return
-        if error.unanswered or error.kind == "server":
+        if error.outcome_unknown or error.kind == "server":
             said = f"the page still has version {now.version}, and the save was not repeated"
             raise _like(error, error.kind, said) from None
         raise _explained(error) from None
@@ -161,7 +165,7 @@ class PageWriter:
     def _require_same_body(self, error: ToolchainError, page: Page, now: Page) -> None:
         """Another writer's save may be built upon if it left the body alone and that is wanted."""
         untouched = page.body is not None and now.body == page.body
-        if not (self._retry and untouched and not error.unanswered):
+        if not (self._retry and untouched and not error.outcome_unknown):
             said = (
                 f"another writer saved the page: version {page.version} was read, and now it has"
                 f" version {now.version}"
@@ -209,5 +213,5 @@ def _like(error: ToolchainError, kind: Any, said: str | None) -> ToolchainError:
         method=error.method,
         url=error.url,
         detail=error.detail,
-        unanswered=error.unanswered,
+        outcome_unknown=error.outcome_unknown,
     )

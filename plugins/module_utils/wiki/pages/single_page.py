@@ -160,7 +160,7 @@ class SinglePage:
 
     def _update(self, page: Page) -> Plan:
         desired = self._desired
-        comparison = desired.judge(page)
+        comparison = desired.validate(page)
         changes = []
         if not comparison.same:
             self._keep_comments(page, desired.body_on(page, comparison))

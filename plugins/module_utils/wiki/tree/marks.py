@@ -84,7 +84,7 @@ def _write(client: WikiClient, page_id: str, mark: TreeMark, what: str, known: i
         place_of(page_id, *below),
         (200, 201, 204),
         json=value,
-        look=lambda: member(_read(client, page_id, what), "value") == mark.shown(),
+        verify=lambda: member(_read(client, page_id, what), "value") == mark.shown(),
     )
 
 

@@ -106,7 +106,7 @@ def one(what: str, found: list[Record]) -> Record:
     """The only record of an answer that has one; C(protocol) for none and for several."""
     if len(found) != 1:
         raise ToolchainError(
-            "protocol", f"{what}: the server answered with {len(found)} records instead of one"
+            "protocol", f"{what}: the server returned with {len(found)} records instead of one"
         )
     return found[0]
 

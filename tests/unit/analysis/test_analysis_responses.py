@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import answers
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import responses
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 
 ROLE = {"name": "developers", "readonly": False}
@@ -18,7 +18,7 @@ RECORDS = st.lists(st.dictionaries(TEXTS, TEXTS | st.integers() | st.none(), max
 
 
 def read(body: bytes) -> list[dict[str, Any]]:
-    return list(answers.records(body.split(b"\n")))
+    return list(responses.records(body.split(b"\n")))
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_records_are_read_however_their_lines_end(body: bytes, expected: list[An
     ],
 )
 def test_what_is_not_an_answer_is_refused(body: bytes, words: str) -> None:
-    with pytest.raises(answers.UnreadableAnswer, match=words):
+    with pytest.raises(responses.UnreadableAnswer, match=words):
         read(body)
 
 
@@ -68,7 +68,7 @@ def test_records_come_as_their_lines_do() -> None:
         yield b'{"id": 1}'
         raise ConnectionError("the rest never came")
 
-    reading = answers.records(lines())
+    reading = responses.records(lines())
     assert next(reading) == {"id": 1}
 
 
@@ -87,16 +87,16 @@ def test_a_cut_last_line_is_never_taken_for_an_answer(
     body = "\n".join(json.dumps(record) for record in records)
     last = len(json.dumps(records[-1]))
     cut = body[: -min(missing, last - 1)]
-    with pytest.raises(answers.UnreadableAnswer, match="cut"):
+    with pytest.raises(responses.UnreadableAnswer, match="cut"):
         read(cut.encode())
 
 
 @pytest.mark.parametrize(
     ("record", "expected"),
     [
-        ({"status": 400, "message": "bad"}, answers.Refusal(400, "bad")),
-        ({"message": "bad", "status": 500}, answers.Refusal(500, "bad")),
-        ({"status": 403}, answers.Refusal(403, "")),
+        ({"status": 400, "message": "bad"}, responses.Refusal(400, "bad")),
+        ({"message": "bad", "status": 500}, responses.Refusal(500, "bad")),
+        ({"status": 403}, responses.Refusal(403, "")),
         ({"status": "Analyze", "message": "an issue"}, None),
         ({"status": 1, "message": "an issue", "id": 7}, None),
         ({"status": True, "message": "a flag"}, None),
@@ -106,9 +106,9 @@ def test_a_cut_last_line_is_never_taken_for_an_answer(
     ],
 )
 def test_an_error_object_is_told_from_a_record(
-    record: dict[str, Any], expected: answers.Refusal | None
+    record: dict[str, Any], expected: responses.Refusal | None
 ) -> None:
-    assert answers.refusal_of(record) == expected
+    assert responses.refusal_of(record) == expected
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_an_error_object_is_told_from_a_record(
     ],
 )
 def test_a_flag_may_be_a_boolean_a_number_or_a_text(value: Any, expected: bool) -> None:
-    assert answers.flag(value) is expected
+    assert responses.flag(value) is expected
 
 
 @pytest.mark.parametrize(
@@ -144,21 +144,21 @@ def test_a_flag_may_be_a_boolean_a_number_or_a_text(value: Any, expected: bool) 
     ],
 )
 def test_texts_may_be_a_list_or_a_comma_list(value: Any, expected: list[str]) -> None:
-    assert answers.texts({"paths": value}, "paths") == expected
+    assert responses.texts({"paths": value}, "paths") == expected
 
 
 @pytest.mark.parametrize("value", [5, {"a": 1}, [["a"]], [None]])
 def test_what_is_no_list_of_texts_is_said(value: Any) -> None:
     with pytest.raises(ToolchainError, match="paths") as caught:
-        answers.texts({"paths": value}, "paths")
+        responses.texts({"paths": value}, "paths")
     assert caught.value.kind == "protocol"
 
 
 def test_what_has_no_name_is_no_object_and_a_number_is_one() -> None:
     unnamed: list[Any] = [None, [], {}, True, 1.5, ""]
-    found = answers.named([{}, *({"name": name} for name in unnamed), ROLE, {"name": 7}])
+    found = responses.named([{}, *({"name": name} for name in unnamed), ROLE, {"name": 7}])
     assert list(found) == [ROLE, {"name": "7"}]
 
 
 def test_another_member_may_be_the_name() -> None:
-    assert list(answers.named([{"code": "ABV"}, {"name": "ABV"}], "code")) == [{"code": "ABV"}]
+    assert list(responses.named([{"code": "ABV"}, {"name": "ABV"}], "code")) == [{"code": "ABV"}]
