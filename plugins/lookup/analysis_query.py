@@ -70,7 +70,7 @@ class LookupModule(LookupBase):
         lookups.set_options(self, "analysis", variables, kwargs)
         found: list[dict[str, Any]] = []
         for term in lookups.texts(self, terms, "the name of a project"):
-            options = typed_options.read(SearchOptions, {**self.get_options(), "project": term})
+            options = typed_options.parse(SearchOptions, {**self.get_options(), "project": term})
             question = partial(issues, options=options)
             ask = partial(lookups.ask, "analysis", self.get_option, vars(options), question)
             found += lookups.kept(self, term, ask)

@@ -75,7 +75,7 @@ class LookupModule(LookupBase):
 
     def _rows(self, term: str) -> list[dict[str, Any]]:
         given = {option_of(term): term}
-        options = typed_options.read(ArtifactQueryOptions, given)
+        options = typed_options.parse(ArtifactQueryOptions, given)
         rows: list[dict[str, Any]] = lookups.ask(
             "repo",
             self.get_option,

@@ -78,7 +78,7 @@ class LookupModule(LookupBase):
         kind = ci_job_info.BuildListOptions
         names = typed_options.argument_spec(kind).keys() - {"job"}
         given = {name: self.get_option(name) for name in names}
-        options = typed_options.read(kind, {**given, "job": term})
+        options = typed_options.parse(kind, {**given, "job": term})
         found: list[dict[str, Any]] = lookups.ask(
             "ci", self.get_option, {"job": term}, lambda task: ci_job_info.build_list(task, options)
         )

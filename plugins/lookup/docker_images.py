@@ -68,7 +68,7 @@ class LookupModule(LookupBase):
 
     def _images(self, repo: str) -> list[dict[str, Any]]:
         given = {**self.get_options(), "repo": repo}
-        options = typed_options.read(DockerImageInfoOptions, given)
+        options = typed_options.parse(DockerImageInfoOptions, given)
         images: list[dict[str, Any]] = lookups.ask(
             "repo",
             self.get_option,

@@ -71,7 +71,7 @@ class LookupModule(LookupBase):
 
     def _tags(self, image: str) -> list[str]:
         given = {**self.get_options(), "image": image}
-        options = typed_options.read(DockerImageInfoOptions, given)
+        options = typed_options.parse(DockerImageInfoOptions, given)
         tags: list[str] = lookups.ask(
             "repo",
             self.get_option,

@@ -70,7 +70,7 @@ class LookupModule(LookupBase):
         return found
 
     def _issues(self, term: str) -> list[dict[str, Any]]:
-        options = typed_options.read(JqlSearchOptions, {**self.get_options(), "jql": term})
+        options = typed_options.parse(JqlSearchOptions, {**self.get_options(), "jql": term})
 
         def search(task: Task) -> list[dict[str, Any]]:
             return JqlSearchOperation(task, options).search().issues

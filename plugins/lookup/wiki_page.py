@@ -67,7 +67,7 @@ class LookupModule(LookupBase):
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
         lookups.set_options(self, "wiki", variables, kwargs)
-        named = typed_options.read(WikiPageInfoOptions, self.get_options())
+        named = typed_options.parse(WikiPageInfoOptions, self.get_options())
         by = "page_id" if named.space is None else "title"
         pages = [replace(named, **{by: term}) for term in lookups.texts(self, terms)]
         if not terms or named.page_id is not None or named.title is not None:

@@ -27,7 +27,7 @@ from ansible.utils.display import Display
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.sessions import (
     names_proxies,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import shown_by
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import progress_to
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
     ansible_internals,
     interpreters,
@@ -194,7 +194,7 @@ class Action(NormalAction):
         environment: dict[str, Any] = {}
         self._compute_environment_string(environment)
         with (
-            shown_by(Display().display, last=_last_words),
+            progress_to(Display().display, last=_last_words),
             _as_on_a_target(environment, self._loader.get_basedir()),
             _INTERNALS.ready_for(self._arguments),
         ):

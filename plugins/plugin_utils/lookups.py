@@ -51,7 +51,7 @@ def set_options(
     template = lookup._templar.template
     given = {**from_variables(service, given, variables or {}, template), **given}
     try:
-        given = input_check.checked(lookup.option_definitions, given)
+        given = input_check.check_options(lookup.option_definitions, given)
     except ToolchainError as error:
         raise AnsibleError(error.message) from None
     empty = [
@@ -94,7 +94,7 @@ def further_service(
     named = {**from_variables(service, given, variables or {}, template), **given}
     spec = argument_spec(service)
     try:
-        checked = ArgumentSpecValidator(spec).validate(input_check.checked(spec, named))
+        checked = ArgumentSpecValidator(spec).validate(input_check.check_options(spec, named))
     except ToolchainError as error:
         raise AnsibleError(f"{service}: {error.message}") from None
     if checked.error_messages:

@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.input_check import (
-    for_ansible,
+    ansible_spec,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typed_options import (
     argument_spec,
     constraints,
-    read,
+    parse,
 )
 
 Given = TypeVar("Given")
@@ -23,7 +23,7 @@ def build(options: type[Given], **given: Any) -> Given:
     """The typed options for what a user gives; defaults and types come from the argument spec."""
     kind: type = options
     present = {name: value for name, value in given.items() if value is not None}
-    spec = for_ansible(argument_spec(kind))
+    spec = ansible_spec(argument_spec(kind))
     checked = ArgumentSpecValidator(spec, **constraints(kind)).validate(present)
     assert not checked.error_messages, checked.error_messages
-    return read(options, checked.validated_parameters)
+    return parse(options, checked.validated_parameters)

@@ -19,7 +19,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.input_check import (
-    checked,
+    check_options,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation
@@ -71,7 +71,7 @@ class Tracker:
         warnings: list[str] = []
         task = Task(connection, warnings.append, read_only=check)
         options: Any = build(
-            self.options, **checked(typed_options.argument_spec(self.options), given)
+            self.options, **check_options(typed_options.argument_spec(self.options), given)
         )
         TrackerClient(task).memory.clear()  # the sandbox may be another kind of server by now
         before = self.sandbox.mark()

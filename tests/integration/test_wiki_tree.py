@@ -74,7 +74,7 @@ class Tree:
             if plan.changed and not check:
                 result |= operation.apply(plan)
             elif plan.changed:
-                operation.rehearse(plan)
+                operation.preflight(plan)
         finally:
             self.http = task.accounting.as_dict()
         self.pages = result["pages"]

@@ -304,5 +304,5 @@ class _OmitType:
 def test_what_is_omitted_is_not_given(name: str, omit: Any) -> None:
     spec = options_of(name)
     omitted = {one: omit for one, option in spec.items() if not option.get("required")}
-    found = input_check.checked(spec, {**needed(spec), **omitted})
+    found = input_check.check_options(spec, {**needed(spec), **omitted})
     assert set(found) == set(needed(spec))

@@ -275,7 +275,7 @@ def _also(error: ToolchainError, call: Call, words: str) -> ToolchainError:
     """
     if error.status != 400 or words in ("", error.detail):
         return error
-    return error.with_words(f"with {', '.join(call.optional)} it answered: {words}")
+    return error.with_hint(f"with {', '.join(call.optional)} it answered: {words}")
 
 
 def _noted(lines: Iterable[bytes], seen: list[bytes]) -> Iterator[bytes]:

@@ -78,7 +78,7 @@ def describe(response: Response) -> str:
     if permission is not None:
         user = headers.get("X-You-Are-Authenticated-As") or "the account"
         return f"{user} lacks the permission {permission}"
-    said = headers.get("X-Error") or errors.words(response.text)
+    said = headers.get("X-Error") or errors.error_text(response.text)
     logged = _LOGGING_ID.search(response.text)
     if logged is None or logged[1] in said:
         return said

@@ -30,7 +30,7 @@ Kind = Literal[
 
 #: Most characters of a server's own words that reach a message ([C1.3]: about 1
 #: KB).
-WORDS_LIMIT = 900
+DETAIL_LIMIT = 900
 
 _KIND_OF_STATUS: dict[int, Kind] = {
     401: "auth",
@@ -72,7 +72,7 @@ class ToolchainError(Exception):
 
     :param kind: one of :data:`Kind` [C1.3]
     :param message: one sentence that names the operation, the object and what to do
-    :param detail: the server's own words, at most :data:`WORDS_LIMIT` characters
+    :param detail: the server's own words, at most :data:`DETAIL_LIMIT` characters
     :param outcome_unknown: a write was sent, and its response is lost or inconclusive: the server
         may have acted on it
     :param result: return keys that the task shows in spite of the failure
@@ -102,16 +102,16 @@ class ToolchainError(Exception):
         #: Seconds after which the server may be asked again; C(None): it does not say so.
         self.retry_after: float | None = None
         #: What answered in place of the service, as far as it tells; C(None): the service did.
-        self.stranger: str | None = None
+        self.other_server: str | None = None
         #: The request had been sent before; a look at the server showed that it is not done.
-        self.repeated = self.undone = False
+        self.resent = self.verified_undone = False
 
     def __str__(self) -> str:
         return self.message
 
-    def with_words(self, addition: str) -> ToolchainError:
+    def with_hint(self, addition: str) -> ToolchainError:
         """The error itself, saying more: as what the user can do about it."""
-        self.message = saying_more(self.message, addition)
+        self.message = append_clause(self.message, addition)
         return self
 
     def as_dict(self) -> dict[str, Any]:
@@ -125,7 +125,7 @@ class ToolchainError(Exception):
         }
 
 
-def saying_more(said: str, addition: str) -> str:
+def append_clause(said: str, addition: str) -> str:
     """One sentence of two parts; the first may be one of the server, with a full stop."""
     part = said if said.endswith("..") else said.removesuffix(".")
     return f"{part}; {addition}"
@@ -155,26 +155,26 @@ def printable(text: str, limit: int = MESSAGE_LIMIT) -> str:
     return _cut(_bare(text), limit)
 
 
-def sentence(text: str) -> str:
+def single_line(text: str) -> str:
     """C(text) as :func:`printable` gives it, on one line: names in it may hold line breaks."""
     return printable(text).replace("\n", " ")
 
 
-def shorten(text: str, limit: int = WORDS_LIMIT) -> str:
+def shorten(text: str, limit: int = DETAIL_LIMIT) -> str:
     """C(text) as :func:`printable` gives it, on one line."""
     return _cut(" ".join(_bare(text).split()), limit)
 
 
-def visible(value: Any) -> Any:
+def escape_controls(value: Any) -> Any:
     """C(value) with what steers a terminal, or turns the direction of writing, written as escapes
     in all of its texts: for a diff, where taking it out would hide the difference.
     """
     if isinstance(value, str):
         return _STEERING.sub(_escaped, value)
     if isinstance(value, Mapping):
-        return {visible(name): visible(one) for name, one in value.items()}
+        return {escape_controls(name): escape_controls(one) for name, one in value.items()}
     if isinstance(value, (list, tuple)):
-        return [visible(one) for one in value]
+        return [escape_controls(one) for one in value]
     return value
 
 
@@ -196,7 +196,7 @@ def looks_like_html(text: str) -> bool:
     return head.startswith(("<!doctype html", "<html", "<head", "<body")) or "<html" in head
 
 
-def words(body: str) -> str:
+def error_text(body: str) -> str:
     """The words of a server in an error body: JSON of any known shape, HTML, plain text or nothing.
 
     JSON shapes: C(errors[]) and C(messages[]) of the repository manager and of container

@@ -18,7 +18,7 @@ _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 @contextmanager
-def replacing(path: str, mode: int | None = None) -> Iterator[IO[bytes]]:
+def atomic_write(path: str, mode: int | None = None) -> Iterator[IO[bytes]]:
     """A new file that takes the place of C(path) when the block ends well; else nothing is left.
 
     It lies in the folder of C(path) from the beginning, so that no other file system comes between,
@@ -70,7 +70,7 @@ def require_replaceable(path: str, found: os.stat_result) -> None:
         raise invalid(f"{path} is a device, a pipe or a socket, where a file shall be")
 
 
-def regular(path: str, flags: int) -> int:
+def open_regular(path: str, flags: int) -> int:
     """The C(opener) of a file that the user named: a pipe may never begin, and a device never end,
     so that neither is read.
     """
@@ -84,13 +84,13 @@ def regular(path: str, flags: int) -> int:
     raise OSError(errno.EINVAL, "it is a device, a pipe or a socket")
 
 
-def text_of(path: str, what: str) -> str:
+def read_text(path: str, what: str) -> str:
     """The text of a UTF-8 file that the user named; C(invalid), which says C(what) it is, where it
     cannot be read.
     """
     whole = os.path.abspath(path)
     try:
-        with open(path, encoding="utf-8", opener=regular) as file:
+        with open(path, encoding="utf-8", opener=open_regular) as file:
             return file.read()
     except OSError as error:
         raise invalid(f"{what} {whole} cannot be read: {error.strerror}") from None

@@ -36,7 +36,7 @@ class Plan:
     fails with it; where there is a rest, it is C(apply) that raises in the end.
     C(waits): nothing changes, and C(apply) waits for the end of what others have begun; check mode
     does not wait.
-    C(sides): makes both sides of a diff that takes long to make, in place of C(before) and
+    C(make_diff): makes both sides of a diff that takes long to make, in place of C(before) and
     C(after); it depends on what was planned alone.
     """
 
@@ -46,7 +46,7 @@ class Plan:
     changes: tuple[Change, ...] = ()
     result: Mapping[str, Any] = field(default_factory=dict)
     failure: ToolchainError | None = None
-    sides: Callable[[], tuple[Any, Any]] | None = None
+    make_diff: Callable[[], tuple[Any, Any]] | None = None
     waits: bool = False
 
     @property
@@ -54,15 +54,15 @@ class Plan:
         return self.action != "none"
 
     @property
-    def acts(self) -> bool:
+    def needs_apply(self) -> bool:
         """Whether C(apply) has something to do."""
         return self.changed or self.waits
 
     def diff(self) -> tuple[Any, Any]:
         """Both sides of the diff, made now where that takes long."""
-        return (self.before, self.after) if self.sides is None else self.sides()
+        return (self.before, self.after) if self.make_diff is None else self.make_diff()
 
-    def returning(self, **result: Any) -> Plan:
+    def with_result(self, **result: Any) -> Plan:
         """The same plan with (further) return values."""
         return replace(self, result={**self.result, **result})
 
@@ -80,10 +80,10 @@ class Operation(Protocol):
 
 
 @runtime_checkable
-class Rehearsing(Protocol):
+class Preflight(Protocol):
     """An operation whose write depends on more than what it plans with, as members of a group."""
 
-    def rehearse(self, plan: Plan) -> None:
+    def preflight(self, plan: Plan) -> None:
         """In check mode only: read what the write depends on, and raise what the server would
         answer to it, of the same kind [C1.6]. Sends reads only.
         """

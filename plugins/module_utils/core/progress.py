@@ -31,7 +31,7 @@ def last_words(line: str) -> None:
 
 
 @contextmanager
-def shown_by(listener: Listener, last: Listener | None = None) -> Iterator[None]:
+def progress_to(listener: Listener, last: Listener | None = None) -> Iterator[None]:
     """While the block runs, C(listener) gets each line, and C(last) the last words."""
     last_listeners = [] if last is None else [last]
     _listeners.append(listener)
@@ -44,7 +44,7 @@ def shown_by(listener: Listener, last: Listener | None = None) -> Iterator[None]
             _last_listeners.remove(each)
 
 
-class Count:
+class ProgressCounter:
     """A line every few seconds: how many of many objects are done. Nothing of a short work.
 
     :param say: shows a line
@@ -65,7 +65,7 @@ class Count:
         self._done = 0
         self._next = clock() + _SECONDS_BETWEEN_LINES
 
-    def one(self, more: int = 1) -> None:
+    def add(self, more: int = 1) -> None:
         """So many more are done."""
         with self._lock:
             self._done += more

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from ansible.module_utils.basic import missing_required_lib
 
 from ..core.errors import ToolchainError, invalid
-from ..core.files import regular, replacing
+from ..core.files import atomic_write, open_regular
 from ..core.module.typed_options import Option, PathText
 from ..core.plan import Plan, plan
 
@@ -120,7 +120,7 @@ class OauthConsumerOperation:
             "private_key": _of_key(kept_key, found.mode & _KEY_MODE) or new_key,
             "certificate": _of_certificate(kept) or new,
         }
-        return plan(current, desired).returning(consumer=self._described(kept_key, kept))
+        return plan(current, desired).with_result(consumer=self._described(kept_key, kept))
 
     def _kept_key(self) -> RSAPrivateKey | None:
         """The key that is there, unless a new one is to take its place."""
@@ -179,13 +179,13 @@ class OauthConsumerOperation:
         key, certificate = self._kept_key(), self._found.certificate
         if key is None:
             key = rsa.generate_private_key(_EXPONENT, self._options.key_size)
-            with replacing(self._key_path, _KEY_MODE) as file:
+            with atomic_write(self._key_path, _KEY_MODE) as file:
                 file.write(_private_pem(key))
         elif "private_key" in differing:
             _narrow(self._key_path, self._found.mode & _KEY_MODE)
         if certificate is None or "certificate" in differing:
             certificate = self._signed(key)
-            with replacing(self._certificate_path, _CERTIFICATE_MODE) as file:
+            with atomic_write(self._certificate_path, _CERTIFICATE_MODE) as file:
                 file.write(certificate.public_bytes(serialization.Encoding.PEM))
         return {"consumer": self._described(key, certificate)}
 
@@ -221,7 +221,7 @@ class OauthConsumerOperation:
 
 def _content(path: str) -> bytes:
     try:
-        with open(path, "rb", opener=regular) as file:
+        with open(path, "rb", opener=open_regular) as file:
             return file.read()
     except OSError as error:
         raise invalid(f"{path} cannot be read: {error.strerror}") from None

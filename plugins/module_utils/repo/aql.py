@@ -49,7 +49,7 @@ def ask(client: RepoClient, what: str, text: str) -> QueryResult:
         if error.status == 405:
             # below another address it is the path of an item, to which nothing is posted
             error.kind = "not_found"
-            error.with_words("there is no repository manager at this address: check url")
+            error.with_hint("there is no repository manager at this address: check url")
         raise
     span = response.members.get("range")
     trimmed = _trimmed(span if isinstance(span, Mapping) else {}, text, len(response.rows))

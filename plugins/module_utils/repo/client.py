@@ -98,7 +98,7 @@ class RepoClient:
         except ToolchainError as error:
             if _SPEAKS_JFROG in self.transport.memory:
                 return True
-            raise error.with_words("the option dialect saves this request") from None
+            raise error.with_hint("the option dialect saves this request") from None
 
     def write(self, what: str, method: str, path: str, **parts: Any) -> Response:
         """Send a write; see :meth:`Transport.send`. An answer that is a page, or that reports

@@ -25,7 +25,7 @@ def describe(response: Response) -> str:
     said = "; ".join(
         f"{message['level']}: {message['message']}" for message in messages_of(response.text)
     )
-    said = said or errors.words(response.text)
+    said = said or errors.error_text(response.text)
     edition = _EDITION.search(said)
     if edition is not None and _EDITION_NAME.search(said, edition.end()) is not None:
         said = f"this edition of the server does not offer it: {said}"
@@ -53,7 +53,7 @@ def errors_in(body: str) -> str:
     found = [one["message"] for one in said if one["level"] == "ERROR"]
     if found:
         return "; ".join(filter(None, found)) or "an error without a message"
-    return errors.words(body) if decoded.get("errors") else ""
+    return errors.error_text(body) if decoded.get("errors") else ""
 
 
 def text_of(body: str) -> str:

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
-from ..core.errors import ToolchainError, invalid, words
+from ..core.errors import ToolchainError, error_text, invalid
 from ..core.http.messages import Response
 from . import aql
 from .client import RepoClient, item_path, object_of
@@ -129,7 +129,7 @@ def read(client: RepoClient, repo: str, path: str) -> dict[str, list[str]] | Non
         f"api/storage/{item_path(repo, path)}?properties",
         expect=(200, 400, 404, 405),
     )
-    if response.status == 404 and "no properties" in words(response.text).lower():
+    if response.status == 404 and "no properties" in error_text(response.text).lower():
         return {}
     found = _of_answer(response) if response.status == 200 else None
     client.tells_properties = found is not None

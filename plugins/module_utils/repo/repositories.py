@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..core import address
-from ..core.errors import ToolchainError, words
+from ..core.errors import ToolchainError, error_text
 from ..core.http.messages import Response, unexpected_body
 from .client import RepoClient, object_of, objects
 
@@ -182,5 +182,5 @@ def unknown(key: str, refused: Response) -> ToolchainError:
     return refused.error(
         "not_found",
         f"there is no repository '{key}', or no right to see it",
-        words(refused.text),
+        error_text(refused.text),
     )

@@ -31,7 +31,7 @@ def describe(response: Response) -> str:
     message, end, _behind = rest.partition("</message>")
     if begin and end and response.text.lstrip().startswith("<"):
         return html.unescape(message)
-    return errors.words(response.text)
+    return errors.error_text(response.text)
 
 
 class TrackerClient:
@@ -110,11 +110,11 @@ class TrackerClient:
             return download(self._transport, what, address, take, validate=self._require_login)
         except ToolchainError as error:
             if error.kind == "auth" and origin(address) != origin(connection.url):
-                error.with_words(
+                error.with_hint(
                     "the address is not on the server that url names, which alone gets the login"
                 )
             elif error.kind == "auth" and connection.token is not None:
-                error.with_words(
+                error.with_hint(
                     "old servers take no token for attachments: use username and password there"
                 )
             raise

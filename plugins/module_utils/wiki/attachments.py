@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..core.errors import ToolchainError, invalid
-from ..core.files import regular
+from ..core.files import open_regular
 from ..core.http.messages import json_or_none
 from ..core.http.multipart import FilePart, MultipartForm
 from ..core.module.typed_options import Option, PathText
@@ -268,7 +268,7 @@ def _file(src: str, given: str | None, comment: str) -> WantedAttachment:
         )
     digest, size = hashlib.sha256(), 0
     try:
-        with open(src, "rb", opener=regular) as stream:
+        with open(src, "rb", opener=open_regular) as stream:
             while block := stream.read(_BLOCK):
                 digest.update(block)
                 size += len(block)

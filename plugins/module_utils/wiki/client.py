@@ -53,7 +53,7 @@ def describe(response: Response) -> str:
     """The wiki's words without the package of its exception ([wiki-2]: C(message), C(data))."""
     decoded = json_or_none(response.body)
     if not isinstance(decoded, Mapping) or not isinstance(decoded.get("message"), str):
-        return errors.words(response.text)
+        return errors.error_text(response.text)
     lines = [_JAVA_PACKAGE.sub("", decoded["message"]).strip(), *_details(decoded.get("data"))]
     return "; ".join(dict.fromkeys(filter(None, lines)))
 
@@ -199,7 +199,7 @@ class WikiClient:
             response = self._read(what, CONTENT, query, (200,))
         except errors.ToolchainError as error:
             if error.kind == "not_found" and error.status == 404:
-                error.with_words(_NO_LOOK_UP)
+                error.with_hint(_NO_LOOK_UP)
             raise
         pages = [one for one in _results(response, "a list of pages") if _has_title(one, title)]
         pages.sort(key=lambda one: one["title"] != title)
@@ -243,7 +243,7 @@ class WikiClient:
                 response = self._ask(what, place, part, (200,))
             except errors.ToolchainError as error:
                 if error.kind == "not_found" and error.status == 404:
-                    error.with_words(_NO_LISTING)
+                    error.with_hint(_NO_LISTING)
                 raise
             entries = _results(response, "a list")
             if (entries and entries[0] in found) or len(found) > _MOST_ENTRIES:

@@ -38,7 +38,7 @@ def follow(
     """Start and finish; the records of the end, the actions sent, the lines of progress."""
     said: list[str] = []
     waits = Waits()
-    with Stub(*replies) as stub, progress.shown_by(said.append):
+    with Stub(*replies) as stub, progress.progress_to(said.append):
         task, _warnings = task_for(stub)
         pace = PollInterval(timeout, 5, now=lambda: sum(waits), sleep=waits)
         following = ImportPolling(AnalysisClient(task), wanted, pace)

@@ -23,7 +23,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typ
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.polling import PollInterval
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import shown_by
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import progress_to
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret, hidden
 from tests.helpers.options import build as build_options
 from tests.unit.stub import Reply, Seen, Stub, connection_to
@@ -171,7 +171,7 @@ class Played:
         hidden.add(text)
 
     def listening(self) -> AbstractContextManager[None]:
-        return shown_by(self.lines.append)
+        return progress_to(self.lines.append)
 
     def job_build(self, task: Task) -> Operation:
         """The operation of C(ci_job_build); as in a task, what is secret by its name is known."""
@@ -187,7 +187,7 @@ class Played:
             operation = (make or self.job_build)(self.task())
             plan = operation.plan()
             values = dict(plan.result)
-            if plan.acts and not self.read_only:
+            if plan.needs_apply and not self.read_only:
                 values.update(operation.apply(plan))
             elif plan.failure is not None:
                 raise plan.failure

@@ -10,7 +10,7 @@ from typing import Any
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.polling import PollInterval
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import shown_by
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import progress_to
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
 from tests.unit.stub import connection_to
 
@@ -54,11 +54,11 @@ class Run:
 
     def play(self, operation: Callable[[Task], Operation]) -> dict[str, Any]:
         """Plan, and apply what changes unless it is check mode; the values of the task."""
-        with shown_by(self.lines.append):
+        with progress_to(self.lines.append):
             made = operation(self.task)
             plan = made.plan()
             values = {"changed": plan.changed, **plan.result}
             values["diff"] = (plan.before, plan.after)
-            if plan.acts and not self.read_only:
+            if plan.needs_apply and not self.read_only:
                 values.update(made.apply(plan))
         return values

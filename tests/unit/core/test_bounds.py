@@ -245,7 +245,7 @@ def test_json_has_levels(levels: int, opening: str, *, read: bool) -> None:
 @pytest.mark.parametrize("levels", [300, 900, 50_000])
 def test_deep_error_texts_are_shown_as_they_are(levels: int) -> None:
     body = "[" * levels + '"deep"' + "]" * levels
-    assert errors.words(body).startswith("[[[")
+    assert errors.error_text(body).startswith("[[[")
 
 
 def test_lines_are_bounded() -> None:
@@ -274,9 +274,9 @@ def test_a_long_status_line_is_not_shown(protocol: str) -> None:
 @pytest.mark.parametrize("text", ["\ud83d", "a\udc00b", "\ud83d\ud83d"])
 def test_half_a_character_is_no_half_in_what_is_shown(text: str) -> None:
     body = json.dumps({"message": text})
-    for found in (errors.words(body), errors.printable(text), errors.words(text)):
+    for found in (errors.error_text(body), errors.printable(text), errors.error_text(text)):
         assert found.encode()
         assert "\ufffd" in found
     assert json_text.loads(body)["message"].encode()
     assert json_text.loads('["\\ud83d\\ude00"]') == ["\U0001f600"]
-    assert errors.visible(text).encode()
+    assert errors.escape_controls(text).encode()

@@ -58,7 +58,7 @@ LOGIN_PAGE = """<!DOCTYPE html>
     ],
 )
 def test_the_words_of_json(body: Any, expected: str) -> None:
-    assert errors.words(json.dumps(body)) == expected
+    assert errors.error_text(json.dumps(body)) == expected
 
 
 @pytest.mark.parametrize(
@@ -76,30 +76,30 @@ def test_the_words_of_json(body: Any, expected: str) -> None:
     ],
 )
 def test_the_words_of_text_and_html(body: str, expected: str | None) -> None:
-    assert errors.words(body) == (body if expected is None else expected)
+    assert errors.error_text(body) == (body if expected is None else expected)
 
 
 @pytest.mark.parametrize("depth", [300, 900, 100_000])
 def test_words_of_a_deep_body_are_cut(depth: int) -> None:
-    assert errors.words("[" * depth + "]" * depth).startswith("[[[")
+    assert errors.error_text("[" * depth + "]" * depth).startswith("[[[")
 
 
 @given(st.text() | st.builds(lambda text: f"<html><p>{text}</p></html>", st.text()))
 def test_words_are_one_line_of_limited_length(body: str) -> None:
-    found = errors.words(body)
-    assert len(found) <= errors.WORDS_LIMIT
+    found = errors.error_text(body)
+    assert len(found) <= errors.DETAIL_LIMIT
     assert "\n" not in found
 
 
 def test_words_do_not_steer_the_terminal() -> None:
-    assert errors.words('{"message": "a\\u001b[31mred\\u0007"}') == "ared"
+    assert errors.error_text('{"message": "a\\u001b[31mred\\u0007"}') == "ared"
     assert errors.shorten("a\x9b2J\x00b\r\nc ü\u2028") == "a b c ü"
 
 
 def test_long_words_are_cut_visibly() -> None:
-    assert errors.shorten("x" * 2000) == "x" * (errors.WORDS_LIMIT - 1) + "…"
+    assert errors.shorten("x" * 2000) == "x" * (errors.DETAIL_LIMIT - 1) + "…"
     assert errors.shorten("one two three", 8) == "one two…"
-    assert len(errors.words(json.dumps({"message": "y " * 5000}))) <= errors.WORDS_LIMIT
+    assert len(errors.error_text(json.dumps({"message": "y " * 5000}))) <= errors.DETAIL_LIMIT
 
 
 @pytest.mark.parametrize(
@@ -123,14 +123,14 @@ TOKEN = "tok/en+with signs-0123456789"
 
 
 @given(
-    before=st.integers(errors.WORDS_LIMIT - 60, errors.WORDS_LIMIT + 5),
+    before=st.integers(errors.DETAIL_LIMIT - 60, errors.DETAIL_LIMIT + 5),
     spelt=st.sampled_from(sorted(forms(TOKEN))),
     shape=st.sampled_from(["{}", '{{"message": "{}"}}', "<html><pre>{}</pre></html>"]),
 )
 def test_no_half_of_a_secret_stays_on_the_cut(before: int, spelt: str, shape: str) -> None:
     hidden.add(TOKEN)
-    found = errors.words(shape.format("." * before + spelt + "x" * 2000))
-    assert len(found) <= errors.WORDS_LIMIT
+    found = errors.error_text(shape.format("." * before + spelt + "x" * 2000))
+    assert len(found) <= errors.DETAIL_LIMIT
     assert set(found) <= set(".x*…")
 
 
@@ -147,13 +147,13 @@ def test_a_secret_is_masked_that_only_comes_about_by_the_cleaning(between: str) 
 def test_words_take_linear_time(unit: str, page: str) -> None:
     body = page + unit * (200_000 // len(unit))
     begun = time.process_time()
-    errors.words(body)
+    errors.error_text(body)
     assert time.process_time() - begun < 2  # quadratic: more than a minute
 
 
 def test_a_reason_in_preformatted_text_is_found() -> None:
     body = "<html><title>Error</title><body><PRE class=x>No space\n left</pre><p>end</body></html>"
-    assert errors.words(body) == "Error; No space left"
+    assert errors.error_text(body) == "Error; No space left"
 
 
 @pytest.mark.parametrize(
@@ -211,9 +211,9 @@ def test_what_we_refuse_ourselves_is_invalid() -> None:
 
 @pytest.mark.parametrize(("said", "start"), [("No.", "No; "), ("No", "No; "), ("No...", "No...; ")])
 def test_a_sentence_of_the_server_goes_on_without_its_full_stop(said: str, start: str) -> None:
-    error = ToolchainError("failed", said).with_words("look there")
+    error = ToolchainError("failed", said).with_hint("look there")
     assert str(error) == f"{start}look there"
 
 
 def test_a_message_is_one_line_whatever_names_hold() -> None:
-    assert errors.sentence("there is no role 'a\nb'") == "there is no role 'a b'"
+    assert errors.single_line("there is no role 'a\nb'") == "there is no role 'a b'"

@@ -21,7 +21,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.export.fil
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.export.service_export import (
     ServiceState,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import Count
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import (
+    ProgressCounter,
+)
 
 HOSTILE = [
     *("../../etc/passwd", "a/b", "..", ".", "", ".git", "con", "COM1", "index", "README", "a\nb"),
@@ -150,10 +152,10 @@ def test_what_no_file_can_hold_is_refused() -> None:
 def test_a_long_reading_tells_how_far_it_is_and_a_short_one_nothing() -> None:
     lines: list[str] = []
     now: list[Any] = [0.0]
-    count = Count(lines.append, "reading pages", 2000, clock=lambda: float(now[0]))
+    count = ProgressCounter(lines.append, "reading pages", 2000, clock=lambda: float(now[0]))
     for number in range(2000):
         now[0] = number * 0.01
-        count.one()
+        count.add()
     assert lines == [
         "reading pages: 501 of 2,000",
         "reading pages: 1,001 of 2,000",

@@ -14,10 +14,10 @@ import requests.exceptions
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.files import (
+    atomic_write,
     make_folders,
-    replacing,
+    read_text,
     require_replaceable,
-    text_of,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.download import download
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messages import (
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 def test_a_file_takes_its_place_when_it_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"old")
-    with replacing(str(path)) as file:
+    with atomic_write(str(path)) as file:
         file.write(b"new")
         assert path.read_bytes() == b"old"
         (temporary,) = set(tmp_path.iterdir()) - {path}
@@ -56,7 +56,7 @@ def test_a_file_takes_its_place_when_it_is_whole(tmp_path: Path) -> None:
 def test_a_file_that_stays_unfinished_is_gone(tmp_path: Path, error: type[BaseException]) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"old")
-    with pytest.raises(error), replacing(str(path)) as file:  # noqa: PT012 - what is inside counts
+    with pytest.raises(error), atomic_write(str(path)) as file:  # noqa: PT012 - what is inside counts
         file.write(b"half")
         raise error
     assert path.read_bytes() == b"old"
@@ -67,7 +67,7 @@ def test_a_file_that_stays_unfinished_is_gone(tmp_path: Path, error: type[BaseEx
 def test_permissions_are_as_wanted_whatever_the_umask(tmp_path: Path, mode: int) -> None:
     before = os.umask(0o077)
     try:
-        with replacing(str(tmp_path / "a"), mode) as file:
+        with atomic_write(str(tmp_path / "a"), mode) as file:
             assert stat.S_IMODE(os.fstat(file.fileno()).st_mode) == mode
     finally:
         os.umask(before)
@@ -85,7 +85,7 @@ def test_a_new_file_is_never_open_to_others_first(
         return real(path, flags, mode)
 
     monkeypatch.setattr(os, "open", watched)
-    with replacing(str(tmp_path / "key"), 0o600):
+    with atomic_write(str(tmp_path / "key"), 0o600):
         pass
     assert opened == [0o600]
 
@@ -94,13 +94,13 @@ def test_permissions_of_a_replaced_file_are_kept_but_no_special_bits(tmp_path: P
     path = tmp_path / "a"
     path.write_bytes(b"")
     path.chmod(0o4751)
-    with replacing(str(path)):
+    with atomic_write(str(path)):
         pass
     assert stat.S_IMODE(path.stat().st_mode) == 0o751
 
 
 def test_what_the_disk_refuses_is_said(tmp_path: Path) -> None:
-    opening = replacing(str(tmp_path / "nowhere" / "a"))
+    opening = atomic_write(str(tmp_path / "nowhere" / "a"))
     with pytest.raises(ToolchainError, match="nowhere/a: No such file") as caught:
         opening.__enter__()
     assert caught.value.kind == "failed"
@@ -108,7 +108,7 @@ def test_what_the_disk_refuses_is_said(tmp_path: Path) -> None:
 
 def test_a_folder_cannot_be_replaced(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
-    with pytest.raises(ToolchainError, match="directory"), replacing(str(tmp_path / "a")):
+    with pytest.raises(ToolchainError, match="directory"), atomic_write(str(tmp_path / "a")):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
@@ -192,7 +192,7 @@ def test_waits_grow_up_to_the_longest() -> None:
 def test_a_text_is_read_or_the_reason_is_said(tmp_path: Path) -> None:
     file = tmp_path / "text"
     file.write_text("größe\n", encoding="utf-8")
-    assert text_of(str(file), "the script") == "größe\n"
+    assert read_text(str(file), "the script") == "größe\n"
     file.write_bytes(b"\xff")
     for path, words in (
         (str(file), f"the script {file} is not UTF-8 text"),
@@ -200,14 +200,14 @@ def test_a_text_is_read_or_the_reason_is_said(tmp_path: Path) -> None:
         ("a\0b", "the script 'a\\x00b' cannot be read: "),
     ):
         with pytest.raises(ToolchainError) as caught:
-            text_of(path, "the script")
+            read_text(path, "the script")
         assert caught.value.kind == "invalid"
         assert caught.value.message.startswith(words)
 
 
 #: What reads a file that the user named, by the options of which it is part.
 READERS: dict[str, Callable[[str], object]] = {
-    "ci_job.src, ci_script.src, ci_plugin.lock_file": lambda path: text_of(path, "the script"),
+    "ci_job.src, ci_script.src, ci_plugin.lock_file": lambda path: read_text(path, "the script"),
     "wiki_page.src": lambda path: desired_page._body(
         options_of(PageOptions, space="S", title="T", src=path)
     ),

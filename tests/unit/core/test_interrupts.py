@@ -23,7 +23,7 @@ import multiprocessing, os, signal, sys, threading, time
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.interrupts import (
     interruptible,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import shown_by
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import progress_to
 
 stderr = os.dup(2)
 
@@ -38,7 +38,7 @@ def work(ready, number):
     ended = lambda signum, frame: os._exit(7)
     signal.signal(signal.SIGINT, ended)
     signal.signal(signal.SIGTERM, ended)
-    with shown_by(print, last=heard), interruptible() as say:
+    with progress_to(print, last=heard), interruptible() as say:
         try:
             ready.set()
             signal.pause()

@@ -80,7 +80,7 @@ def test_a_comparison_says_what_the_field_becomes() -> None:
 
 
 def test_a_plan_returns_further_values() -> None:
-    found = plan.plan(CURRENT, {"size": 2}).returning(one=1).returning(two=2)
+    found = plan.plan(CURRENT, {"size": 2}).with_result(one=1).with_result(two=2)
     assert dict(found.result) == {"one": 1, "two": 2}
     assert found.changed
 

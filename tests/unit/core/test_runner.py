@@ -72,7 +72,7 @@ class Known:
 class Refused(Known):
     """An operation that the server would refuse."""
 
-    def rehearse(self, plan: Plan) -> None:
+    def preflight(self, plan: Plan) -> None:
         raise ToolchainError("not_found", "there is no such member")
 
 
@@ -202,11 +202,11 @@ def test_what_only_the_doing_tells_is_not_predicted(*, predict: bool) -> None:
 def test_a_diff_that_takes_long_is_made_where_it_is_asked_for(*, with_diff: bool) -> None:
     made: list[str] = []
 
-    def sides() -> tuple[str, str]:
+    def make_diff() -> tuple[str, str]:
         made.append("once")
         return "a", "b"
 
-    values = carried_out(Known(Plan(None, None, "update", sides=sides)), True, with_diff)
+    values = carried_out(Known(Plan(None, None, "update", make_diff=make_diff)), True, with_diff)
     assert values.get("diff") == ({"before": "a", "after": "b"} if with_diff else None)
     assert made == ["once"] * with_diff
 
@@ -252,7 +252,7 @@ def test_what_could_not_be_planned_fails_the_task_after_the_rest_is_done(
     action: Any, predict: bool, applied: int
 ) -> None:
     failure = invalid("one of two")
-    operation = Known(Plan({}, {"a": 2}, action, failure=failure).returning(name="x"))
+    operation = Known(Plan({}, {"a": 2}, action, failure=failure).with_result(name="x"))
     with pytest.raises(ToolchainError) as caught:
         carried_out(operation, predict, False)
     assert caught.value is failure

@@ -68,14 +68,14 @@ def test_no_piece_of_a_secret_shows(
     hidden.clear()
     hidden.add(secret)
     body = page.replace("{}", f"{'a' * before} {form(secret)} {'b' * after}")
-    for shown in (errors.words(body), errors.shorten(body), errors.printable(body)):
+    for shown in (errors.error_text(body), errors.shorten(body), errors.printable(body)):
         assert not [piece for piece in pieces(secret, form) if piece in shown], shown
 
 
 @pytest.mark.parametrize("middle", ["<x>", "  ", " \t ", "&nbsp;", "<!-- -->", "</h1>"])
 def test_a_secret_that_reads_as_markup_does_not_show_in_halves(middle: str) -> None:
     hidden.add(f"firsthalf{middle}secondhalf")
-    shown = errors.words(f"<html><h1>wrong: firsthalf{middle}secondhalf</h1></html>")
+    shown = errors.error_text(f"<html><h1>wrong: firsthalf{middle}secondhalf</h1></html>")
     assert "half" not in shown
 
 
@@ -85,5 +85,5 @@ def test_no_piece_of_a_secret_in_json_shows(secret: str, form: Any, before: int)
     hidden.add(secret)
     text = f"{'a' * before} {form(secret)}"
     for body in ({"errorMessages": [text]}, {"errors": [{"status": 400, "message": text}]}):
-        shown = errors.words(json.dumps(body))
+        shown = errors.error_text(json.dumps(body))
         assert not [piece for piece in pieces(secret, form) if piece in shown], shown

@@ -16,7 +16,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typ
     PathText,
     argument_spec,
     constraints,
-    read,
+    parse,
 )
 
 
@@ -94,7 +94,7 @@ def test_inherited_options_are_read_with_the_names_of_their_own_module() -> None
 
 
 def test_values_are_read_by_the_names_of_the_options() -> None:
-    options = read(
+    options = parse(
         Everything,
         {"repo": "r", "transitions": [{"from": "a", "to": "b"}], "first": {"from": "c"}},
     )
@@ -104,11 +104,11 @@ def test_values_are_read_by_the_names_of_the_options() -> None:
 
 
 def test_none_is_the_default_and_empty_is_a_value() -> None:
-    options = read(Everything, {"repo": "r", "count": None, "names": [], "properties": {}})
+    options = parse(Everything, {"repo": "r", "count": None, "names": [], "properties": {}})
     assert (options.count, options.names, options.properties) == (4, [], {})
 
 
 def test_options_cannot_be_changed() -> None:
-    options = read(Everything, {"repo": "r"})
+    options = parse(Everything, {"repo": "r"})
     with pytest.raises(FrozenInstanceError):
         options.repo = "other"  # type: ignore[misc]

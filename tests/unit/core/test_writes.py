@@ -94,7 +94,7 @@ def test_what_is_not_done_is_said_so(reply: Reply, late: bool) -> None:
     with Stub(reply) as stub:
         transport = transport_to(stub.url, sleep=waits)
         error = fails(transport, verify=looks(False), repeatable=True)
-    assert (len(stub.seen), error.outcome_unknown, error.undone) == (1, True, True)
+    assert (len(stub.seen), error.outcome_unknown, error.verified_undone) == (1, True, True)
     assert error.message.endswith(f"; {NOTHING}")
     assert len(waits) == (3 if late else 0)
     assert (transport.accounting.acknowledged, transport.accounting.retries) == (0, 0)
@@ -113,7 +113,7 @@ def test_a_server_that_is_late_is_given_time(reply: Reply) -> None:
 def test_what_cannot_be_told_is_said_so(reply: Reply, look: Callable[[], bool | None]) -> None:
     with Stub(reply) as stub:
         error = fails(transport_to(stub.url), verify=look)
-    assert (len(stub.seen), error.undone) == (1, False)
+    assert (len(stub.seen), error.verified_undone) == (1, False)
     assert error.message.endswith(f"; {OUTCOME_UNKNOWN}")
 
 
@@ -148,7 +148,7 @@ def test_what_is_gone_after_a_repetition_was_deleted_by_the_first_attempt() -> N
 def test_a_refusal_of_a_repetition_says_that_it_was_one() -> None:
     with Stub(Reply(429), Reply(400, "no such item")) as stub:
         error = fails(transport_to(stub.url), repeatable=True)
-    assert (error.repeated, error.outcome_unknown) == (True, False)
+    assert (error.resent, error.outcome_unknown) == (True, False)
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422, 501])

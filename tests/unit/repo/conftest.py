@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.input_check import (
-    checked,
+    check_options,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typed_options import (
@@ -22,7 +22,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typ
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import (
     Operation,
     Plan,
-    Rehearsing,
+    Preflight,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import RepoClient
 from tests.helpers.options import build
@@ -79,7 +79,7 @@ class Server:
         """The operation of a module for what a user gives."""
         options: type = get_type_hints(operation.__init__)["options"]
         return operation(
-            self.task(check=check), build(options, **checked(argument_spec(options), given))
+            self.task(check=check), build(options, **check_options(argument_spec(options), given))
         )
 
     def run(
@@ -91,8 +91,8 @@ class Server:
         values = dict(plan.result)
         if plan.changed and not check:
             values.update(made.apply(plan))
-        elif plan.changed and isinstance(made, Rehearsing):
-            made.rehearse(plan)
+        elif plan.changed and isinstance(made, Preflight):
+            made.preflight(plan)
         return plan, values
 
     def fails(

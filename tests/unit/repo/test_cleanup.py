@@ -321,7 +321,7 @@ def test_a_long_cleanup_tells_how_far_it_is(
     monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
     deleting.on[QUERY] = [rows(row("a")), rows(row("b"))]
     told: list[str] = []
-    with progress.shown_by(told.append):
+    with progress.progress_to(told.append):
         deleting.run(
             ArtifactCleanupOperation, {**params({"name": "a"}, {"name": "b"}), "parallel": 1}
         )

@@ -81,7 +81,7 @@ def test_a_lost_answer_to_emptying_is_looked_up(server: Server, left: tuple[str,
     server.on[EMPTY] = Reply(cut=True)
     if left:
         error = server.fails(ArtifactTrashOperation, params("empty"))
-        assert (error.outcome_unknown, error.undone) == (True, True)
+        assert (error.outcome_unknown, error.verified_undone) == (True, True)
     else:
         server.run(ArtifactTrashOperation, params("empty"))
     looks = [TRASH] if left else [TRASH, TRASH]

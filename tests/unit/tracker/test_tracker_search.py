@@ -302,6 +302,6 @@ def test_a_long_search_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
     pages = [Reply(body={"issues": [{"key": f"REL-{n}"}], "total": 2}) for n in (1, 2)]
     told: list[str] = []
-    with Stub(*pages) as stub, progress.shown_by(told.append):
+    with Stub(*pages) as stub, progress.progress_to(told.append):
         Run(stub, page_size=1, parallel=1)()
     assert told == ["reading the issues: 1", "reading the issues: 2"]

@@ -43,7 +43,7 @@ class Run:
         elif plan.failure is not None:
             raise plan.failure
         elif plan.changed:
-            operation.rehearse(plan)
+            operation.preflight(plan)
         before, after = plan.diff()
         return replace(plan, before=before, after=after), result
 

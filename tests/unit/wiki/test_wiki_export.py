@@ -171,8 +171,8 @@ def export(stub: Stub, dest: Path, **options: Any) -> tuple[dict[str, Any], bool
     trees = [ExportedTree(page_id="7")]
     operation = WikiExportOperation(task, WikiExportOptions(dest=str(dest), trees=trees, **given))
     plan = operation.plan()
-    assert plan.sides is not None
-    plan.sides()
+    assert plan.make_diff is not None
+    plan.make_diff()
     if plan.changed:
         operation.apply(plan)
     return dict(plan.result), plan.changed

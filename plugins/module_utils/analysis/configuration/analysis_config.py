@@ -119,7 +119,7 @@ class AnalysisConfigOperation:
         )
         return Plan(before, after, "update" if items else "none", result={**result, "applied": []})
 
-    def rehearse(self, plan: Plan) -> None:
+    def preflight(self, plan: Plan) -> None:
         """Accounts and roles that the plan would refer to have to be there."""
         try:
             self._planner.require_references()

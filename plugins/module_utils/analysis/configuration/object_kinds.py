@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError
 from ...core.plan import without_none
-from ...core.progress import Count
+from ...core.progress import ProgressCounter
 from ..client import AnalysisClient, Call
 from ..engine import accounts
 from ..engine.resource import Objects, Resource, State
@@ -224,13 +224,13 @@ class Catalogue:
         if any(kind in (PROJECTS, ROLE_ASSIGNMENTS) for kind, _project in missing):
             with suppress(ToolchainError):  # asked for again, and kept, by what needs them
                 self.projects()
-        count = Count(self._client.progress, "reading lists of the server", len(missing))
+        count = ProgressCounter(self._client.progress, "reading lists of the server", len(missing))
 
         def read(place: tuple[ObjectKind, str | None]) -> Listed | ToolchainError:
             try:
                 return self._listing(*place)
             finally:
-                count.one()
+                count.add()
 
         found = spread(self._parallel, read, missing)
         for (kind, inside), listed in zip(missing, found, strict=True):

@@ -180,7 +180,7 @@ class GuardedOperation(ResourceOperation):
             own.refuse(self.option, self._resource.title, found)
         return found
 
-    def rehearse(self, plan: Plan) -> None:
+    def preflight(self, plan: Plan) -> None:
         """Accounts and roles that it would refer to have to be there."""
         if plan.action in ("create", "update"):
             there = references.names_on(self._client, _LIMIT)

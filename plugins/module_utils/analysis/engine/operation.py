@@ -54,7 +54,7 @@ class ResourceWrite:
                 self.resource.write(client, self._doing(part), part)
             except ToolchainError as error:
                 if number:
-                    error.with_words(self._restored(client, error))
+                    error.with_hint(self._restored(client, error))
                     error.result = {"changed": True}
                 if error.outcome_unknown:
                     self._lost = error
@@ -192,4 +192,4 @@ class ResourceOperation:
     def _returning(self, found: Plan, state: State) -> Plan:
         if self._resource.desired is None:
             return found
-        return found.returning(**{self._resource.noun: dict(state)})
+        return found.with_result(**{self._resource.noun: dict(state)})

@@ -99,7 +99,7 @@ class AnalysisIssueOperation:
         expected = [{**issue.as_dict(), **after[str(issue.id)]} for issue in differing]
         changes = tuple(Change(number, before[number], after[number]) for number in after)
         plan = Plan(before, after, "update" if changes else "none", changes)
-        return plan.returning(issues=expected)
+        return plan.with_result(issues=expected)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         done: list[Issue] = []

@@ -47,7 +47,7 @@ class AnalysisServerImportOperation:
         self._polling = ImportPolling(AnalysisClient(task), wanted, options.pace())
 
     def plan(self) -> Plan:
-        return Plan({}, {"imported_from": self._source}, "run").returning(status=[])
+        return Plan({}, {"imported_from": self._source}, "run").with_result(status=[])
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         self._polling.start()

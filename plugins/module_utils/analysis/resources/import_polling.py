@@ -194,7 +194,7 @@ class ImportPolling:
         except ToolchainError:
             return error  # an import was started, and what it has left cannot be read
         error.result["changed"] = made
-        return error.with_words("it has left a project of this name") if made else error
+        return error.with_hint("it has left a project of this name") if made else error
 
     def _pause(self) -> None:
         last = f" ({self._last})" if self._last else ""

@@ -110,7 +110,7 @@ class _RunningBuild:
             return unchanged(self._values())
         state = {"job": self._job.name, "build": number}
         before, after = {**state, "running": True}, {**state, "running": False}
-        return Plan(before, after, "run").returning(**self._values())
+        return Plan(before, after, "run").with_result(**self._values())
 
     def apply(self) -> Mapping[str, Any]:
         started = self._make_pace(self._options.wait_timeout, 1)

@@ -65,7 +65,7 @@ class OneBuild:
             build = {"job": request.job.name, "parameters": request.wanted.shown}
             item = records.not_begun(None, request.wanted.shown)
             plan = Plan({}, {"build": build}, "run")
-            return plan.returning(build=item, queue_id=None, console=[], joined=False)
+            return plan.with_result(build=item, queue_id=None, console=[], joined=False)
         if request.finished is None:  # one that runs is joined
             return Plan({}, {}, result=request.values(), waits=True)
         self._watched()

@@ -117,7 +117,7 @@ class ManyBuilds:
             {"job": entry.request.job.name, "parameters": entry.request.wanted.shown}
             for entry in begun
         ]
-        plan = Plan({}, {"builds": wanted}, "run").returning(**self._result())
+        plan = Plan({}, {"builds": wanted}, "run").with_result(**self._result())
         return replace(plan, failure=self._failure(changed=True))
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:

@@ -139,7 +139,7 @@ class Trigger:
             response = self._post(delay)
         except ToolchainError as error:
             refused = self._refusal(error)
-            if error.outcome_unknown and not (error.undone and error.kind in _ANSWERED):
+            if error.outcome_unknown and not (error.verified_undone and error.kind in _ANSWERED):
                 looks = _LOOKS if self._state.queue_told else _LOOKS_WITHOUT_QUEUE
                 return partial(self._found_or, refused, lambda: pace(_LOOKING), looks)
             raise refused from None
@@ -239,7 +239,7 @@ class Trigger:
                 pace.pause(self._what)
             except PollTimeout:
                 break
-        raise error.with_words("no build of it was found, and it is not sent again")
+        raise error.with_hint("no build of it was found, and it is not sent again")
 
     def _verify(self, seconds: float | None = None) -> tuple[TriggeredBuild | None, bool]:
         """Our own build as the server shows it now, and whether it answered in so many seconds."""
@@ -293,7 +293,7 @@ class Trigger:
             return error
         repeated = ", ".join(self._wanted.repeated)
         if repeated:
-            return error.with_words(f"{repeated} may take one value only: set list_style to comma")
-        return error.with_words(
+            return error.with_hint(f"{repeated} may take one value only: set list_style to comma")
+        return error.with_hint(
             "it does so over values that a parameter does not take, among others"
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid, shorten
-from ...core.files import text_of
+from ...core.files import read_text
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan, unchanged
@@ -64,7 +64,7 @@ class CiJobOperation:
 
     def plan(self) -> Plan:
         plan = self._planned()
-        return plan.returning(job={"name": self._store.job.name, "url": self._store.url})
+        return plan.with_result(job={"name": self._store.job.name, "url": self._store.url})
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         for number, step in enumerate(self._steps):
@@ -100,7 +100,7 @@ class CiJobOperation:
         """The wanted configuration, C(enabled) in it; C(invalid) where it cannot be used."""
         name, text = "config", self._options.config
         if self._options.src is not None:
-            name, text = "src", text_of(self._options.src, "the configuration in src")
+            name, text = "src", read_text(self._options.src, "the configuration in src")
         if text is None:
             return None
         try:
@@ -128,7 +128,7 @@ class CiJobOperation:
         self._store.require_folder()
         self._refuse_marks(marked(text), "there is no such job")
         self._steps = [lambda: self._create(text), lambda: self._verify(text)]
-        return Plan("", configuration.normalized(text), "create").returning(differences=[])
+        return Plan("", configuration.normalized(text), "create").with_result(differences=[])
 
     def _create(self, text: str) -> None:
         try:
@@ -155,7 +155,7 @@ class CiJobOperation:
         enabled = self._options.enabled
         self._steps = [lambda: self._store.copy(source), lambda: self._release(enabled)]
         after = configuration.normalized(configuration.with_enabled(text, enabled))
-        return Plan("", after, "create").returning(differences=[])
+        return Plan("", after, "create").with_result(differences=[])
 
     def _release(self, enabled: bool | None) -> None:
         held = self._store.release(enabled)
@@ -181,7 +181,7 @@ class CiJobOperation:
         self._refuse_stars(live, "it")
         paths = [each.path for each in found.differences]
         self._steps = [lambda: self._save(wanted), lambda: self._verify(wanted, found.before)]
-        return Plan(found.before, found.after, "update").returning(differences=paths)
+        return Plan(found.before, found.after, "update").with_result(differences=paths)
 
     def _save(self, wanted: str) -> None:
         self._store.save(wanted, lambda: not self._differs(wanted))
@@ -201,7 +201,7 @@ class CiJobOperation:
         try:
             found = self._live_drift(wanted)
         except ToolchainError as error:
-            raise error.with_words(
+            raise error.with_hint(
                 "the server has saved it, but what it has kept of it cannot be read back"
             ) from None
         if found is None:
@@ -243,7 +243,7 @@ class CiJobOperation:
         after = {**before, "enabled": not disabled if enabled is None else enabled}
         if held:
             before, after = {**before, "saved": False}, {**after, "saved": True}
-        return Plan(before, after, "update").returning(differences=differences)
+        return Plan(before, after, "update").with_result(differences=differences)
 
     def _deletion(self) -> Plan:
         shown = self._store.state()
@@ -259,7 +259,7 @@ class CiJobOperation:
                 " allows it"
             )
         self._steps = [self._store.delete]
-        return Plan(self._normalized_or_name(), "", "delete").returning(differences=[])
+        return Plan(self._normalized_or_name(), "", "delete").with_result(differences=[])
 
     def _normalized_or_name(self) -> str:
         """The configuration, for the diff; the name where the account may not read it."""

@@ -150,7 +150,7 @@ class CiJobInfoOperation(ReadOnly):
             if _REFUSED_XPATH.search(error.detail or "") is None:
                 raise
             error.kind = "rejected"
-            raise error.with_words("xpath has to select one element") from None
+            raise error.with_hint("xpath has to select one element") from None
 
     def _configuration(self) -> dict[str, Any]:
         response = self._answer(f"{self._job.path}/config.xml", {})

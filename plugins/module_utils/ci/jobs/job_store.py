@@ -155,7 +155,7 @@ class JobStore:
                     self._release(job, text)
                 except ToolchainError as error:
                     words = f"'{job.name}' cannot be built before it was saved once"
-                    raise error.with_words(words) from None
+                    raise error.with_hint(words) from None
                 if self._is_buildable(job) is False:
                     held.append(job.name)
         return held

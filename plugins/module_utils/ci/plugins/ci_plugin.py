@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 
 from ...core import address
 from ...core.errors import ToolchainError, invalid
-from ...core.files import text_of
+from ...core.files import read_text
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan
@@ -95,7 +95,7 @@ class CiPluginOperation:
         after = {each.name: self._after(each) for each in acting if each.action != "removed"}
         return Plan(before, after, "update", result=values)
 
-    def rehearse(self, plan: Plan) -> None:
+    def preflight(self, plan: Plan) -> None:
         update_centre.require_right(self._server)
 
     def _verify(self) -> Sequence[Plugin]:
@@ -160,7 +160,7 @@ class CiPluginOperation:
                 self._server, names, last, pace, self._task.progress
             )
         except PollTimeout as error:
-            raise error.with_words("the installation goes on at the server") from None
+            raise error.with_hint("the installation goes on at the server") from None
         self._validate(names, last)
 
     def _validate(self, names: Sequence[str], last: int) -> None:
@@ -252,7 +252,7 @@ class CiPluginOperation:
 
 def _wanted(options: CiPluginOptions) -> list[WantedPlugin]:
     if options.lock_file is not None:
-        locked = of_lock(text_of(options.lock_file, _LOCK_FILE), options.lock_file)
+        locked = of_lock(read_text(options.lock_file, _LOCK_FILE), options.lock_file)
         if not locked:
             raise invalid(f"lock_file: {options.lock_file} names no plugin")
         return [WantedPlugin(name, version, "present") for name, version in locked.items()]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import invalid
-from ...core.files import replacing, text_of
+from ...core.files import atomic_write, read_text
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan, unchanged
@@ -46,7 +46,7 @@ class CiPluginInfoOperation:
             self._wanted = baseline.of_option(options.required)
             self._idle = baseline.idle_of(options.required)
         if self._file is not None and not self._writes:
-            self._locked = baseline.of_lock(text_of(self._file, _LOCK_FILE), self._file)
+            self._locked = baseline.of_lock(read_text(self._file, _LOCK_FILE), self._file)
             if options.required is not None:
                 raise invalid("required and a lock file to check both say what is wanted: give one")
             self._wanted = self._locked
@@ -64,7 +64,7 @@ class CiPluginInfoOperation:
                 f" {', '.join(idle)}"
             )
         exists = os.path.lexists(self._file)
-        before = text_of(self._file, _LOCK_FILE) if exists else ""
+        before = read_text(self._file, _LOCK_FILE) if exists else ""
         after = baseline.lock_of(plugins)
         if before == after:
             return unchanged(values, state=before)
@@ -73,7 +73,7 @@ class CiPluginInfoOperation:
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         if self._file is None:
             raise AssertionError("without a lock file there is nothing to apply")
-        with replacing(os.path.realpath(self._file)) as file:
+        with atomic_write(os.path.realpath(self._file)) as file:
             file.write(plan.after.encode("utf-8"))
         return {}
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 
 from ...core import errors
 from ...core.errors import ToolchainError, invalid
-from ...core.files import text_of
+from ...core.files import read_text
 from ...core.http.writes import OUTCOME_UNKNOWN
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
@@ -53,7 +53,7 @@ class CiScriptOperation:
 
     def __init__(self, task: Task, options: CiScriptOptions) -> None:
         src = options.src
-        self._script = options.script or "" if src is None else text_of(src, "the script")
+        self._script = options.script or "" if src is None else read_text(src, "the script")
         self._unless = options.unless
         self._arguments = options.arguments or {}
         self._changed_when = _pattern(options.changed_when_output)
@@ -122,7 +122,7 @@ class CiScriptOperation:
         """The answer of a server that did not run the program around the script."""
         ended = unmarked_output.read(said.text, marker)
         if ended is None:
-            raise _unfinished(said) if only_reads else _unfinished(said).with_words(OUTCOME_UNKNOWN)
+            raise _unfinished(said) if only_reads else _unfinished(said).with_hint(OUTCOME_UNKNOWN)
         if ended.exception is None:
             self._warn(
                 f"{what}: the answer does not tell how the script ended; it is taken for the output"
@@ -189,7 +189,7 @@ def cut_trace(trace: str, line: int | None) -> str:
     own = f".groovy:{line})"
     last = next((n for n, frame in enumerate(frames) if own in frame), None)
     if last is None:
-        return "\n".join(head)[: errors.WORDS_LIMIT]
+        return "\n".join(head)[: errors.DETAIL_LIMIT]
     shown = [frame for frame in frames[: last + 1] if not _MACHINERY.match(frame)]
-    below = "\n".join(shown[-_MOST_FRAMES:])[-errors.WORDS_LIMIT // 2 :]
-    return "\n".join(head)[: errors.WORDS_LIMIT // 2] + "\n" + below
+    below = "\n".join(shown[-_MOST_FRAMES:])[-errors.DETAIL_LIMIT // 2 :]
+    return "\n".join(head)[: errors.DETAIL_LIMIT // 2] + "\n" + below

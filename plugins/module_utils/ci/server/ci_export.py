@@ -15,7 +15,7 @@ from ...core.errors import ToolchainError, invalid
 from ...core.export.file_names import FileNames
 from ...core.export.service_export import ExportOptions, ServiceExport, ServiceState
 from ...core.module.task import Task
-from ...core.progress import Count
+from ...core.progress import ProgressCounter
 from ..client import object_of, objects, server_of
 from ..job_address import Job, job_of
 from ..jobs import configuration
@@ -100,13 +100,15 @@ class CiExportOperation(ServiceExport):
 
     def _read_jobs(self, state: ServiceState) -> None:
         items = list(self._below((), "ci/jobs", state))
-        count = Count(self._task.progress, "reading the configurations of jobs", len(items))
+        count = ProgressCounter(
+            self._task.progress, "reading the configurations of jobs", len(items)
+        )
 
         def read(item: _Item) -> str | ToolchainError:
             try:
                 return self._configuration(item)
             finally:
-                count.one()
+                count.add()
 
         entries = []
         found = bounded(self._options.parallel, read, items)

@@ -136,8 +136,10 @@ class CiRestartOperation:
             )
         except ToolchainError as error:
             if error.status == 500:
-                error.with_words("so answers a server that cannot restart itself where it runs")
-            may_restart = error.outcome_unknown and not error.undone and error.retry_after is None
+                error.with_hint("so answers a server that cannot restart itself where it runs")
+            may_restart = (
+                error.outcome_unknown and not error.verified_undone and error.retry_after is None
+            )
             if not may_restart or error.status == 500 or not self._options.wait:
                 raise
             return error

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from ..destination import places
 from ..errors import ToolchainError, invalid, shorten
-from ..files import make_folders, replacing
+from ..files import atomic_write, make_folders
 from .file_content import FileContent
 
 _FORMAT = 1
@@ -105,7 +105,7 @@ class ExportFolder:
                 _remove(at[change.path], self._folder)
             elif change.after is not None and change.action != "unchanged":
                 make_folders(os.path.dirname(at[change.path]))
-                with replacing(at[change.path]) as file:
+                with atomic_write(at[change.path]) as file:
                     for block in change.after.blocks():
                         file.write(block)
         self._write_list(at[self._list], wanted)
@@ -139,7 +139,7 @@ class ExportFolder:
 
     def _write_list(self, path: str, files: Mapping[str, set[str]]) -> None:
         shown = {name: sorted(files[name]) for name in sorted(files)}
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             file.write(f"{json.dumps({'format': _FORMAT, 'files': shown}, indent=1)}\n".encode())
 
 

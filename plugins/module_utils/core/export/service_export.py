@@ -95,11 +95,11 @@ class ServiceExport(ABC):
             )
         done = [one for one in changes if one.action != "unchanged"]
 
-        def sides() -> tuple[str, str]:
+        def make_diff() -> tuple[str, str]:
             return _shown(done, after=False), _shown(done, after=True)
 
         action: Action = "update" if self._folder.changed else "none"
-        return Plan(None, None, action, result=result, sides=sides)
+        return Plan(None, None, action, result=result, make_diff=make_diff)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         self._folder.write()

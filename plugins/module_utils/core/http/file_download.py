@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ..concurrency import Beside
 from ..errors import ToolchainError, invalid, looks_like_html
-from ..files import make_folders, replacing
+from ..files import atomic_write, make_folders
 from .download import AS_STORED, download, head_of
 from .messages import Response, unexpected_body
 from .transport import Transport
@@ -91,7 +91,7 @@ def download_file(
     make_folders(os.path.dirname(path) or ".")
 
     def take(response: Response, blocks: Iterable[bytes]) -> Fetched:
-        with replacing(path, mode) as file:
+        with atomic_write(path, mode) as file:
             return _compared(response, blocks, file.write, content)
 
     return _Source(transport, what, address, content, validate).taken(take)

@@ -148,7 +148,7 @@ class Response:
             outcome_unknown=not self.request.reads and kind in _TROUBLE and self.status != 501,
         )
         if self.status == 404 and not self._is_of_a_service():
-            error.stranger = errors.shorten(self.headers.get("Server", ""), _SERVER_LIMIT)
+            error.other_server = errors.shorten(self.headers.get("Server", ""), _SERVER_LIMIT)
         asked = retry_after(self.headers.get("Retry-After"))
         if self.status == 429 or (self.status == 503 and asked is not None):
             error.retry_after = asked or 0.0
@@ -164,7 +164,7 @@ def unexpected_body(response: Response, wanted: str) -> ToolchainError:
 
 def _unexpected_body(response: Response, wanted: str) -> ToolchainError:
     text = response.text
-    detail = errors.words(text)
+    detail = errors.error_text(text)
     if not text.strip():
         return response.error(
             "protocol",

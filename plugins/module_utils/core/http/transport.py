@@ -65,7 +65,7 @@ class Transport:
         self.connection, self._home = connection, origin(connection.url)
         self.accounting = Accounting() if accounting is None else accounting
         self._login, self._read_only = login, read_only
-        self._describe = describe or (lambda response: errors.words(response.text))
+        self._describe = describe or (lambda response: errors.error_text(response.text))
         self._notice = notice or (lambda headers: None)
         self._kept = kept_session(connection, connections=connections, cookies=crumbs)
         self._proxies = Proxies() if proxies is None else proxies
@@ -358,7 +358,7 @@ class Transport:
             return False
         if outcome.status_code != 403 or "X-Required-Permission" in outcome.headers:
             return False
-        return _CRUMB.search(errors.words(outcome.text)) is not None
+        return _CRUMB.search(errors.error_text(outcome.text)) is not None
 
     def _fetch_crumb(self, path: str, query: Mapping[str, str]) -> tuple[int, Any]:
         response = self.read(

@@ -46,7 +46,7 @@ class Write:
             try:
                 return self.send()
             except ToolchainError as error:
-                error.repeated = attempt > 0
+                error.resent = attempt > 0
                 if self._is_gone(error) or self._is_done_by_another(error):
                     return _stand_in(self.request)
                 if not error.outcome_unknown:
@@ -60,7 +60,7 @@ class Write:
 
     def _is_gone(self, error: ToolchainError) -> bool:
         """Whether an earlier attempt was what deleted the object that is not found now."""
-        return error.repeated and self.request.method == "DELETE" and error.status == 404
+        return error.resent and self.request.method == "DELETE" and error.status == 404
 
     def _is_done_by_another(self, error: ToolchainError) -> bool:
         """Whether a creation clashed with one that did the same, as of the next host of a play."""
@@ -100,10 +100,10 @@ class Write:
     def _told(self, error: ToolchainError, done: bool | None) -> ToolchainError:
         """The error with what is known of its effect."""
         if done is None:
-            return error.with_words(OUTCOME_UNKNOWN)
-        error.undone = True
+            return error.with_hint(OUTCOME_UNKNOWN)
+        error.verified_undone = True
         before = "by this request " if self.retries.accounting.acknowledged else ""
-        return error.with_words(f"{before}nothing was changed")
+        return error.with_hint(f"{before}nothing was changed")
 
 
 def _stand_in(request: Request) -> Response:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ..connection.options import Connection
-from ..errors import ToolchainError, saying_more
+from ..errors import ToolchainError, append_clause
 
 _CHECK = "check url"
 
@@ -14,17 +14,17 @@ def advised(error: ToolchainError, connection: Connection) -> str:
     answers at an address where the service does not.
     """
     if error.kind == "auth" and error.status is not None:
-        return saying_more(str(error), _login(connection))
+        return append_clause(str(error), _login(connection))
     if error.status == 404 and error.kind == "not_found" and _CHECK not in str(error):
-        return saying_more(str(error), _place(error, connection))
+        return append_clause(str(error), _place(error, connection))
     return str(error)
 
 
 def _place(error: ToolchainError, connection: Connection) -> str:
     """Where was asked; a service below a wrong path of its own says nothing of that."""
-    if error.stranger is None:
+    if error.other_server is None:
         return f"if it is there, {_CHECK} ({connection.url})"
-    stranger = f" ({error.stranger} answered)" if error.stranger else ""
+    stranger = f" ({error.other_server} answered)" if error.other_server else ""
     service = f"{connection.url} is the {connection.service} service"
     return f"nothing shows that {service}{stranger}: {_CHECK}"
 

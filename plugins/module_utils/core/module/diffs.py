@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import visible
+from ..errors import escape_controls
 
 
 def shown(sides: Mapping[str, Any]) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def shown(sides: Mapping[str, Any]) -> dict[str, Any]:
     Where one side has such characters both are given as that JSON without the escapes. Whoever
     needs the mapping reads it back.
     """
-    found: dict[str, Any] = visible(sides)
+    found: dict[str, Any] = escape_controls(sides)
     if all(_is_plain(side) for side in found.values()):
         return found
     return {name: _text(side) if isinstance(side, dict) else side for name, side in found.items()}

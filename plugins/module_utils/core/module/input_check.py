@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Slips in what a user wrote, refused before Ansible converts it [C1.6].
 
-An argument spec may say more of an option than Ansible knows (:data:`OWN_WORDS`):
+An argument spec may say more of an option than Ansible knows (:data:`EXTRA_KEYS`):
 
 - C(whole): a line break at the end of a text is part of it, as in the body of a page. Everywhere
   else it comes from a file or the output of a command, and is dropped: no name ends with one.
@@ -33,7 +33,7 @@ from ..secret import is_secret_name
 
 Options = Mapping[str, Mapping[str, Any]]
 
-OWN_WORDS = frozenset({"empty", "values", "private", "whole"})
+EXTRA_KEYS = frozenset({"empty", "values", "private", "whole"})
 _TEXTS = ("str", "path")
 _QUOTES = "put it into quotes"
 _LONGEST_SHOWN = 80
@@ -69,7 +69,7 @@ class Place:
         return invalid(f"{self.name} is empty: give {what}, or leave the option out (omit)")
 
 
-def for_ansible(options: Options) -> dict[str, dict[str, Any]]:
+def ansible_spec(options: Options) -> dict[str, dict[str, Any]]:
     """The argument spec without the words that are not Ansible's, with defaults that may be changed
     where they arrive.
     """
@@ -77,7 +77,7 @@ def for_ansible(options: Options) -> dict[str, dict[str, Any]]:
         name: {
             word: _for_ansible(word, value)
             for word, value in option.items()
-            if word not in OWN_WORDS
+            if word not in EXTRA_KEYS
         }
         for name, option in options.items()
     }
@@ -85,7 +85,7 @@ def for_ansible(options: Options) -> dict[str, dict[str, Any]]:
 
 def _for_ansible(word: str, value: Any) -> Any:
     if word == "options":
-        return for_ansible(value)
+        return ansible_spec(value)
     return deepcopy(value) if word == "default" else value
 
 
@@ -101,7 +101,7 @@ def canonical_name(options: Options, given: str) -> str:
     return given
 
 
-def checked(
+def check_options(
     options: Options, given: Mapping[str, Any], place: Place | None = None
 ) -> dict[str, Any]:
     """The options that are given, with what is written as text taken apart; C(invalid) for a slip.
@@ -228,7 +228,7 @@ def _mapping(option: Mapping[str, Any], value: Any, place: Place) -> Any:
         names = f" of {', '.join(options)}" if options else ""
         raise place.refusal(value, f"a mapping{names} is wanted", show=False)
     if options:
-        return checked(options, value, place)
+        return check_options(options, value, place)
     if option.get("values") == "text":
         return {name: _value(one, _named(place, name)) for name, one in value.items()}
     return dict(value)

@@ -22,10 +22,10 @@ from ..accounting import Accounting
 from ..connection.options import argument_spec, resolve
 from ..errors import ToolchainError, invalid, printable
 from ..http.sessions import REQUESTS_MISSING
-from ..plan import Operation, Plan, Rehearsing
+from ..plan import Operation, Plan, Preflight
 from ..secret import hidden, secrets_in_addresses
 from . import diffs, typed_options
-from .input_check import Options, checked, for_ansible
+from .input_check import Options, ansible_spec, check_options
 from .option_secrets import OptionSecrets
 from .task import Task
 
@@ -47,7 +47,7 @@ class _Module(AnsibleModule):
     def __init__(self, argument_spec: Options, **constraints: Any) -> None:
         self._options = argument_spec
         super().__init__(
-            argument_spec=for_ansible(argument_spec), supports_check_mode=True, **constraints
+            argument_spec=ansible_spec(argument_spec), supports_check_mode=True, **constraints
         )
 
     def _load_params(self) -> None:
@@ -62,7 +62,7 @@ class _Module(AnsibleModule):
         self._hide_secrets()
         try:
             if refused is None:
-                self.params = {**internal, **checked(self._options, self.params)}
+                self.params = {**internal, **check_options(self._options, self.params)}
         except ToolchainError as error:
             refused = error
         if refused is not None:
@@ -158,7 +158,7 @@ def run(service: str, options: type[Given], operation: Callable[[Task, Given], O
     module.params["url"] = module.params["url"] or connection.url
     warn: Callable[[str], None] = lambda text: module.warn(printable(text))  # noqa: E731
     task = Task(connection, warn, module.check_mode, module._diff)
-    given = typed_options.read(options, module.params)
+    given = typed_options.parse(options, module.params)
     try:
         wanted = operation(task, given)
         plan = wanted.plan()
@@ -176,7 +176,7 @@ def run_locally(options: type[Given], operation: Callable[[Given], Operation]) -
     """Run a module that speaks to no server, in the same way as :func:`run`."""
     kind: type = options
     module = _module_class()(_spec(None, kind), **typed_options.constraints(options))
-    given = typed_options.read(options, module.params)
+    given = typed_options.parse(options, module.params)
     failed: ToolchainError | None = None
     try:
         wanted = operation(given)
@@ -199,12 +199,12 @@ def _is_to_be_done(operation: Operation, plan: Plan, predict: bool) -> bool:
     """Whether a plan is to be applied; where it is not, raises what could not be planned and, in
     check mode, what the server would refuse.
     """
-    if plan.acts and not predict:
+    if plan.needs_apply and not predict:
         return True
     if plan.failure is not None:
         raise plan.failure
-    if plan.changed and isinstance(operation, Rehearsing):
-        operation.rehearse(plan)
+    if plan.changed and isinstance(operation, Preflight):
+        operation.preflight(plan)
     return False
 
 

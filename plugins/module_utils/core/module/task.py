@@ -12,7 +12,7 @@ from typing import Any
 from ..accounting import Accounting
 from ..connection.auth import hide, login_of
 from ..connection.options import Connection
-from ..errors import ToolchainError, printable, sentence
+from ..errors import ToolchainError, printable, single_line
 from ..http.messages import Response
 from ..http.sessions import Proxies
 from ..http.transport import Transport
@@ -97,4 +97,4 @@ class Task:
             "http": self.accounting.as_dict(),
             **error.result,
         }
-        return {**values, "msg": sentence(advised(error, self.connection)), "error": described}
+        return {**values, "msg": single_line(advised(error, self.connection)), "error": described}

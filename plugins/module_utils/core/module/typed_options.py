@@ -126,8 +126,8 @@ class _Declaration:
         if nested is None:
             return given
         if isinstance(given, list):
-            return [read(nested, entry) for entry in given]
-        return read(nested, given)
+            return [parse(nested, entry) for entry in given]
+        return parse(nested, given)
 
 
 def argument_spec(options: type) -> dict[str, Spec]:
@@ -140,7 +140,7 @@ def constraints(options: type) -> dict[str, Any]:
     return dict(getattr(options, "constraints", {}))
 
 
-def read(options: type[Options], params: Mapping[str, Any]) -> Options:
+def parse(options: type[Options], params: Mapping[str, Any]) -> Options:
     """The options of a task, after Ansible has checked them."""
     kind: type = options
     return options(**{each.field.name: each.value(params) for each in _declarations(kind)})

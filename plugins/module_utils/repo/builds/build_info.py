@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from ...core import address
-from ...core.errors import ToolchainError, words
+from ...core.errors import ToolchainError, error_text
 from ...core.module.task import Task
 from ...core.plan import Plan, ReadOnly, unchanged
 from .. import repositories
@@ -69,7 +69,7 @@ def read_list(client: RepoClient, name: str, *, missing: bool = False) -> BuildL
         f"reading the builds of '{name}'", f"api/build/{address.path(name)}", expect=expect
     )
     if response.status == 404:
-        if NO_BUILDS not in words(response.text).lower():
+        if NO_BUILDS not in error_text(response.text).lower():
             # no builds of this name, if there is a repository manager at all
             repositories.listed(client)
         return BuildList((), response.date)
@@ -104,7 +104,7 @@ def _record(client: RepoClient, name: str, number: str, listed: BuildList) -> di
         record = records.read_record(client, name, number)
     except ToolchainError as error:
         if error.kind == "not_found":
-            error.with_words(f"the newest builds are {', '.join(listed.numbers[:5])}")
+            error.with_hint(f"the newest builds are {', '.join(listed.numbers[:5])}")
         raise
     properties = record.get("properties")
     return {**record, "properties": properties if isinstance(properties, Mapping) else {}}

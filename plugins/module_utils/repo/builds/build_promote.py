@@ -180,7 +180,7 @@ class BuildPromoteOperation:
     def _path(self) -> str:
         return f"api/build/promote/{address.path(self._name, self._number)}"
 
-    def rehearse(self, plan: Plan) -> None:
+    def preflight(self, plan: Plan) -> None:
         """Ask a server that surely knows C(dryRun); of another one, reading has to do."""
         if self._options.gate:
             return

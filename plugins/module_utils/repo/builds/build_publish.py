@@ -201,7 +201,7 @@ class BuildPublishOperation:
         except ToolchainError as error:
             error.result.setdefault("build", _shown(self._record))
             if self._is_to_be_sent:
-                error.with_words("the build record is published")
+                error.with_hint("the build record is published")
             raise
         return {"build": _shown(self._record)}
 
@@ -218,7 +218,7 @@ class BuildPublishOperation:
             )
         except ToolchainError as error:
             if error.status == 403 and self._options.replace:
-                error.with_words("replacing a record needs the permission to delete")
+                error.with_hint("replacing a record needs the permission to delete")
             raise
         try:
             found = records.read_record(self._client, self._name, self._number)

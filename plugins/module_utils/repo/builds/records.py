@@ -52,7 +52,7 @@ def read_record(client: RepoClient, name: str, number: str) -> Mapping[str, Any]
             response = client.transport.read(what, path)
     except ToolchainError as error:
         if error.status == 400 and "%2F" in path:
-            error.with_words("the server may refuse an encoded slash in addresses")
+            error.with_hint("the server may refuse an encoded slash in addresses")
         raise
     record = object_of(response, "a build record").get("buildInfo")
     if not isinstance(record, Mapping):

@@ -68,7 +68,7 @@ def _kind(client: RepoClient, term: str) -> tuple[str, str]:
     try:
         _answer, listed = repositories.listed(client)
     except ToolchainError as error:
-        raise error.with_words(f"write artifact:{term} or build:{term}") from None
+        raise error.with_hint(f"write artifact:{term} or build:{term}") from None
     known = any(entry.get("key") == first for entry in listed)
     return ("artifact" if known else "build"), term
 

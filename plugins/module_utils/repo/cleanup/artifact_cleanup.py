@@ -12,7 +12,7 @@ from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
 from ...core.plan import Plan
-from ...core.progress import Count
+from ...core.progress import ProgressCounter
 from .. import aql, repositories
 from ..client import RepoClient, item_path
 from ..items import listing
@@ -85,11 +85,11 @@ class ArtifactCleanupOperation:
 
     def _found(self) -> list[CleanupVerdict]:
         """What the rules say of all that they find."""
-        count = Count(self._say, "looking for what the rules name", len(self._rules))
+        count = ProgressCounter(self._say, "looking for what the rules name", len(self._rules))
         found = []
         for rule in self._rules:
             found += self._select(rule)
-            count.one()
+            count.add()
         return found
 
     def _select(self, rule: CleanupRule) -> list[CleanupVerdict]:
@@ -137,11 +137,11 @@ class ArtifactCleanupOperation:
         )
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        count = Count(self._say, "deleting items", len(self._going))
+        count = ProgressCounter(self._say, "deleting items", len(self._going))
 
         def delete(verdict: CleanupVerdict) -> DeletionOutcome:
             outcome = self._delete(verdict)
-            count.one()
+            count.add()
             return outcome
 
         outcomes = spread(self._client.connections, delete, self._going)
@@ -178,10 +178,10 @@ class ArtifactCleanupOperation:
         except ToolchainError:
             pass  # then what happened first is what counts
         if error.status == 404:
-            error.with_words("it is there, but hidden from those who may not delete it")
+            error.with_hint("it is there, but hidden from those who may not delete it")
         elif item.folder and error.status == 403:
             # server fact [repo-22]: a folder is deleted file by file
-            error.with_words("a part of the folder may be deleted")
+            error.with_hint("a part of the folder may be deleted")
         if _will_not_get_better(error):
             self._stopped.set()
         return DeletionOutcome(verdict, "failed", error)

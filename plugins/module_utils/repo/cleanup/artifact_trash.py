@@ -185,7 +185,7 @@ class TrashCleaning:
         except ToolchainError as error:
             if error.status != 404 and _NOT_THERE not in (error.detail or "").lower():
                 raise
-            changed = error.repeated
+            changed = error.resent
         left = children(self._client)
         # of a repository, what is deleted meanwhile is there, too
         if changed and self._path != "" and self._is_there(left):

@@ -193,7 +193,7 @@ class DockerPromoteOperation:
         names = [shown["tag"] for shown in tags if shown["tag"] in failed]
         error = failed[names[0]]
         if len(self._requests) > 1:
-            error.with_words(
+            error.with_hint(
                 f"{len(names)} of {len(self._requests)} tags were not promoted: {', '.join(names)}"
             )
         error.result.setdefault("tags", tags)
@@ -208,7 +208,7 @@ class DockerPromoteOperation:
             )
         except ToolchainError as error:
             if error.status == 404:
-                error.with_words(_WHAT_IS_MISSING)
+                error.with_hint(_WHAT_IS_MISSING)
             raise
         after, left = self._read_after(request)
         self._check(after, left, message)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from ...core.errors import ToolchainError, invalid, shorten
-from ...core.files import regular
+from ...core.files import open_regular
 from ...core.http.messages import unexpected_body
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
@@ -168,7 +168,7 @@ class ArtifactQueryOperation(ReadOnly):
 
 def _content(file: str) -> str:
     try:
-        with open(file, encoding="utf-8", opener=regular) as text:
+        with open(file, encoding="utf-8", opener=open_regular) as text:
             query = text.read()
     except OSError as error:
         raise invalid(f"aql_file: {file} cannot be read: {error.strerror}") from None

@@ -136,7 +136,7 @@ class FileDeployment:
                 properties.write(self._client, file.repo, path, wanted)
             except ToolchainError as error:
                 if path in done:
-                    error.with_words(f"the content of '{self._repo}/{path}' is deployed")
+                    error.with_hint(f"the content of '{self._repo}/{path}' is deployed")
                 raise
         done.setdefault(path, (action, 0))
 

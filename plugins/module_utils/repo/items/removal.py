@@ -26,7 +26,7 @@ class ItemRemoval:
         stored = self._find_behind(self._find(self._repo))
         name = f"{self._repo}/{self._path}"
         current = None if stored is None else {name: stored.as_dict()}
-        return plan(current, None).returning(artifacts=[self._artifact(stored)], uploaded_bytes=0)
+        return plan(current, None).with_result(artifacts=[self._artifact(stored)], uploaded_bytes=0)
 
     def _artifact(self, stored: StoredItem | None) -> dict[str, Any]:
         return {

@@ -51,7 +51,7 @@ class Uploader:
             self._put(wanted, send_bytes=True)
         except ToolchainError as error:
             if error.status == 403 and before is not None:
-                error.with_words(_MAY_OVERWRITE)
+                error.with_hint(_MAY_OVERWRITE)
             raise
         return "uploaded", wanted.digests.size
 
@@ -88,7 +88,7 @@ class Uploader:
                 **body,
             )
         except ToolchainError as error:
-            if send_bytes or not error.undone:
+            if send_bytes or not error.verified_undone:
                 raise
             return False
         if response.status == 404:

@@ -66,7 +66,7 @@ class LinksPart:
             response = self._site.client.read(what, "rest/api/2/issueLinkType")
         except ToolchainError as error:
             if error.status == 404:
-                error.with_words("links may be switched off on this server")
+                error.with_hint("links may be switched off on this server")
             raise
         told = response.json()
         types = told.get("issueLinkTypes") if isinstance(told, Mapping) else None

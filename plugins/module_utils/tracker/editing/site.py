@@ -135,7 +135,7 @@ class Site:
         missing = lacking(self.client, permissions, **where)
         if missing:
             error.kind = "permission"
-            error.with_words(told_of(missing))
+            error.with_hint(told_of(missing))
         return error
 
 

@@ -159,7 +159,7 @@ class TrackerIssueOperation:
     def _matching(self) -> list[str]:
         return [issue.key for issue in self._search(str(self._options.match), 2)]
 
-    def rehearse(self, plan: Plan) -> None:
+    def preflight(self, plan: Plan) -> None:
         """Ask for the permissions of what would be written, an issue at a time: a workflow or a
         role may give them for some issues of a project alone.
         """

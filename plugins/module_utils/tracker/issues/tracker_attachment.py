@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, invalid
-from ...core.files import make_folders, replacing, require_replaceable
+from ...core.files import atomic_write, make_folders, require_replaceable
 from ...core.module.task import Task
 from ...core.module.typed_options import PathText
 from ...core.plan import Plan, plan
@@ -104,7 +104,7 @@ class TrackerAttachmentOperation:
             entry.path: {"size": entry.attachment.size, "id": entry.number} for entry in coming
         }
         listed = [entry.as_dict({}) for entry in self._files]
-        return plan(current, wanted).returning(attachments=listed)
+        return plan(current, wanted).with_result(attachments=listed)
 
     def _found(self) -> list[AttachmentFile]:
         """The attachments that the patterns name; all of them count for the names of the files."""
@@ -216,7 +216,7 @@ class TrackerAttachmentOperation:
         """Download one attachment; its size. The time of the file tells the next run what it is."""
 
         def save(response: Incoming, blocks: Iterator[bytes]) -> int:
-            with replacing(entry.path) as file:
+            with atomic_write(entry.path) as file:
                 for block in blocks:
                     file.write(block)
                 file.flush()

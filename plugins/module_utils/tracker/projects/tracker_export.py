@@ -10,7 +10,7 @@ from ...core.concurrency import first_alone
 from ...core.errors import ToolchainError, invalid
 from ...core.export.service_export import ExportOptions, ServiceExport, ServiceState
 from ...core.module.task import Task
-from ...core.progress import Count
+from ...core.progress import ProgressCounter
 from ..client import TrackerClient
 from .tracker_project_info import TrackerProjectInfoOperation, TrackerProjectInfoOptions
 from .tracker_version import TrackerVersionOptions
@@ -49,7 +49,9 @@ class TrackerExportOperation(ServiceExport):
         state = ServiceState(untold=_UNTOLD)
         keys = self._options.projects
         chosen = self._all() if keys is None else list(dict.fromkeys(keys))
-        count = Count(self._task.progress, "reading the versions of projects", len(chosen))
+        count = ProgressCounter(
+            self._task.progress, "reading the versions of projects", len(chosen)
+        )
 
         def of_project(key: str) -> tuple[str, list[Version] | ToolchainError]:
             try:
@@ -59,7 +61,7 @@ class TrackerExportOperation(ServiceExport):
                     raise
                 return key, error
             finally:
-                count.one()
+                count.add()
 
         versions: list[dict[str, Any]] = []
         for key, found in first_alone(self._options.parallel, of_project, chosen):

@@ -114,7 +114,7 @@ class TrackerVersionOperation:
         self._require_order()
         found = plan(self._before(), self._wanted, {"description": _same_lines})
         found = self._with_moved_issues(found)
-        return found.returning(version=self._predicted(found), unresolved_count=self._count)
+        return found.with_result(version=self._predicted(found), unresolved_count=self._count)
 
     def _removal(self, known: list[Version]) -> Plan:
         options = self._options
@@ -125,7 +125,7 @@ class TrackerVersionOperation:
         if options.move_to is not None:
             self._target = self._required(known, "move_to", options.move_to)
         found = plan(self._current.settable(), None)
-        return found.returning(version=None, unresolved_count=None)
+        return found.with_result(version=None, unresolved_count=None)
 
     def _managed(self, known: list[Version]) -> Version | None:
         """The version to change; C(conflict) where the old and the new name are both there."""
@@ -223,7 +223,7 @@ class TrackerVersionOperation:
         shown = {name: fields[name] for name in names}
         return {"id": number, **shown, "url": None if number is None else place}
 
-    def rehearse(self, plan: Plan) -> None:
+    def preflight(self, plan: Plan) -> None:
         what = f"the version '{self._options.name}' of the project '{self._options.project}'"
         needs = ["ADMINISTER_PROJECTS"]
         permissions.require(self._client, what, needs, projectKey=self._options.project)

@@ -104,7 +104,7 @@ class ProjectVersions:
             response = self._client.read(what, place)
         except ToolchainError as error:
             if error.status == 404:
-                error.with_words(
+                error.with_hint(
                     f"there is no such project for this account, or {_MORE_THAN_WRITTEN}"
                 )
             raise
@@ -246,6 +246,6 @@ def _sent(wanted: Mapping[str, Any]) -> dict[str, Any]:
 
 def _as_permission(error: ToolchainError) -> ToolchainError:
     error.kind = "permission"
-    return error.with_words(
+    return error.with_hint(
         "what it does not find is there: the account may not administer the project"
     )

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import IO, Any
 
 from ...core.errors import invalid
-from ...core.files import make_folders, replacing
+from ...core.files import atomic_write, make_folders
 from ...core.plan import Plan
 from ...core.plan import plan as compared
 from ..pagination import Issue
@@ -84,7 +84,7 @@ class IssueFile:
         """Put what was written in the place of the file."""
         make_folders(os.path.dirname(self.path) or ".")
         self._spool.seek(0)
-        with replacing(self.path) as file:
+        with atomic_write(self.path) as file:
             shutil.copyfileobj(self._spool, file, _BLOCK)
         self._spool.close()
 

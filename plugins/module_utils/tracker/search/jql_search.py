@@ -12,7 +12,7 @@ from ...core.http.messages import Response, unexpected_body
 from ...core.module.task import Task
 from ...core.module.typed_options import PathText
 from ...core.plan import Plan, unchanged, without_none
-from ...core.progress import Count
+from ...core.progress import ProgressCounter
 from ..client import TrackerClient
 from ..jql import with_unique_order
 from ..pagination import FoundIssues, Issue, OffsetPages, SearchRange, TokenPages
@@ -70,7 +70,7 @@ class JqlSearchOperation:
         self._what = f"searching for issues with the query '{shorten(options.jql, _SHOWN)}'"
         self._range = SearchRange(options.start_at, options.max_results, options.page_size)
         self._by_get_only = False
-        self._count = Count(task.progress, "reading the issues")
+        self._count = ProgressCounter(task.progress, "reading the issues")
         self._seen = SeenFields(options.fields, by_keys=bool(options.fields_by_keys))
         self._file = None if options.dest is None else IssueFile(options.dest, options.fields)
 
@@ -92,7 +92,7 @@ class JqlSearchOperation:
         """Write the issues aside, page by page, and compare the whole with what is there."""
         found = self.search(file.add)
         counts = {"count": found.count, "total": found.total, "complete": found.complete}
-        return file.plan().returning(dest=file.path, **counts)
+        return file.plan().with_result(dest=file.path, **counts)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         if self._file is not None:
@@ -122,13 +122,13 @@ class JqlSearchOperation:
                 raise
             removed = error
         if dialect == "server":
-            raise removed.with_words(f"its successor is {_TOKEN[0]}: set dialect to auto or cloud")
+            raise removed.with_hint(f"its successor is {_TOKEN[0]}: set dialect to auto or cloud")
         try:
             return self._by_token(take)
         except ToolchainError as error:
             if error.status not in _UNKNOWN:
                 raise
-        raise removed.with_words(f"its successor {_TOKEN[0]} is not there either")
+        raise removed.with_hint(f"its successor {_TOKEN[0]} is not there either")
 
     def _page_at(self, start: int, size: int) -> Mapping[str, Any]:
         """A page by offset [W4.2]."""
@@ -217,6 +217,6 @@ class JqlSearchOperation:
         found = page.get("issues") if isinstance(page, Mapping) else None
         if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
             raise unexpected_body(response, "a list of issues")
-        self._count.one(len(found))
+        self._count.add(len(found))
         decoded: Mapping[str, Any] = page
         return decoded

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ...core.errors import ToolchainError, invalid
-from ...core.files import regular
+from ...core.files import open_regular
 from ..names import composed
 from ..page import Page
 from ..storage import section
@@ -97,7 +97,7 @@ def _body(options: PageOptions) -> str | None:
     body, source = options.body, options.src
     if source is not None:
         try:
-            with open(source, encoding="utf-8-sig", newline="", opener=regular) as file:
+            with open(source, encoding="utf-8-sig", newline="", opener=open_regular) as file:
                 body = file.read()
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"

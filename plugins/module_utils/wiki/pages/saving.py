@@ -154,7 +154,7 @@ class PageWriter:
         """A lock goes away while nobody changes the page; another refusal stays one, and a save
         that the server has not told of may still take place.
         """
-        told = error.undone or not error.outcome_unknown
+        told = error.verified_undone or not error.outcome_unknown
         if told and error.status is not None and _LOCK.search(error.detail or ""):
             return
         if error.outcome_unknown or error.kind == "server":

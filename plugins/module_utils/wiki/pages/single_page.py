@@ -83,7 +83,7 @@ class SinglePage:
         if self._removes:
             return self._removal(page)
         plan = self._creation() if page is None else self._update(page)
-        return plan.returning(**self._results())
+        return plan.with_result(**self._results())
 
     @property
     def page(self) -> Page | None:
@@ -134,11 +134,11 @@ class SinglePage:
         changes = (Change("state", "present", "absent"),)
         result = {"page": page.shown(), "ignored_differences": []}
 
-        def sides() -> tuple[str, str]:
+        def make_diff() -> tuple[str, str]:
             body = readable(page.body or "", "", page.space)[0]
             return self._text(page, body, after=False), ""
 
-        return Plan(None, None, "delete", changes, result, sides=sides)
+        return Plan(None, None, "delete", changes, result, make_diff=make_diff)
 
     def _creation(self) -> Plan:
         desired, (space, _title) = self._desired, self._options.space_and_title()
@@ -153,10 +153,10 @@ class SinglePage:
         shown = {**page.shown(), "id": None, "url": None}
         result = {"page": shown, "ignored_differences": []}
 
-        def sides() -> tuple[str, str]:
+        def make_diff() -> tuple[str, str]:
             return "", self._text(page, readable("", page.body or "", space)[1], after=True)
 
-        return Plan(None, None, "create", changes, result, sides=sides)
+        return Plan(None, None, "create", changes, result, make_diff=make_diff)
 
     def _update(self, page: Page) -> Plan:
         desired = self._desired
@@ -181,13 +181,13 @@ class SinglePage:
         if not changes:
             return unchanged(result, self._text(page, page.body or "", after=True))
 
-        def sides() -> tuple[str, str]:
+        def make_diff() -> tuple[str, str]:
             bodies = page.body or "", wanted.body or ""
             before, after = readable(*bodies, page.space, exact=desired.exact)
             before = _NO_BODY if page.body is None else before
             return self._text(page, before, after=False), self._text(wanted, after, after=True)
 
-        return Plan(None, None, "update", tuple(changes), result, sides=sides)
+        return Plan(None, None, "update", tuple(changes), result, make_diff=make_diff)
 
     def _require_place(self, space: str | None, parent: str, child: str = "") -> None:
         """C(not_found) where space or parent of a page are missing, C(rejected) where the parent is
@@ -231,7 +231,7 @@ class SinglePage:
             )
         self._task.warn(f"{self._options.named}: {said} lose the place in the text")
 
-    def rehearse(self, plan: Plan) -> None:
+    def preflight(self, plan: Plan) -> None:
         """What the server itself would say: C(permission), and C(conflict) where another page has
         the new title.
         """

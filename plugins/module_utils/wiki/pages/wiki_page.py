@@ -75,8 +75,8 @@ class WikiPageOperation:
     def plan(self) -> Plan:
         return self._pages.plan()
 
-    def rehearse(self, plan: Plan) -> None:
-        self._pages.rehearse(plan)
+    def preflight(self, plan: Plan) -> None:
+        self._pages.preflight(plan)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         return self._pages.apply(plan)
@@ -141,7 +141,7 @@ class ListedPages:
         self._refuse_twins()
         changed = [item for item in self._items if item.error is None and item.plan.changed]
 
-        def sides() -> tuple[str, str]:
+        def make_diff() -> tuple[str, str]:
             texts = [excerpt(item.name, *item.plan.diff()) for item in changed]
             before = "".join(text for text, _other in texts)
             return before, "".join(text for _other, text in texts)
@@ -152,7 +152,7 @@ class ListedPages:
             "update" if changed else "none",
             result={"pages": self._shown()},
             failure=self._failure(),
-            sides=sides,
+            make_diff=make_diff,
         )
 
     def _plan_one(self, item: _ListedPage) -> None:
@@ -167,10 +167,10 @@ class ListedPages:
             if page is not None and seen.setdefault(page.id, item.name) != item.name:
                 item.error = invalid(f"{item.name} is {seen[page.id]}, too")
 
-    def rehearse(self, plan: Plan) -> None:
+    def preflight(self, plan: Plan) -> None:
         """What the server would refuse, of each page. Raises what C(apply) would."""
         todo = [item for item in self._items if item.error is None and item.plan.changed]
-        self._each(lambda item: item.operation.rehearse(item.plan), todo, _OF_THE_SERVER)
+        self._each(lambda item: item.operation.preflight(item.plan), todo, _OF_THE_SERVER)
         failure = self._failure()
         if failure is not None:
             raise failure

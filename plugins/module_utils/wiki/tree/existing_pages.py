@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError
-from ...core.progress import Count, Listener
+from ...core.progress import Listener, ProgressCounter
 from ..client import WikiClient
 from ..page import Page, member
 from .marks import TreeMark, mark_of, with_mark
@@ -65,13 +65,13 @@ class TreeReader:
         """All pages below the root, level by level."""
         found = ExistingTree(root, {root.id: root})
         level = [root]
-        count = Count(self._say, f"listing the pages below '{root.title}'")
+        count = ProgressCounter(self._say, f"listing the pages below '{root.title}'")
         while level:
             above = [page for page in level if page.has_children is not False]
             lists = spread(self._parallel, self._children, above)
             level = [page for pages in lists for page in pages if page.id not in found.pages]
             found.pages.update((page.id, page) for page in level)
-            count.one(len(level))
+            count.add(len(level))
         return found
 
     def with_body(self, page: Page) -> Page:

@@ -18,7 +18,7 @@ from ...core.export.file_names import FileNames
 from ...core.export.service_export import ExportOptions, ServiceExport, ServiceState
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
-from ...core.progress import Count
+from ...core.progress import ProgressCounter
 from ..client import WikiClient, place_of
 from ..markdown.front_matter import split_front_matter
 from ..names import wrong_title
@@ -125,14 +125,16 @@ class WikiExportOperation(ServiceExport):
         reader = TreeReader(self._client, space, self._options.parallel, self._task.progress)
         tree = reader.tree(root)
         pages = list(tree.pages.values())
-        count = Count(self._task.progress, f"reading the pages below '{root.title}'", len(pages))
+        count = ProgressCounter(
+            self._task.progress, f"reading the pages below '{root.title}'", len(pages)
+        )
 
         def whole(page: Page) -> tuple[Page, tuple[str, ...] | None, PageFiles | None]:
             try:
                 files = None if self._files is None else self._files.read(page)
                 return reader.with_body(page), self._labels(page), files
             finally:
-                count.one()
+                count.add()
 
         large = self._files is not None
         read = spread(self._options.parallel, whole, pages, anywhere=large)

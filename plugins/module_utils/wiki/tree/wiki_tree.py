@@ -111,15 +111,15 @@ class WikiTreeOperation:
         changed = [plan for plan in (*self._plans, *self._deletions) if plan.fields]
         made: Action = "create" if planner.tree is None else "update"
 
-        def sides() -> tuple[str, str]:
+        def make_diff() -> tuple[str, str]:
             texts = [plan.sides() for plan in changed]
             before = "".join(old for old, _new in texts)
             return before, "".join(new for _old, new in texts)
 
         result = {"pages": self._shown({}, self._deletions)}
-        return Plan(None, None, made if changed else "none", result=result, sides=sides)
+        return Plan(None, None, made if changed else "none", result=result, make_diff=make_diff)
 
-    def rehearse(self, plan: Plan) -> None:
+    def preflight(self, plan: Plan) -> None:
         """C(permission) where a page may not be written, as far as the server tells."""
         for one in (*self._plans, *self._deletions):
             if one.page is None:
