@@ -42,7 +42,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.recorder import Recorder
 
 _COLLECTION = Path(__file__).resolve().parents[2]
-_VARIABLES = ("drift_report", "drift_slice", "drift_table")
+_VARIABLES = ("drift_report", "drift_table")
 
 
 class CallbackModule(CallbackBase):
@@ -107,9 +107,8 @@ class CallbackModule(CallbackBase):
         lines = texts.table(contents) if boolean(self._settings.get("drift_table", False)) else []
         place = self._place_of_report()
         if place is not None:
-            write = writing.write_slice if "drift_slice" in self._settings else writing.write
             try:
-                warnings = write(place, contents)
+                warnings = writing.write(place, contents)
             except OSError as error:
                 raise AnsibleError(f"The report cannot be written to {place}: {error}") from error
             for warning in warnings:

@@ -6,40 +6,39 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: enforcement
-short_description: What the playbooks enforce and drift do on a host
+short_description: Choose the roles that enforce and drift run
 version_added: 1.0.0
 description:
-  - The playbooks C(delivery.toolchain.enforce) and C(delivery.toolchain.drift) ask it which roles are run, by the variables of the host.
+  - Returns the roles that the playbooks C(delivery.toolchain.enforce) and C(delivery.toolchain.drift) run, by the variables of the host.
 author: delivery.toolchain contributors (@delivery-toolchain)
 options:
   _terms:
     description:
-      - V(steps) gives the files of tasks to include, each with the role, or with what is wrong in the variables.
-      - V(sent) gives, as a text, the roles and the variables that a worker needs for the host, for P(delivery.toolchain.run_slices#lookup).
+      - V(steps) returns the task files to include, each with a role, or with the error in the variables.
     type: list
     elements: str
-    choices: [steps, sent]
+    choices: [steps]
     required: true
   playbook:
-    description: The playbook that asks.
+    description: The calling playbook.
     type: str
     choices: [drift, enforce]
     default: enforce
   folder:
-    description: Whether a folder of the desired state that the variables name is yet to be read.
+    description: Whether C(desired_state_folder) still has to be read.
     type: bool
     default: false
 """
 
 EXAMPLES = r"""
-- name: Show what would be done
+- name: Show the roles of a run
   ansible.builtin.debug:
     msg: "{{ lookup('delivery.toolchain.enforcement', 'steps') }}"
 """
 
 RETURN = r"""
 _raw:
-  description: What was asked for.
+  description: The task files, each as a list of the file and its label.
   type: list
   elements: raw
 """
@@ -57,14 +56,14 @@ class LookupModule(LookupBase):
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[Any]:
         self.set_options(var_options=variables, direct=kwargs)
-        return [self._told(term, variables or {}) for term in terms]
+        return [self._steps(term, variables or {}) for term in terms]
 
-    def _told(self, term: str, variables: dict[str, Any]) -> Any:
-        template = self._templar.template
-        if term == "sent":
-            return enforcement.packed(variables, template)
+    def _steps(self, term: str, variables: dict[str, Any]) -> list[list[str]]:
         if term != "steps":
-            raise AnsibleError(f"enforcement tells steps or sent, not '{term}'")
+            raise AnsibleError(f"The lookup enforcement takes the term steps, not '{term}'.")
         return enforcement.steps(
-            variables, template, self.get_option("playbook"), folder=self.get_option("folder")
+            variables,
+            self._templar.template,
+            self.get_option("playbook"),
+            folder=self.get_option("folder"),
         )

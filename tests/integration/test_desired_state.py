@@ -75,11 +75,7 @@ def test_one_variable_holds_all_services(fresh: Fresh, tmp_path: Path) -> None:
     ]
     stats = run.event("Add up what differs").result["ansible_facts"]["drift_found"]
     assert len(stats) == len(report["findings"])
-    # in slices, each of which has some of the services
-    sliced = _run(
-        tmp_path, "enforce", {**variables, "drift_slices": 2, "drift_workers": "local,local"}
-    )
-    assert sliced.shows(["pass-word-12345"]) == []
+    assert _run(tmp_path, "enforce", variables).shows(["pass-word-12345"]) == []
     assert _report(tmp_path)["counts"] == report["counts"]
     _run(tmp_path, "drift", variables)
     assert _report(tmp_path)["findings"] == []

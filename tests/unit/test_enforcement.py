@@ -45,18 +45,16 @@ def test_named_roles_are_run_and_no_others(named: Any) -> None:
     assert roles == ["ci_baseline", "desired_state"]
 
 
-def test_the_sum_is_told_by_drift_alone_and_not_on_a_worker() -> None:
+def test_the_sum_is_told_by_drift_alone() -> None:
     assert steps(MODULES)[-1] == ["sum_up.yml", "sum"]
     role = ["hold_role.yml", "analysis_config"]
     assert steps(MODULES, "enforce") == [role]
-    assert steps({"drift_slice": "1 of 2", **MODULES}) == [role]
 
 
-@pytest.mark.parametrize("name", ["drift_slices", "drift_workers"])
-def test_slices_and_a_folder_come_before_roles(name: str) -> None:
-    variables = {name: 2, "desired_state_folder": "desired", **MODULES}
-    assert steps(variables) == [["hold_in_slices.yml", "slices"]]
+def test_a_folder_comes_before_roles() -> None:
+    variables = {"desired_state_folder": "desired", **MODULES}
     assert steps(variables, folder=True) == [["hold_folder.yml", ""]]
+    assert ["hold_folder.yml", ""] not in steps(variables)
 
 
 @pytest.mark.parametrize(
@@ -64,6 +62,8 @@ def test_slices_and_a_folder_come_before_roles(name: str) -> None:
     [
         ({"enforce_rolse": []}, "does not know enforce_rolse (is enforce_roles meant?)"),
         ({"drift_fial": True}, "does not know drift_fial (is drift_fail meant?)"),
+        ({"drift_workers": "local"}, "does not know drift_workers"),
+        ({"drift_slices": 2}, "does not know drift_slices"),
         ({"enforce_connections": {"wikki": {}}}, "has no service wikki: it takes analysis, ci,"),
         ({"enforce_connections": "{{ logins }}"}, "has no service wikki: it takes analysis, ci,"),
     ],
@@ -71,29 +71,6 @@ def test_slices_and_a_folder_come_before_roles(name: str) -> None:
 def test_what_cannot_be_meant_is_refused_before_anything_is_sent(
     given: dict[str, Any], told: str
 ) -> None:
-    ((file, why),) = steps({**given, **MODULES, "drift_workers": "local"})
+    ((file, why),) = steps({**given, **MODULES})
     assert file == "hold_refused.yml"
     assert told in why
-
-
-def test_a_worker_is_sent_what_its_roles_take_and_nothing_else() -> None:
-    variables = {
-        "enforce_connections": {"ci": {"url": "https://ci.example.com"}},
-        "toolchain_wiki_url": "https://wiki.example.com",
-        "analysis_config_users": [{"name": "{{ raw }}", "number": 1.5, "on": True, "none": None}],
-        "desired_state_jobs": ({1: "x"},),
-        "enforce_roles": "{{ two }}",
-        "secret_of_another": "hidden",
-        "ansible_password": "hidden",
-    }
-    text = enforcement.packed(variables, template)
-    assert "{" not in text
-    assert enforcement.unpacked(text) == {
-        "roles": ["ci_baseline", "desired_state"],
-        "variables": {
-            "enforce_connections": variables["enforce_connections"],
-            "toolchain_wiki_url": variables["toolchain_wiki_url"],
-            "analysis_config_users": variables["analysis_config_users"],
-            "desired_state_jobs": [{"1": "x"}],
-        },
-    }

@@ -14,7 +14,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Those that the playbooks and roles of the collection alone call, and one that takes options.
-OTHERS = {"enforcement", "run_slices", "survey_answers", "unknown_variables", "wiki_page"}
+OTHERS = {"enforcement", "survey_answers", "unknown_variables", "wiki_page"}
 LOOKUPS = sorted({path.stem for path in (ROOT / "plugins" / "lookup").glob("*.py")} - OTHERS)
 
 

@@ -201,7 +201,6 @@ def test_a_lookup_has_the_connection_options_of_one_service() -> None:
     asks_nobody = {
         "desired_state",
         "enforcement",
-        "run_slices",
         "survey_answers",
         "unknown_variables",
     }

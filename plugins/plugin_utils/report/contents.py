@@ -45,8 +45,6 @@ class Contents:
     started: str = field(default_factory=now)
     finished: str = ""
     hosts: list[str] = field(default_factory=list)
-    #: What tasks warned of, for whoever does not see the run.
-    warnings: list[str] = field(default_factory=list)
     _objects: dict[tuple[str, ...], Object] = field(default_factory=dict)
     _known: set[tuple[str, ...]] = field(default_factory=set)
 

@@ -32,7 +32,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret imp
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import objects
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import (
-    KEYS,
     Contents,
     now,
 )
@@ -43,8 +42,6 @@ _NAME = "delivery.toolchain."
 VARIABLE = "toolchain_report"
 _TEXT = 4000
 _NAME_LENGTH = 1000
-#: The fact that holds the objects of all slices.
-SLICED = "enforce_sliced"
 #: Facts by which roles leave behind what differs; what no result of a module tells is in them.
 _FACT = re.compile(r"(analysis|ci|repo)\w*_drift")
 _OWNERS = {"artifact": "repo", "build": "repo", "docker": "repo", "jql": "tracker"}
@@ -69,7 +66,6 @@ class Recorder:
 
     def result(self, task: Any, host: str, result: Mapping[str, Any], *, failed: bool) -> None:
         """Take in the result of a task, or of one item of its loop."""
-        self.contents.warnings += [self._line(each) for each in result.get("warnings") or ()]
         wanted = task.get_vars().get(VARIABLE, "all")
         if wanted == "none" or (wanted == "failures" and not failed):
             return
@@ -93,8 +89,6 @@ class Recorder:
     def _facts(self, task: Any, host: str, facts: Any) -> None:
         """What a role left behind and no result of a module told."""
         for name, entries in facts.items() if isinstance(facts, Mapping) else ():
-            if name == SLICED:
-                self._sliced(entries)
             service = _service(name)
             if _FACT.fullmatch(str(name)) is None or not isinstance(entries, list):
                 continue
@@ -107,12 +101,6 @@ class Recorder:
             ]
             server = self._servers.get((host, service), "")
             self._add(new, host, service, server, task.get_name().strip())
-
-    def _sliced(self, entries: Iterable[Mapping[str, Any]]) -> None:
-        """What the slices of this run have recorded, where they ran."""
-        for one in entries:
-            known = {key: self._masked(one.get(key)) for key in KEYS}
-            self.contents.add(**known)
 
     def _add(
         self, found: Iterable[Mapping[str, Any]], host: str, service: str, server: str, task: str

@@ -18,8 +18,6 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents
 #: So many runs C(history.json) remembers.
 MOST_RUNS = 365
 _HISTORY = "history.json"
-#: All objects of a slice, for the run that it is a part of.
-OBJECTS = "objects.json"
 
 
 def write(folder: Path, contents: Contents) -> list[str]:
@@ -36,14 +34,6 @@ def write(folder: Path, contents: Contents) -> list[str]:
         _replace(folder / "report.html", page.html(contents, history))
         _replace(folder / _HISTORY, _json(history))
     return warnings
-
-
-def write_slice(folder: Path, contents: Contents) -> list[str]:
-    """Write what a slice found, which is no report yet."""
-    folder.mkdir(parents=True, exist_ok=True)
-    found = {"objects": contents.objects, "warnings": contents.warnings}
-    _replace(folder / OBJECTS, _json(found))
-    return []
 
 
 @contextmanager
