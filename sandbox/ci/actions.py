@@ -9,11 +9,15 @@ from typing import Any
 
 from starlette.responses import Response
 
-from sandbox.ci import access, items, jobs, pages, queue, restart, scripts, triggers, views
-from sandbox.ci.build_actions import is_missing, missing
+from sandbox.ci.builds import queue, triggers
+from sandbox.ci.builds.build_actions import is_missing, missing
 from sandbox.ci.call import Action, Call, Handler, form_fields, submitted
-from sandbox.ci.plugin_actions import plugin_actions
-from sandbox.ci.versions import older
+from sandbox.ci.formats import views
+from sandbox.ci.jobs import items, jobs
+from sandbox.ci.plugins.plugin_actions import plugin_actions
+from sandbox.ci.plugins.versions import older
+from sandbox.ci.scripts import scripts
+from sandbox.ci.server import access, pages, restart
 from sandbox.multipart import Form
 
 SCRIPT_STATE = "ci.scriptstate"

@@ -12,7 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sandbox import multipart
-from sandbox.ci import access, builds, pages, views
+from sandbox.ci.builds import builds
+from sandbox.ci.formats import views
+from sandbox.ci.server import access, pages
 from sandbox.context import context as find_context
 from sandbox.service import Answer
 

@@ -19,7 +19,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from sandbox.ci import plugin_manager, scripts
+from sandbox.ci.plugins import plugin_manager
+from sandbox.ci.scripts import scripts
 
 
 def run(command: str, given: str, seed: dict[str, Any]) -> tuple[int, str, str]:

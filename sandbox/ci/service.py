@@ -13,26 +13,16 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sandbox import object_store
-from sandbox.ci import (
-    access,
-    archiving,
-    builds,
-    history,
-    jobs,
-    markup,
-    pages,
-    plugin_manager,
-    queue,
-    restart,
-    scripts,
-    server_views,
-    update_center,
-    views,
-)
 from sandbox.ci.actions import SCRIPT_STATE, find, form_page, job_actions, root_actions
-from sandbox.ci.build_actions import build_actions
+from sandbox.ci.builds import archiving, builds, history, queue
+from sandbox.ci.builds.build_actions import build_actions
 from sandbox.ci.call import Action, Call, form_fields
-from sandbox.ci.exports import Exported, TreeError, by_depth, by_tree, constants, parse_tree
+from sandbox.ci.formats import markup, views
+from sandbox.ci.formats.exports import Exported, TreeError, by_depth, by_tree, constants, parse_tree
+from sandbox.ci.jobs import jobs
+from sandbox.ci.plugins import plugin_manager, update_center
+from sandbox.ci.scripts import scripts
+from sandbox.ci.server import access, pages, restart, server_views
 from sandbox.context import Context
 from sandbox.service import Answer, Service, route
 

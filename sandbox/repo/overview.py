@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 from sandbox.context import context
 from sandbox.repo import permissions, repositories
 from sandbox.repo.answers import SERVICE, account, error, require_admin
-from sandbox.repo.tree import Tree
+from sandbox.repo.items.tree import Tree
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from sandbox.context import context
 from sandbox.repo import repositories
 from sandbox.repo.answers import SERVICE, account, error, user_name
-from sandbox.repo.tree import Tree
+from sandbox.repo.items.tree import Tree
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
     from sandbox.context import Context
-    from sandbox.repo.tree import Node
+    from sandbox.repo.items.tree import Node
     from sandbox.service import Answer
 
 READ, DEPLOY, DELETE, ANNOTATE = "read", "deploy", "delete", "annotate"

@@ -8,28 +8,21 @@ import binascii
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sandbox import object_store
-from sandbox.repo import (
+from sandbox.repo import overview, repositories, system
+from sandbox.repo.answers import SERVICE, error
+from sandbox.repo.builds import builds, discarding, promotion, publishing
+from sandbox.repo.images import blobs, containers, image_promotion
+from sandbox.repo.items import (
     aql,
-    blobs,
-    builds,
-    containers,
     deploy,
-    discarding,
     downloads,
-    image_promotion,
-    overview,
-    promotion,
     properties,
-    publishing,
     relocation,
-    repositories,
     search,
     storage,
-    system,
     trash,
 )
-from sandbox.repo.answers import SERVICE, error
-from sandbox.repo.tree import Tree
+from sandbox.repo.items.tree import Tree
 from sandbox.service import Answer, Service, route
 
 if TYPE_CHECKING:
@@ -39,7 +32,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import Route
 
-    from sandbox.repo.tree import Node
+    from sandbox.repo.items.tree import Node
     from sandbox.service import Handler
 
 _PING = f"/{SERVICE}{system.PING}"

@@ -8,7 +8,7 @@ from datetime import date, datetime, timezone
 from typing import Any
 from urllib.parse import quote
 
-from sandbox.tracker.fields import Field, Fields
+from sandbox.tracker.fields.fields import Field, Fields
 from sandbox.tracker.world import World
 
 Json = dict[str, Any]

@@ -16,7 +16,7 @@ from sandbox.rights import Rights
 from sandbox.service import Answer, json_body
 from sandbox.store import Store
 from sandbox.tracker.errors import UNSEEN_CLOUD, UNSEEN_SERVER, refusal
-from sandbox.tracker.views import Views, comma_list
+from sandbox.tracker.issues.views import Views, comma_list
 from sandbox.tracker.world import Issue, World
 
 Json = dict[str, Any]

@@ -5,9 +5,9 @@ Shape: `statuses` ({name: category}, or {name: {category, editable}}), `users` (
 active?}}), `projects` ([{key, name, anonymous?, lead?, screens?: {create, edit}, required?}]),
 `versions` ({PROJECT: {name: {released, ...}}}), `components` ({PROJECT: [name]}), `fields`
 ({customfield_N: {name, type, items?, options?, projects?}}), `link_types` ({name: {inward,
-outward}}), `workflows` (see `sandbox.tracker.workflow`), `issues` (list, see `_issue`) and `series`
-(many alike: `{project, count, first?, summary, types, statuses, days}`, where `{n}` in the summary
-is the number). What an issue names and nobody declared is declared by it.
+outward}}), `workflows` (see `sandbox.tracker.issues.workflow`), `issues` (list, see `_issue`) and
+`series` (many alike: `{project, count, first?, summary, types, statuses, days}`, where `{n}` in the
+summary is the number). What an issue names and nobody declared is declared by it.
 """
 
 from __future__ import annotations

@@ -14,22 +14,14 @@ from starlette.routing import Route
 from sandbox.accounts import SETTINGS, Accounts, login_of, rights_of
 from sandbox.context import Context
 from sandbox.service import Answer, Service, route
-from sandbox.tracker import (
-    comments,
-    editing,
-    links,
-    meta,
-    people,
-    reading,
-    uploads,
-    versions,
-    workflow,
-)
-from sandbox.tracker.attachments import LOGIN_PAGE, MEDIA, Attachments
 from sandbox.tracker.call import Call, Handler
-from sandbox.tracker.search import Search, read_search, xml_status
+from sandbox.tracker.fields import meta
+from sandbox.tracker.issues import comments, editing, links, reading, uploads, workflow
+from sandbox.tracker.issues.attachments import LOGIN_PAGE, MEDIA, Attachments
+from sandbox.tracker.issues.views import Views
+from sandbox.tracker.projects import people, versions
+from sandbox.tracker.search.search import Search, read_search, xml_status
 from sandbox.tracker.seeding import seed
-from sandbox.tracker.views import Views
 from sandbox.tracker.world import World
 
 AsyncHandler = Callable[[Request], Awaitable[Response]]

@@ -19,7 +19,7 @@ import pytest
 import requests
 from jenkinsapi.plugin import Plugin
 
-from sandbox.ci import ciphers
+from sandbox.ci.jobs import ciphers
 from sandbox.client import Sandbox
 
 USER, TOKEN = "builder", "builder-api-token-1234567890"

@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from sandbox.analysis.service import ACTIONS
 from sandbox.ci.actions import job_actions, root_actions
-from sandbox.ci.build_actions import build_actions
+from sandbox.ci.builds.build_actions import build_actions
 from sandbox.ci.call import Action
 from sandbox.client import Sandbox
 from sandbox.context import Context

@@ -18,8 +18,8 @@ from ansible_collections.delivery.toolchain.plugins.filter.jql_quote import (
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.jql_clauses import (
     RESERVED_WORDS,
 )
-from sandbox.tracker import jql as server
-from sandbox.tracker.jql_words import RESERVED_WORDS as WORDS_OF_THE_SERVER
+from sandbox.tracker.search import jql as server
+from sandbox.tracker.search.jql_words import RESERVED_WORDS as WORDS_OF_THE_SERVER
 
 jql = JqlFilters().filters()["jql"]
 jql_quote = QuoteFilters().filters()["jql_quote"]

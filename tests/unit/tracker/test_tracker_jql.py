@@ -12,7 +12,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.jql imp
     quote,
     with_unique_order,
 )
-from sandbox.tracker import jql as server
+from sandbox.tracker.search import jql as server
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What stands behind the addresses of a build: its end, its log, its files."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from starlette.responses import Response, StreamingResponse
+
+from sandbox.ci.builds import artifacts, builds
+from sandbox.ci.call import Action, Call
+from sandbox.ci.jobs import items, jobs
+from sandbox.ci.server import access, pages
+
+
+def build_actions() -> dict[str, Action]:
+    read, cancel = access.ITEM_READ, access.ITEM_CANCEL
+    return {
+        "": Action(_page, "GET", read),
+        "stop": Action(_stop, "POST", cancel),
+        "term": Action(_term, "POST", cancel),
+        "kill": Action(_kill, "POST", cancel),
+        "consoleText": Action(_console_text, "GET", read, listed=False),
+        "logText/progressiveText": Action(_progressive_text, "GET", read, listed=False),
+        "artifact/*": Action(artifacts.get, "GET", read, listed=False),
+        "buildNumber": Action(_number, "GET", read, listed=False),
+        "doDelete": Action(items.delete_build, "POST", access.RUN_DELETE, listed=False),
+    }
+
+
+def _page(call: Call) -> Response:
+    return pages.page(f"{call.found_build['job']} #{call.found_build['number']}", "<p></p>")
+
+
+def _number(call: Call) -> Response:
+    return pages.text(str(call.found_build["number"]))
+
+
+def is_missing(call: Call) -> bool:
+    """Whether the address is one that only pipelines have."""
+    return call.rest in (["term"], ["kill"]) and _definition(call)["kind"] != jobs.PIPELINE
+
+
+def missing(call: Call) -> Response:
+    """Server fact [ci-10]: a POST is sent to the same address with a slash, which is 404."""
+    here = call.request.scope["path"]
+    if call.request.method != "POST" or here.endswith("/"):
+        return pages.not_found()
+    return pages.redirect(call.absolute(f"{here}/"))
+
+
+def _definition(call: Call) -> dict[str, Any]:
+    return jobs.get(call.world.context, call.found_build["job"]) or jobs.DEFAULTS
+
+
+def _end(call: Call, how: str, words: str) -> Response:
+    """Server fact [ci-10]: 302 to the Referer or `.`, also when nothing was running."""
+    context, build = call.world.context, call.found_build
+    if not build["done"]:
+        if how in _definition(call)["survives"]:
+            builds.note(context, call.build_key, f"{words} (still running)")
+        else:
+            builds.abort(context, call.build_key, words)
+    return pages.redirect(call.request.headers.get("referer") or call.absolute("."))
+
+
+def _stop(call: Call) -> Response:
+    """POST {build}/stop [W4.4]."""
+    return _end(call, "stop", f"Aborted by {call.login.user}")
+
+
+def _term(call: Call) -> Response:
+    """POST {build}/term [W4.4]."""
+    return _end(call, "term", "Click here to forcibly kill entire build")
+
+
+def _kill(call: Call) -> Response:
+    """POST {build}/kill [W4.4]."""
+    return _end(call, "kill", "Hard kill!")
+
+
+def _console_text(call: Call) -> Response:
+    """Server fact [ci-13]: the whole log, without a length."""
+    data, _more = builds.console(call.world.context, call.found_build)
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for start in range(0, len(data), 65536):
+            yield data[start : start + 65536]
+
+    return StreamingResponse(pieces(), media_type="text/plain;charset=utf-8")
+
+
+def _progressive_text(call: Call) -> Response:
+    """Server fact [ci-13]: `X-Text-Size` is the next offset; a start beyond it restarts from 0."""
+    data, more = builds.console(call.world.context, call.found_build)
+    given = call.request.query_params.get("start") or "0"
+    start = int(given) if given.isdigit() and int(given) <= len(data) else 0
+    headers = {"X-Text-Size": str(len(data))}
+    if more:
+        headers["X-More-Data"] = "true"
+    return Response(data[start:], 200, headers, "text/plain;charset=utf-8")

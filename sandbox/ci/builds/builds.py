@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The queue and the builds, driven by the clock.
+
+Nothing happens in the background: `advance` replays, in the order of time, everything that was due
+since the last look. Each event runs once, at its own time, so that effects of a build's success are
+there when anybody asks for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sandbox.ci.builds import archiving, effects
+from sandbox.ci.builds.variables import filled, variables
+from sandbox.ci.jobs import jobs
+from sandbox.ci.server import restart
+from sandbox.context import Context
+
+BUILDS, QUEUE, WAITING, RUNNING, ENDS = (
+    "ci.build",
+    "ci.queue",
+    "ci.waiting",
+    "ci.running",
+    "ci.end",
+)
+
+Event = tuple[int, int, str, Callable[[], None]]
+
+
+def advance(context: Context) -> None:
+    """Let everything happen that is due by now."""
+    now = context.now_ms()
+    while True:
+        due = [*_finishes(context, now), *_starts(context, now)]
+        if not due:
+            break
+        # ends before starts at the same moment, so that a waiting build can take the place
+        happen = min(due, key=lambda event: event[:3])[3]
+        with context.store.transaction():
+            happen()
+    if not context.store.keys(RUNNING):
+        restart.advance(context, now)
+
+
+def build_key(job: str, number: int) -> str:
+    return f"{job}#{number:09d}"
+
+
+def queue_key(item: int) -> str:
+    return f"{item:012d}"
+
+
+def _finishes(context: Context, now: int) -> list[Event]:
+    found: list[Event] = []
+    for key in context.store.keys(RUNNING):
+        build = context.store.get(BUILDS, key)
+        if build is not None and build["end_ms"] <= now:
+            found.append((build["end_ms"], 0, key, _later(finish, context, key)))
+    return found
+
+
+def _starts(context: Context, now: int) -> list[Event]:
+    if restart.quieting(context):
+        return []
+    found: list[Event] = []
+    taken: set[str] = set()
+    for key in context.store.keys(WAITING):
+        item = context.store.get(QUEUE, key)
+        job = None if item is None else jobs.get(context, item["job"])
+        if item is None or job is None or item["job"] in taken:
+            continue
+        at = _start_time(context, item, job)
+        if not job["concurrent"]:
+            taken.add(item["job"])
+        if at is not None and at <= now:
+            found.append((at, 1, key, _later(start, context, key, at)))
+    return found
+
+
+def _later(function: Callable[..., None], *arguments: Any) -> Callable[[], None]:
+    return lambda: function(*arguments)
+
+
+def _start_time(context: Context, item: dict[str, Any], job: dict[str, Any]) -> int | None:
+    """When the item leaves the queue; None while something holds it there."""
+    if job["offline"] or (not job["concurrent"] and running(context, item["job"])):
+        return None
+    end = context.store.get(ENDS, item["job"])
+    freed = 0 if end is None or job["concurrent"] else int(end["at"])
+    return max(int(item["ready_ms"]), freed, restart.resumed_ms(context))
+
+
+def running(context: Context, job: str) -> list[str]:
+    """Keys of the job's running builds."""
+    return context.store.keys(RUNNING, f"{job}#")
+
+
+def all_running(context: Context) -> list[str]:
+    """Keys of all running builds."""
+    return context.store.keys(RUNNING)
+
+
+def start(context: Context, key: str, at: int) -> None:
+    """A queue item becomes a build."""
+    store = context.store
+    item = store.get(QUEUE, key)
+    if item is None:
+        raise LookupError(key)
+    job = jobs.get(context, item["job"]) or {}
+    number = jobs.take_number(context, item["job"])
+    build = {
+        "job": item["job"],
+        "number": number,
+        "queue_id": item["id"],
+        "parameters": item["parameters"],
+        "user": item["user"],
+        "cause": item["cause"],
+        "base": item["base"],
+        "start_ms": at,
+        "end_ms": at + int(job["build_seconds"] * 1000),
+        "result": job["result"],
+        "done": False,
+        "notes": [],
+    }
+    store.put(BUILDS, build_key(item["job"], number), build)
+    store.put(RUNNING, build_key(item["job"], number), {})
+    store.put(QUEUE, key, {**item, "left_ms": at, "number": number})
+    store.delete(WAITING, key)
+
+
+def finish(context: Context, key: str) -> None:
+    """A build ends with its result; what its success brings about happens now, once."""
+    build = context.store.get(BUILDS, key)
+    if build is None:
+        raise LookupError(key)
+    build["done"] = True
+    if build["result"] == "SUCCESS":
+        job = jobs.get(context, build["job"]) or jobs.DEFAULTS
+        try:
+            effects.carry_out(context, job["on_success"], variables(build), build["start_ms"])
+        except (LookupError, ValueError) as error:
+            build["result"] = "FAILURE"
+            build["notes"].append(f"ERROR: {error}")
+    build["artifacts"] = archiving.kept(context, jobs.get(context, build["job"]), build)
+    context.store.put(BUILDS, key, build)
+    context.store.put(ENDS, build["job"], {"at": build["end_ms"]})
+    context.store.delete(RUNNING, key)
+
+
+def abort(context: Context, key: str, note: str) -> None:
+    """End a running build now."""
+    build = context.store.get(BUILDS, key)
+    if build is None or build["done"]:
+        return
+    build.update(result="ABORTED", end_ms=context.now_ms())
+    build["notes"].append(note)
+    context.store.put(BUILDS, key, build)
+    finish(context, key)
+
+
+def note(context: Context, key: str, line: str) -> None:
+    """Add a line to the end of a build's log."""
+    build = context.store.get(BUILDS, key)
+    if build is not None:
+        build["notes"].append(line)
+        context.store.put(BUILDS, key, build)
+
+
+def numbers(context: Context, job: str) -> list[int]:
+    """Numbers of the job's builds, newest first."""
+    keys = context.store.keys(BUILDS, f"{job}#")
+    return [int(key.rpartition("#")[2]) for key in reversed(keys)]
+
+
+def get(context: Context, job: str, number: int) -> dict[str, Any] | None:
+    return context.store.get(BUILDS, build_key(job, number))
+
+
+def console(context: Context, build: dict[str, Any]) -> tuple[bytes, bool]:
+    """The log as far as it is written, and whether more is to come.
+
+    The lines of the job are spread evenly over its duration.
+    """
+    job = jobs.get(context, build["job"]) or jobs.DEFAULTS
+    now = context.now_ms()
+    lines = [str(line) for line in job["log"]]
+    shown = len(lines)
+    if not build["done"] or build["result"] == "ABORTED":
+        elapsed = min(now, build["end_ms"]) - build["start_ms"]
+        planned = max(1, int(job["build_seconds"] * 1000))
+        shown = min(shown, shown * elapsed // planned)
+    names = variables(build)
+    text = [build["cause"], *lines[:shown], *build["notes"]]
+    unfinished = in_progress(context, build)
+    if not unfinished:
+        text.append(f"Finished: {build['result']}")
+    return "".join(filled(line, names) + "\n" for line in text).encode(), unfinished
+
+
+def in_progress(context: Context, build: dict[str, Any]) -> bool:
+    """Server fact [ci-9]: with its result set, a build may still be at work."""
+    if not build["done"]:
+        return True
+    job = jobs.get(context, build["job"]) or jobs.DEFAULTS
+    still = int(build["end_ms"]) + int(job["post_production_seconds"] * 1000)
+    return context.now_ms() < still

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Parameters: how the job defines them, how a trigger gives them, how a build shows them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sandbox.ci.builds.variables import as_text
+from sandbox.ci.formats.exports import Exported, constants
+from sandbox.multipart import Upload
+
+_MULTI_PACKAGE = "com.cwctravel.hudson.plugins"
+_MULTI = f"{_MULTI_PACKAGE}.extended_choice_parameter.ExtendedChoiceParameter"
+DEFINITION_CLASSES = {
+    "string": "hudson.model.StringParameterDefinition",
+    "text": "hudson.model.TextParameterDefinition",
+    "boolean": "hudson.model.BooleanParameterDefinition",
+    "choice": "hudson.model.ChoiceParameterDefinition",
+    "password": "hudson.model.PasswordParameterDefinition",
+    "multi": _MULTI + "Definition",
+    "file": "hudson.model.FileParameterDefinition",
+}
+VALUE_CLASSES = {
+    "string": "hudson.model.StringParameterValue",
+    "text": "hudson.model.TextParameterValue",
+    "boolean": "hudson.model.BooleanParameterValue",
+    "choice": "hudson.model.StringParameterValue",
+    "password": "hudson.model.PasswordParameterValue",
+    "multi": _MULTI + "Value",
+    "file": "hudson.model.FileParameterValue",
+}
+
+
+class Unacceptable(Exception):
+    """The server's code throws over this value: status 500 [ci-7]."""
+
+
+def default(definition: dict[str, Any]) -> Any:
+    """The default value; a choice's is its first choice unless one is named."""
+    if "default" in definition:
+        return definition["default"]
+    if definition["type"] == "choice":
+        return definition["choices"][0]
+    return False if definition["type"] == "boolean" else ""
+
+
+def value_of(definition: dict[str, Any], given: Any) -> dict[str, Any]:
+    """`{name, type, value}` of one given value."""
+    name, kind = definition["name"], definition["type"]
+    value: Any = given
+    if kind == "boolean":
+        # server fact [ci-7]: "true" only, whatever else is sent is false
+        value = given is True or given == "true"
+    elif kind == "multi":
+        value = ",".join(map(as_text, given)) if isinstance(given, list) else as_text(given)
+    else:
+        value = as_text(given)
+    if kind == "choice" and value not in definition["choices"]:
+        raise Unacceptable(f"Illegal choice for parameter {name}: {value}")
+    return {"name": name, "type": kind, "value": value}
+
+
+def file_value(name: str, upload: Upload) -> dict[str, Any]:
+    """The value of a file parameter: the digest of its content, and the name that was sent."""
+    sent = re.split(r"[/\\]", upload.name)[-1]
+    return {"name": name, "type": "file", "value": upload.blob.sha256, "filename": sent}
+
+
+def from_form(
+    definitions: Sequence[dict[str, Any]],
+    form: Mapping[str, Sequence[str]],
+    files: Mapping[str, Upload],
+) -> list[dict[str, Any]]:
+    """Values of `buildWithParameters`: unknown names are ignored, defaults fill in the rest.
+
+    Server fact [ci-26]: a file that is not given (also a part without a file name) is left
+    out.
+    """
+    found = []
+    for definition in definitions:
+        name = definition["name"]
+        given = list(form.get(name, ()))
+        if definition["type"] == "file":
+            if name in files:
+                found.append(file_value(name, files[name]))
+        elif not given:
+            found.append(value_of(definition, default(definition)))
+        elif definition["type"] == "multi":
+            found.append(value_of(definition, given))
+        elif len(given) > 1:
+            raise Unacceptable(f"Illegal number of parameter values for {name}: {len(given)}")
+        else:
+            found.append(value_of(definition, given[0]))
+    return found
+
+
+def from_json(
+    definitions: Sequence[dict[str, Any]],
+    submitted: dict[str, Any],
+    files: Mapping[str, Upload],
+) -> list[dict[str, Any]]:
+    """Values of `build` with the form field `json`: what is named counts, nothing is filled in."""
+    entries = submitted.get("parameter") or []
+    by_name = {definition["name"]: definition for definition in definitions}
+    found = []
+    for entry in entries if isinstance(entries, list) else [entries]:
+        name = entry.get("name")
+        if name not in by_name:
+            raise Unacceptable(f"No such parameter definition: {name}")
+        if by_name[name]["type"] == "file":
+            if entry.get("file") not in files:
+                raise Unacceptable(f"No file for the parameter {name}")
+            found.append(file_value(name, files[entry["file"]]))
+            continue
+        if "value" not in entry:
+            raise Unacceptable(f"No value for the parameter {name}")
+        found.append(value_of(by_name[name], entry["value"]))
+    return found
+
+
+def shown_value(parameter: dict[str, Any], as_string: bool) -> Exported:
+    """Server fact [ci-7]: a Boolean's value is a boolean, a password's is absent.
+
+    The written interface [W2.4] has strings only: `as_string`.
+    """
+    fields = constants(name=parameter["name"])
+    value = parameter["value"]
+    if parameter["type"] == "file":
+        # server fact [ci-26]: neither content nor size
+        fields |= constants(originalFileName=parameter["filename"])
+    elif parameter["type"] != "password":
+        fields |= constants(value=as_text(value) if as_string else value)
+    return Exported(VALUE_CLASSES[parameter["type"]], fields, tuple(fields))
+
+
+def shown_definition(definition: dict[str, Any], as_string: bool) -> Exported:
+    kind = definition["type"]
+    value = {**definition, "value": default(definition)}
+    fields = constants(
+        defaultParameterValue=None if kind == "file" else shown_value(value, as_string),
+        description=definition.get("description") or "",
+        name=definition["name"],
+        type=DEFINITION_CLASSES[kind].rpartition(".")[2],
+    )
+    if kind == "choice":
+        fields |= constants(choices=list(definition["choices"]))
+    return Exported(DEFINITION_CLASSES[kind], fields, tuple(fields))
+
+
+def queue_text(parameters: Sequence[dict[str, Any]]) -> str:
+    """The `params` of a queue item: one line each, after a line break."""
+    return "".join(f"\n{entry['name']}={_brief(entry)}" for entry in parameters)
+
+
+def _brief(entry: dict[str, Any]) -> str:
+    if entry["type"] == "file":
+        return str(entry["filename"])
+    return "******" if entry["type"] == "password" else as_text(entry["value"])

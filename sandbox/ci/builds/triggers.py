@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`build` and `buildWithParameters`, with all their statuses [ci-6]."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from starlette.responses import Response
+
+from sandbox.ci.builds import parameters, queue
+from sandbox.ci.formats.views import World
+from sandbox.ci.server import pages
+from sandbox.multipart import Form
+
+_DELAY = re.compile(r"(\d+)\s*(ms|s|secs?|seconds?|m|min|mins|minutes?)?\Z")
+
+
+def build(world: World, job: dict[str, Any], sent: Form, user: str | None) -> Response:
+    """POST {job}/build [W4.4]."""
+    refused = _not_buildable(world, job)
+    if refused is not None:
+        return refused
+    form = sent.fields
+    if not job["parameters"]:
+        return _schedule(world, job, [], form, user)
+    submitted = form.get("json", ())
+    if not submitted:
+        others = any(name not in ("delay", "token", "cause") for name in form)
+        words = "This page expects a form submission" if others else "Nothing is submitted"
+        return pages.failed(words)
+    try:
+        data = json.loads(submitted[0])
+        values = parameters.from_json(job["parameters"], data, sent.files)
+    except parameters.Unacceptable as error:
+        return pages.oops(str(error))
+    except (ValueError, AttributeError):
+        return pages.failed("Failed to parse form data. Please report this problem as a bug")
+    answer = _schedule(world, job, values, form, user)
+    return _altered(world, job, data, answer)
+
+
+def _altered(world: World, job: dict[str, Any], data: dict[str, Any], answer: Response) -> Response:
+    """Server fact [ci-6]: `statusCode` and `redirectTo` inside `json` alter the answer."""
+    if "statusCode" not in data or answer.status_code >= 400:
+        return answer
+    location = str(data.get("redirectTo", "."))
+    if location == ".":
+        location = world.job_url(job["full_name"])
+    return pages.redirect(location, int(data["statusCode"]))
+
+
+def build_with_parameters(
+    world: World, job: dict[str, Any], sent: Form, user: str | None
+) -> Response:
+    """POST {job}/buildWithParameters [W4.4]."""
+    refused = _not_buildable(world, job)
+    if refused is not None:
+        return refused
+    if not job["parameters"]:
+        # server fact [ci-6]: 400 from 2.524 on, 500 before
+        message = f"{job['full_name']} is not parameterized"
+        status = int(world.context.settings("ci")["not_parameterized_status"])
+        return pages.oops(message) if status == 500 else pages.failed(message, status)
+    try:
+        values = parameters.from_form(job["parameters"], sent.fields, sent.files)
+    except parameters.Unacceptable as error:
+        return pages.oops(str(error))
+    return _schedule(world, job, values, sent.fields, user)
+
+
+def _not_buildable(world: World, job: dict[str, Any]) -> Response | None:
+    """Server fact [ci-6]: 409 for a disabled job, or a copy that was not
+    saved; a queue handler's refusal is a mere 302."""
+    if job["disabled"] or job["hold_off"]:
+        return pages.failed(f"{job['full_name']} is not buildable", 409)
+    if job["refuse"]:
+        return pages.redirect(world.job_url(job["full_name"]))
+    return None
+
+
+def _schedule(
+    world: World,
+    job: dict[str, Any],
+    values: list[dict[str, Any]],
+    form: Mapping[str, Sequence[str]],
+    user: str | None,
+) -> Response:
+    try:
+        quiet_ms = _delay_ms(form.get("delay", ()), job)
+    except ValueError as error:
+        return pages.failed(str(error))
+    item, folded = queue.put(world.context, job, values, user, quiet_ms=quiet_ms, base=world.base)
+    location = f"{world.base}/queue/item/{item['id']}/"
+    # server fact [ci-6]: 303 since 2.308 when it is folded into an item that waits
+    return pages.redirect(location, 303 if folded else 201)
+
+
+def _delay_ms(given: Sequence[str], job: dict[str, Any]) -> int:
+    """Server fact [ci-6]: `5sec`; a bare number is milliseconds, cut to whole seconds."""
+    if not given:
+        return int(float(job["quiet_period"]) * 1000)
+    found = _DELAY.match(given[0].strip())
+    if found is None:
+        raise ValueError(f"Invalid delay: {given[0]}")
+    number, unit = int(found[1]), found[2]
+    if unit in (None, "ms"):
+        return number // 1000 * 1000
+    return number * (60_000 if unit.startswith("m") else 1000)

@@ -1,0 +1,366 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Jobs, builds, queue and server as exported objects [ci-8, ci-9, ci-11]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, unquote
+
+from sandbox.ci.builds import archiving, builds, parameters, queue
+from sandbox.ci.formats.exports import Exported, Getter, constants
+from sandbox.ci.jobs import jobs
+from sandbox.ci.server.access import Login
+from sandbox.context import Context
+
+NEWEST = 100
+PERMALINKS = {
+    "lastBuild": (None, True),
+    "lastCompletedBuild": (None, False),
+    "lastStableBuild": (("SUCCESS",), False),
+    "lastSuccessfulBuild": (("SUCCESS", "UNSTABLE"), False),
+    "lastFailedBuild": (("FAILURE",), False),
+    "lastUnstableBuild": (("UNSTABLE",), False),
+    "lastUnsuccessfulBuild": (("FAILURE", "UNSTABLE", "ABORTED", "NOT_BUILT"), False),
+}
+COLORS = {
+    "SUCCESS": "blue",
+    "UNSTABLE": "yellow",
+    "FAILURE": "red",
+    "ABORTED": "aborted",
+    "NOT_BUILT": "notbuilt",
+}
+
+
+@dataclass(frozen=True)
+class World:
+    """What the views need: the sandbox, the base of `url` fields, and the flavour."""
+
+    context: Context
+    base: str
+    real: bool
+    login: Login
+
+    def job_url(self, name: str) -> str:
+        path = "".join(f"/job/{quote(part, safe='')}" for part in name.split("/"))
+        return f"{self.base}{path}/"
+
+    def build_url(self, job: str, number: int) -> str:
+        return f"{self.job_url(job)}{number}/"
+
+
+def permalink(world: World, job: str, name: str) -> int | None:
+    """The number behind a permalink; None when there is no such build."""
+    results, unfinished = PERMALINKS[name]
+    for number in builds.numbers(world.context, job):
+        if unfinished:
+            return number
+        build = builds.get(world.context, job, number)
+        if build is not None and build["done"] and (results is None or build["result"] in results):
+            return number
+    return None
+
+
+def color(world: World, name: str, job: dict[str, Any]) -> str:
+    last = permalink(world, name, "lastCompletedBuild")
+    build = None if last is None else builds.get(world.context, name, last)
+    base = "notbuilt" if build is None else COLORS[build["result"]]
+    if job["disabled"]:
+        base = "disabled"
+    return f"{base}_anime" if builds.running(world.context, name) else base
+
+
+def job_view(world: World, job: dict[str, Any]) -> Exported:
+    """A job, or a folder with its jobs."""
+    return _folder(world, job) if jobs.is_container(job) else _job(world, job)
+
+
+def _names(world: World, job: dict[str, Any]) -> dict[str, Getter]:
+    name = job["full_name"]
+    shown = [unquote(part) for part in name.split("/")]
+    return constants(
+        description=job["description"],
+        displayName=shown[-1],
+        displayNameOrNull=None,
+        fullDisplayName=" » ".join(shown),
+        fullName=name,
+        name=jobs.short_name(job),
+        url=world.job_url(name),
+    )
+
+
+def _folder(world: World, job: dict[str, Any]) -> Exported:
+    def children() -> list[Exported]:
+        return children_of(world, job["full_name"])
+
+    fields = {
+        **constants(actions=[{}]),
+        **_names(world, job),
+        **constants(healthReport=[]),
+        "jobs": children,
+    }
+    return Exported(jobs.CLASSES[job["kind"]], fields, ("name", "url"))
+
+
+def children_of(world: World, folder: str) -> list[Exported]:
+    """The jobs of a folder that the user may read."""
+    return [
+        job_view(world, child)
+        for child in jobs.below(world.context, folder)
+        if world.login.sees(child["full_name"])
+    ]
+
+
+def _job(world: World, job: dict[str, Any]) -> Exported:
+    name = job["full_name"]
+    definitions = [
+        parameters.shown_definition(definition, not world.real) for definition in job["parameters"]
+    ]
+    holder = Exported(
+        "hudson.model.ParametersDefinitionProperty",
+        constants(parameterDefinitions=definitions),
+        ("parameterDefinitions",),
+    )
+    fields: dict[str, Getter] = {
+        **constants(actions=[{}, holder, {}] if definitions else [{}, {}]),
+        **_names(world, job),
+        **constants(buildable=not (job["disabled"] or job["hold_off"])),
+        "builds": lambda: build_list(world, name, NEWEST),
+        "allBuilds": lambda: build_list(world, name, None),
+        "color": lambda: color(world, name, job),
+        "firstBuild": lambda: _reference(world, name, _first(world, name)),
+        **constants(healthReport=[]),
+        "inQueue": lambda: queue.waiting_for(world.context, name) is not None,
+        **constants(keepDependencies=False),
+        **{link: _permalink_getter(world, name, link) for link in PERMALINKS},
+        "nextBuildNumber": lambda: jobs.next_number(world.context, name),
+        **constants(property=[holder] if definitions else []),
+        "queueItem": lambda: _queued(world, name),
+        **constants(concurrentBuild=job["concurrent"], disabled=job["disabled"]),
+    }
+    return Exported(
+        jobs.CLASSES[job["kind"]], fields, ("name", "url", "color"), frozenset({"allBuilds"})
+    )
+
+
+def _permalink_getter(world: World, job: str, link: str) -> Getter:
+    return lambda: _reference(world, job, permalink(world, job, link))
+
+
+def _first(world: World, job: str) -> int | None:
+    return next(iter(reversed(builds.numbers(world.context, job))), None)
+
+
+def _queued(world: World, job: str) -> Exported | None:
+    item = queue.waiting_for(world.context, job)
+    return None if item is None else queue_view(world, item)
+
+
+def build_list(world: World, job: str, limit: int | None) -> list[Exported]:
+    """Builds, newest first; they are read one by one where they are shown."""
+    cls = _build_class(world, job)
+    return [
+        _lazy_build(world, job, number, cls)
+        for number in builds.numbers(world.context, job)[:limit]
+    ]
+
+
+def _build_class(world: World, job: str) -> str:
+    kind = (jobs.get(world.context, job) or jobs.DEFAULTS)["kind"]
+    return jobs.BUILD_CLASSES[kind]
+
+
+def _reference(world: World, job: str, number: int | None) -> Exported | None:
+    return None if number is None else _lazy_build(world, job, number, _build_class(world, job))
+
+
+def build_view(world: World, build: dict[str, Any]) -> Exported:
+    job = build["job"]
+    return _lazy_build(world, job, build["number"], _build_class(world, job))
+
+
+def _lazy_build(world: World, job: str, number: int, cls: str) -> Exported:
+    shown: dict[str, Getter] = constants(number=number, url=world.build_url(job, number))
+    loaded: dict[str, Getter] = {}
+
+    def lazy(name: str) -> Getter:
+        def read() -> Any:
+            if not loaded:
+                build = builds.get(world.context, job, number)
+                if build is None:
+                    raise LookupError(name)
+                loaded.update(_build_fields(world, build))
+            return loaded[name]()
+
+        return read
+
+    fields = {name: lazy(name) for name in _BUILD_FIELDS}
+    if world.real:
+        fields["artifacts"] = lazy("artifacts")
+        freestyle = cls == jobs.BUILD_CLASSES[jobs.FREESTYLE]
+        # server fact [ci-27]
+        changes = "changeSet" if freestyle else "changeSets"
+        fields[changes] = lazy(changes)
+        if not freestyle:
+            # server fact [ci-11]: only freestyle builds tell where they ran
+            del fields["builtOn"]
+    else:
+        # the written interface [W2.4] spells the field `artifact`
+        fields["artifact"] = lazy("artifacts")
+    return Exported(cls, {**fields, **shown}, ("number", "url"), frozenset({"fingerprint"}))
+
+
+_BUILD_FIELDS = (
+    "actions",
+    "building",
+    "description",
+    "displayName",
+    "duration",
+    "estimatedDuration",
+    "fingerprint",
+    "fullDisplayName",
+    "id",
+    "inProgress",
+    "keepLog",
+    "nextBuild",
+    "previousBuild",
+    "queueId",
+    "result",
+    "timestamp",
+    "builtOn",
+)
+
+
+def _build_fields(world: World, build: dict[str, Any]) -> dict[str, Getter]:
+    job, number, done = build["job"], build["number"], build["done"]
+    shown = " » ".join(unquote(part) for part in job.split("/"))
+    definition = jobs.get(world.context, job) or jobs.DEFAULTS
+    return {
+        **constants(
+            building=not done,
+            description=None,
+            displayName=f"#{number}",
+            # server fact [ci-9]: 0 while running
+            duration=build["end_ms"] - build["start_ms"] if done else 0,
+            estimatedDuration=int(definition["build_seconds"] * 1000),
+            fullDisplayName=f"{shown} #{number}",
+            id=str(number),
+            keepLog=False,
+            queueId=build["queue_id"],
+            result=build["result"] if done else None,
+            timestamp=build["start_ms"],
+            builtOn="",
+        ),
+        "actions": lambda: _actions(world, build),
+        "artifacts": lambda: archiving.exported(build),
+        "changeSet": lambda: _changes(definition),
+        "changeSets": lambda: [_changes(definition)] if definition["changes"] else [],
+        "fingerprint": lambda: archiving.fingerprints(definition, build),
+        "inProgress": lambda: builds.in_progress(world.context, build),
+        "nextBuild": lambda: _neighbour(world, job, number, 1),
+        "previousBuild": lambda: _neighbour(world, job, number, -1),
+    }
+
+
+def _changes(definition: dict[str, Any]) -> Exported:
+    """Server fact [ci-27]. The first line of a message is its C(msg)."""
+    items = [
+        Exported(
+            "hudson.plugins.git.GitChangeSet",
+            constants(
+                affectedPaths=[],
+                author=Exported("hudson.model.User", constants(fullName=change["author"])),
+                commitId=change["id"],
+                comment=f"{change['message']}\n",
+                id=change["id"],
+                msg=change["message"].partition("\n")[0],
+                timestamp=change["timestamp"],
+            ),
+        )
+        for change in definition["changes"]
+    ]
+    kind = "git" if items else None
+    return Exported("hudson.plugins.git.GitChangeSetList", constants(items=items, kind=kind))
+
+
+def _neighbour(world: World, job: str, number: int, step: int) -> Exported | None:
+    present = builds.get(world.context, job, number + step) is not None
+    return _reference(world, job, number + step) if present else None
+
+
+def _actions(world: World, entry: dict[str, Any]) -> list[Any]:
+    """Server fact [ci-11]: empty objects are among them, and they are not in a fixed order."""
+    user = entry["user"]
+    cause = Exported(
+        "hudson.model.Cause$UserIdCause",
+        constants(shortDescription=entry["cause"], userId=user, userName=user or "anonymous"),
+        ("shortDescription", "userId", "userName"),
+    )
+    found: list[Any] = [
+        Exported("hudson.model.CauseAction", constants(causes=[cause]), ("causes",)),
+        {},
+    ]
+    values = [parameters.shown_value(value, not world.real) for value in entry["parameters"]]
+    if values:
+        fields = constants(parameters=values)
+        found.insert(1, Exported("hudson.model.ParametersAction", fields, ("parameters",)))
+    return [{}, *found]
+
+
+def queue_view(world: World, item: dict[str, Any]) -> Exported:
+    """A queue item [ci-8]; only one that left shows `cancelled` and `executable`."""
+    context = world.context
+    cls = queue.kind(context, item)
+    job = jobs.get(context, item["job"]) or {**jobs.DEFAULTS, "full_name": item["job"]}
+    task = Exported(
+        jobs.CLASSES[job["kind"]],
+        {
+            **constants(name=jobs.short_name(job), url=world.job_url(item["job"])),
+            "color": lambda: color(world, item["job"], job),
+        },
+        ("name", "url", "color"),
+    )
+    fields = {
+        "actions": lambda: _actions(world, item),
+        **constants(
+            blocked=cls == queue.BLOCKED,
+            buildable=cls == queue.BUILDABLE,
+            id=item["id"],
+            inQueueSince=item["since_ms"],
+            params=parameters.queue_text(item["parameters"]),
+            stuck=cls == queue.BUILDABLE and job["offline"],
+            task=task,
+            url=f"queue/item/{item['id']}/",
+            why=queue.why(context, item, cls),
+        ),
+        **_by_class(world, item, cls),
+    }
+    return Exported(cls, fields, tuple(fields))
+
+
+def _by_class(world: World, item: dict[str, Any], cls: str) -> dict[str, Getter]:
+    if cls == queue.WAITING:
+        return constants(timestamp=item["ready_ms"])
+    if cls == queue.LEFT:
+        return {
+            **constants(cancelled=item["cancelled"]),
+            "executable": lambda: _executable(world, item),
+        }
+    extra = constants(buildableStartMilliseconds=item["ready_ms"])
+    return {**extra, **constants(pending=False)} if cls == queue.BUILDABLE else extra
+
+
+def _executable(world: World, item: dict[str, Any]) -> Exported | None:
+    """Server fact [ci-8]: for a moment an item has left without an executable."""
+    lag = int(float(world.context.settings("ci")["executable_lag_seconds"]) * 1000)
+    if item["number"] is None or world.context.now_ms() < item["left_ms"] + lag:
+        return None
+    return _reference(world, item["job"], item["number"])
+
+
+def queue_list(world: World) -> Exported:
+    def items() -> list[Exported]:
+        found = queue.waiting(world.context)
+        return [queue_view(world, item) for item in found if world.login.sees(item["job"])]
+
+    return Exported("hudson.model.Queue", {**constants(discoverableItems=[]), "items": items}, ())

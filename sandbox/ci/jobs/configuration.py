@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`config.xml` of a job, written and read [ci-14, ci-15, ci-21].
+
+A job that a seed made shows what the seed says of it. Once it was saved from a text, it also shows
+the elements that came with it (`parts`), and the defaults.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from lxml import etree
+
+from sandbox.ci.builds import parameters
+from sandbox.ci.builds.variables import as_text
+from sandbox.ci.jobs import ciphers, jobs, schema
+
+# Server fact [ci-14]: the header says version 1.1, which Python's expat refuses.
+HEADER = "<?xml version='1.1' encoding='UTF-8'?>\n"
+ROOTS = {
+    jobs.FREESTYLE: "project",
+    jobs.PIPELINE: "flow-definition",
+    jobs.FOLDER: jobs.CLASSES[jobs.FOLDER],
+    jobs.MULTIBRANCH: jobs.CLASSES[jobs.MULTIBRANCH],
+}
+# An element says which release of which plugin has written it.
+PLUGINS = {
+    jobs.PIPELINE: "workflow-job@1436.vfa_244484591f",
+    jobs.FOLDER: "cloudbees-folder@6.959.v4ed5cc9e2dd4",
+    jobs.MULTIBRANCH: "workflow-multibranch@795.ve0cb_1f45ca_9a_",
+}
+_PARAMETERS = "hudson.model.ParametersDefinitionProperty"
+_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
+
+
+class Unreadable(Exception):
+    """The server's code throws over this text: status 500 [ci-21]."""
+
+
+def document(job: dict[str, Any], with_secrets: bool) -> str:
+    """The configuration; secrets are masked for users who may only read it."""
+    root = _root(job)
+    shown = root if with_secrets else schema.masked(root)
+    return HEADER + etree.tostring(shown, encoding="unicode", pretty_print=True)
+
+
+def holds_secrets(job: dict[str, Any]) -> bool:
+    return schema.holds_secrets(_root(job))
+
+
+def _root(job: dict[str, Any]) -> etree._Element:
+    kind = job["kind"]
+    root = etree.Element(ROOTS[kind])
+    if kind in PLUGINS:
+        root.set("plugin", PLUGINS[kind])
+    own = _own(job)
+    saved = job["parts"] is not None
+    parts = {**(schema.DEFAULTS[kind] if saved else {}), **(job["parts"] or {})}
+    for name in schema.ELEMENTS[kind]:
+        if name in own:
+            own[name](root)
+        elif name in parts:
+            root.append(etree.fromstring(parts[name]))
+    etree.indent(root)
+    return root
+
+
+def _own(job: dict[str, Any]) -> dict[str, Callable[[etree._Element], None]]:
+    """What the sandbox knows of a job by itself, by the names of the elements."""
+    texts = {"description": job["description"] or ""}
+    if not jobs.is_container(job):
+        texts |= {
+            "keepDependencies": "false",
+            "disabled": as_text(job["disabled"]),
+            "concurrentBuild": as_text(job["concurrent"]),
+        }
+
+    def writer(name: str, text: str) -> Callable[[etree._Element], None]:
+        return lambda root: _child(root, name, text)
+
+    return {
+        **{name: writer(name, text) for name, text in texts.items()},
+        "properties": lambda root: _properties(root, job),
+    }
+
+
+def _properties(root: etree._Element, job: dict[str, Any]) -> None:
+    if jobs.is_container(job) and job["parts"] is None:
+        return
+    properties = etree.SubElement(root, "properties")
+    for text in job["properties"]:
+        properties.append(etree.fromstring(text))
+    if job["parameters"]:
+        holder = etree.SubElement(properties, _PARAMETERS)
+        definitions = etree.SubElement(holder, "parameterDefinitions")
+        for parameter in job["parameters"]:
+            _definition(definitions, parameter, str(job["save"]))
+
+
+def _child(parent: etree._Element, name: str, text: str) -> None:
+    etree.SubElement(parent, name).text = text
+
+
+def _definition(parent: etree._Element, parameter: dict[str, Any], save: str) -> None:
+    node = etree.SubElement(parent, parameters.DEFINITION_CLASSES[parameter["type"]])
+    _child(node, "name", parameter["name"])
+    _child(node, "description", parameter.get("description") or "")
+    if parameter["type"] == "file":
+        return
+    value = as_text(parameters.default(parameter))
+    if parameter["type"] == "password":
+        # the same text until the next save
+        value = ciphers.encrypt(value, f"{save}:{parameter['name']}".encode().ljust(16)[-16:])
+    if parameter["type"] == "choice":
+        choices = etree.SubElement(
+            etree.SubElement(node, "choices"), "a", {"class": "string-array"}
+        )
+        for choice in parameter["choices"]:
+            _child(choices, "string", choice)
+    else:
+        _child(node, "defaultValue", value)
+
+
+def kind_of(root: etree._Element) -> str:
+    """The kind of job that a text describes; Unreadable where the server has no such class."""
+    for kind, name in ROOTS.items():
+        if root.tag in (name, jobs.CLASSES[kind]):
+            return kind
+    raise Unreadable(f"com.thoughtworks.xstream.mapper.CannotResolveClassException: {root.tag}")
+
+
+def parsed(text: str) -> etree._Element:
+    """The root element; Unreadable where the text is no XML."""
+    try:
+        parser = etree.XMLParser(resolve_entities=False, remove_comments=True)
+        return etree.fromstring(_DECLARATION.sub("", text, count=1), parser)
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise Unreadable(f"Failed to process config.xml: {error}") from error
+
+
+def read(root: etree._Element, plugins: schema.Plugins, save: int) -> dict[str, Any]:
+    """What a text says of a job, as the sandbox keeps it; what is not known is left out."""
+    kind = kind_of(root)
+    known = schema.ELEMENTS[kind]
+    parts = {
+        str(child.tag): etree.tostring(schema.normalized(child, plugins), encoding="unicode")
+        for child in root
+        if child.tag in known and schema.is_known(str(child.get("class", "")), plugins)
+    }
+    for name in ("description", "keepDependencies", "disabled", "concurrentBuild", "properties"):
+        parts.pop(name, None)
+    properties, definitions = _read_properties(root, plugins)
+    return {
+        "kind": kind,
+        "description": root.findtext("description") or None,
+        "disabled": _is_true(root, "disabled"),
+        "concurrent": _is_true(root, "concurrentBuild"),
+        "parameters": definitions,
+        "properties": properties,
+        "parts": parts,
+        "save": save,
+        "hold_off": False,
+    }
+
+
+def _is_true(root: etree._Element, name: str) -> bool:
+    return (root.findtext(name) or "").strip() == "true"
+
+
+def _read_properties(
+    root: etree._Element, plugins: schema.Plugins
+) -> tuple[list[str], list[dict[str, Any]]]:
+    """Properties as text, and the parameters' definitions."""
+    texts: list[str] = []
+    definitions: list[dict[str, Any]] = []
+    found = root.find("properties")
+    for child in [] if found is None else found:
+        if child.tag == _PARAMETERS:
+            entries = [entry for holder in child for entry in holder]
+            read = [_read_definition(entry) for entry in entries]
+            definitions = [definition for definition in read if definition is not None]
+        elif schema.is_known(str(child.tag), plugins):
+            normal = schema.normalized(child, plugins)
+            texts.append(etree.tostring(normal, encoding="unicode"))
+    return texts, definitions
+
+
+def _read_definition(entry: etree._Element) -> dict[str, Any] | None:
+    types = {cls: kind for kind, cls in parameters.DEFINITION_CLASSES.items()}
+    kind = types.get(str(entry.tag))
+    if kind is None:
+        return None
+    found: dict[str, Any] = {
+        "name": entry.findtext("name") or "",
+        "type": kind,
+        "description": entry.findtext("description") or "",
+    }
+    value = entry.findtext("defaultValue") or ""
+    if kind == "choice":
+        found["choices"] = [choice.text or "" for choice in entry.iter("string")]
+    elif kind == "boolean":
+        found["default"] = value.strip() == "true"
+    elif kind == "password":
+        secret = ciphers.decrypt(value)
+        found["default"] = value if secret is None else secret
+    elif kind != "file":
+        found["default"] = value
+    return found

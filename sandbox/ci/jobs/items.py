@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Making, changing, renaming and deleting jobs and folders [ci-21]."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from starlette.responses import Response
+
+from sandbox.ci.builds import builds, queue
+from sandbox.ci.call import Call, form_fields
+from sandbox.ci.jobs import configuration, jobs
+from sandbox.ci.plugins import plugin_manager
+from sandbox.ci.server import access, pages
+from sandbox.context import Context
+from sandbox.service import Answer
+
+_UNSAFE = "?*/\\%!@#$^&|<>[]:;"
+_CHARSET = re.compile(r"(?i)charset=\"?([\w-]+)")
+
+
+def _quoted(text: str) -> str:
+    """In the quotation marks of the server's messages."""
+    return f"\N{LEFT SINGLE QUOTATION MARK}{text}\N{RIGHT SINGLE QUOTATION MARK}"
+
+
+def _bad_name(name: str) -> str | None:
+    """What is wrong with a name, in the server's words."""
+    if name == "":
+        return "No name is specified"
+    if name in (".", ".."):
+        return f"A name cannot be {_quoted(name)}"
+    for char in name:
+        if ord(char) < 32 or 127 <= ord(char) < 160:
+            return "No control code is allowed"
+        if char in _UNSAFE:
+            return f"{_quoted(char)} is an unsafe character"
+    return "A name cannot end with a dot" if name.endswith(".") else None
+
+
+def _save_number(context: Context) -> int:
+    return context.store.next_id("ci.save")
+
+
+def _below(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
+
+
+async def create(call: Call) -> Response:
+    """POST {folder}/createItem?name=: 200 for a text, 302 for a copy or a folder."""
+    folder = ""
+    if call.job is not None:
+        folder = call.job["full_name"]
+        if call.job["kind"] != jobs.FOLDER:
+            raise Answer(pages.not_found())
+    fields = {name: values[-1] for name, values in (await form_fields(call.request)).items()}
+    mode, kind = fields.get("mode"), call.request.headers.get("content-type", "")
+    is_xml = kind.partition(";")[0].strip() in ("application/xml", "text/xml")
+    if not kind and mode != "copy":
+        return pages.failed("No Content-Type header set")
+    # of a text the name can only stand in the address
+    given = call.request.query_params.get("name") if is_xml else fields.get("name")
+    if given is None:
+        return pages.failed("Query parameter 'name' is required")
+    words = _bad_name(given)
+    if words is not None:
+        return pages.failed(words)
+    # server fact [ci-21]: blanks are cut after the check
+    name = _below(folder, given.strip())
+    if jobs.get(call.world.context, name) is not None:
+        return pages.failed(f"A job already exists with the name {_quoted(given.strip())}")
+    if mode == "copy":
+        return _copy(call, folder, fields.get("from", ""), name)
+    if is_xml:
+        return await _from_text(call, name)
+    if mode is None:
+        return pages.failed("No mode given")
+    return _typed(call, mode, name)
+
+
+def _made(call: Call, name: str) -> Response:
+    return pages.redirect(f"{call.world.job_url(name)}configure")
+
+
+def _copy(call: Call, folder: str, given: str, name: str) -> Response:
+    """Server fact [ci-21]: held back from building until it was saved once."""
+    context = call.world.context
+    source = given.strip("/") if given.startswith("/") else _below(folder, given)
+    job = jobs.get(context, source)
+    if job is None or not call.login.sees(source):
+        return pages.failed(f"No such job: {given}")
+    if not call.login.may(access.ITEM_CONFIG, source):
+        raise Answer(pages.denied(call.login.user, access.ITEM_CONFIG))
+    secret = configuration.holds_secrets(job)
+    if secret and not call.login.may(access.ITEM_CONFIGURE, source):
+        raise Answer(pages.failed(f"May not copy {source} as it contains secrets", 403))
+    for key in jobs.subtree(context, source):
+        copied = {**(jobs.get(context, key) or {}), "full_name": name + key[len(source) :]}
+        held = not jobs.is_container(copied)
+        context.store.put(jobs.JOBS, copied["full_name"], {**copied, "hold_off": held})
+    return _made(call, name)
+
+
+async def _from_text(call: Call, name: str) -> Response:
+    try:
+        found = await _described(call)
+    except configuration.Unreadable as error:
+        return pages.oops(str(error))
+    jobs.put(call.world.context, name, found)
+    return Response(status_code=200)
+
+
+async def _described(call: Call) -> dict[str, Any]:
+    context = call.world.context
+    charset = _CHARSET.search(call.request.headers.get("content-type", ""))
+    text = (await call.request.body()).decode(charset[1] if charset else "utf-8", "replace")
+    plugins = plugin_manager.versions(context)
+    return configuration.read(configuration.parsed(text), plugins, _save_number(context))
+
+
+def _typed(call: Call, mode: str, name: str) -> Response:
+    kinds = {cls: kind for kind, cls in jobs.CLASSES.items()}
+    if mode not in kinds:
+        return pages.failed(f"No item type {_quoted(mode)} is known")
+    jobs.put(call.world.context, name, {"kind": kinds[mode], "parts": {}})
+    return _made(call, name)
+
+
+def read_config(call: Call) -> Response:
+    """GET {job}/config.xml."""
+    with_secrets = call.login.may(access.ITEM_CONFIGURE, call.found_job["full_name"])
+    text = configuration.document(call.found_job, with_secrets)
+    return Response(text, 200, None, "application/xml")
+
+
+async def write_config(call: Call) -> Response:
+    """POST {job}/config.xml: 200; 500 for another kind of job or a text that cannot be read."""
+    job, context = call.found_job, call.world.context
+    try:
+        found = await _described(call)
+    except configuration.Unreadable as error:
+        return pages.oops(str(error))
+    if found["kind"] != job["kind"]:
+        expected, sent = (jobs.CLASSES[kind] for kind in (job["kind"], found["kind"]))
+        return pages.oops(f"Expecting class {expected} but got class {sent} instead")
+    if found["disabled"] and not job["disabled"]:
+        queue.forget(context, job["full_name"])
+    found["hold_off"] = _holds_off(call, "config.xml")
+    context.store.put(jobs.JOBS, job["full_name"], {**job, **found})
+    return Response(status_code=200)
+
+
+def _holds_off(call: Call, request: str) -> bool:
+    """Whether a copied job is held back from building after this request [ci-21]."""
+    released_by = call.world.context.settings("ci")["copy_released_by"]
+    return bool(call.found_job["hold_off"]) and released_by != request
+
+
+def switch(disabled: bool) -> Any:
+    """POST {job}/enable and {job}/disable: 302 to the job, whether or not it was so already."""
+
+    def handler(call: Call) -> Response:
+        job, context = call.found_job, call.world.context
+        if job["kind"] == jobs.FOLDER:
+            raise Answer(pages.not_found())
+        if job["disabled"] is not disabled:
+            changes = {"disabled": disabled, "save": _save_number(context)}
+            context.store.put(jobs.JOBS, job["full_name"], {**job, **changes})
+            if disabled:
+                queue.forget(context, job["full_name"])
+        return pages.redirect(call.absolute("."))
+
+    return handler
+
+
+def delete(call: Call) -> Response:
+    """POST {job}/doDelete (302) and DELETE {job}/ (204): with builds, and all that is below."""
+    name = call.found_job["full_name"]
+    remove(call.world.context, name)
+    if call.request.method == "DELETE":
+        return Response(status_code=204)
+    parent = name.rpartition("/")[0]
+    return pages.redirect(call.world.job_url(parent) if parent else f"{call.world.base}/")
+
+
+def remove(context: Context, name: str) -> None:
+    with context.store.transaction():
+        for key in jobs.subtree(context, name):
+            queue.forget(context, key)
+            for build in builds.running(context, key):
+                builds.abort(context, build, "Aborted: the job is deleted")
+            for kind in (builds.BUILDS, builds.RUNNING):
+                for build in context.store.keys(kind, f"{key}#"):
+                    context.store.delete(kind, build)
+            for kind in (jobs.JOBS, jobs.NUMBERS, builds.ENDS):
+                context.store.delete(kind, key)
+
+
+async def rename(call: Call) -> Response:
+    """POST {job}/confirmRename?newName=: 302 to the job's new address."""
+    context, name = call.world.context, call.found_job["full_name"]
+    given = (await form_fields(call.request)).get("newName", [""])[-1].strip()
+    folder = name.rpartition("/")[0]
+    new = _below(folder, given)
+    words = _bad_name(given)
+    if words is None and jobs.get(context, new) is not None:
+        words = f"The name {_quoted(given)} is already in use."
+    if words is not None:
+        return pages.failed(words)
+    with context.store.transaction():
+        for kind in (jobs.JOBS, jobs.NUMBERS, builds.ENDS, builds.BUILDS, builds.RUNNING):
+            for key, doc in context.store.items(kind, name):
+                rest = key[len(name) :]
+                if rest[:1] in ("", "/", "#"):
+                    context.store.delete(kind, key)
+                    context.store.put(kind, new + rest, _renamed(doc, name, new))
+    return pages.redirect(call.world.job_url(new))
+
+
+def _renamed(doc: dict[str, Any], name: str, new: str) -> dict[str, Any]:
+    changes: dict[str, Any] = {
+        field: new + doc[field][len(name) :] for field in ("full_name", "job") if field in doc
+    }
+    return doc | changes
+
+
+async def describe(call: Call) -> Response:
+    """POST {job}/submitDescription."""
+    job, context = call.found_job, call.world.context
+    text = (await form_fields(call.request)).get("description", [""])[-1]
+    held = _holds_off(call, "submitDescription")
+    described = {**job, "description": text or None, "hold_off": held}
+    context.store.put(jobs.JOBS, job["full_name"], described)
+    return pages.redirect(call.absolute("."))
+
+
+def delete_build(call: Call) -> Response:
+    """POST {build}/doDelete: 302 to the job."""
+    context, build = call.world.context, call.found_build
+    builds.abort(context, call.build_key, "Aborted: the build is deleted")
+    context.store.delete(builds.BUILDS, call.build_key)
+    return pages.redirect(call.world.job_url(build["job"]))

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the server knows of a `config.xml`: elements and their order, defaults, classes of plugins.
+
+Server facts [ci-15, ci-21]: what is saved is what the server's own objects are written
+as. Elements that it does not know are dropped in silence, others come with their defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+
+from lxml import etree
+
+from sandbox.ci.jobs import ciphers, jobs
+
+_GENERIC_FIRST = ("description", "displayName", "keepDependencies", "properties")
+#: Elements below the root, in the order in which they are written.
+ELEMENTS: dict[str, tuple[str, ...]] = {
+    jobs.FREESTYLE: (
+        "actions",
+        *_GENERIC_FIRST,
+        "scm",
+        "quietPeriod",
+        "scmCheckoutRetryCount",
+        "assignedNode",
+        "canRoam",
+        "disabled",
+        "blockBuildWhenDownstreamBuilding",
+        "blockBuildWhenUpstreamBuilding",
+        "jdk",
+        "authToken",
+        "triggers",
+        "concurrentBuild",
+        "customWorkspace",
+        "builders",
+        "publishers",
+        "buildWrappers",
+    ),
+    jobs.PIPELINE: (
+        "actions",
+        *_GENERIC_FIRST,
+        "definition",
+        "triggers",
+        "quietPeriod",
+        "authToken",
+        "disabled",
+        "concurrentBuild",
+    ),
+    jobs.FOLDER: ("actions", *_GENERIC_FIRST, "folderViews", "healthMetrics", "icon"),
+    jobs.MULTIBRANCH: (
+        "actions",
+        *_GENERIC_FIRST,
+        "folderViews",
+        "healthMetrics",
+        "icon",
+        "orphanedItemStrategy",
+        "triggers",
+        "disabled",
+        "sources",
+        "factory",
+    ),
+}
+#: What a saved configuration has although nobody wrote it.
+DEFAULTS: dict[str, dict[str, str]] = {
+    jobs.FREESTYLE: {
+        "actions": "<actions/>",
+        "scm": '<scm class="hudson.scm.NullSCM"/>',
+        "canRoam": "<canRoam>true</canRoam>",
+        "blockBuildWhenDownstreamBuilding": (
+            "<blockBuildWhenDownstreamBuilding>false</blockBuildWhenDownstreamBuilding>"
+        ),
+        "blockBuildWhenUpstreamBuilding": (
+            "<blockBuildWhenUpstreamBuilding>false</blockBuildWhenUpstreamBuilding>"
+        ),
+        "triggers": "<triggers/>",
+        "builders": "<builders/>",
+        "publishers": "<publishers/>",
+        "buildWrappers": "<buildWrappers/>",
+    },
+    jobs.PIPELINE: {"actions": "<actions/>", "triggers": "<triggers/>"},
+    jobs.FOLDER: {"actions": "<actions/>"},
+    jobs.MULTIBRANCH: {"actions": "<actions/>"},
+}
+#: Classes whose members are known, with their defaults (None: not written unless it was sent).
+_MEMBERS: dict[str, dict[str, str | None]] = {
+    "hudson.tasks.Shell": {"command": "", "configuredLocalRules": "", "unstableReturn": None},
+    "hudson.tasks.BatchFile": {"command": "", "configuredLocalRules": "", "unstableReturn": None},
+    "hudson.tasks.ArtifactArchiver": {
+        "artifacts": "",
+        "excludes": None,
+        "allowEmptyArchive": "false",
+        "onlyIfSuccessful": "false",
+        "fingerprint": "false",
+        "defaultExcludes": "true",
+        "caseSensitive": "true",
+        "followSymlinks": "false",
+    },
+    "hudson.triggers.TimerTrigger": {"spec": ""},
+    "hudson.triggers.SCMTrigger": {"spec": "", "ignorePostCommitHooks": "false"},
+    "org.jenkinsci.plugins.workflow.cps.CpsFlowDefinition": {"script": "", "sandbox": "true"},
+}
+_CORE = ("hudson.model.", "hudson.tasks.", "hudson.triggers.", "hudson.scm.", "hudson.security.")
+_ALSO_CORE = ("jenkins.model.", "jenkins.triggers.", "java.", "com.cloudbees.hudson.plugins.folder")
+#: Packages of plugins: where the plugin is not installed, its elements are not known.
+_PACKAGES = {
+    "hudson.plugins.git": "git",
+    "hudson.tasks.Ant": "ant",
+    "com.cloudbees.plugins.credentials": "credentials",
+    "org.jenkinsci.plugins.workflow": "workflow-aggregator",
+    "org.jenkinsci.plugins.timestamper": "timestamper",
+    "hudson.plugins.timestamper": "timestamper",
+    "com.cloudbees.jenkins": "github",
+    "jenkins.plugins.slack": "slack",
+}
+_SECRETS = ("password", "secret", "secretToken", "apiToken", "passphrase")
+
+#: Short names of installed plugins with their versions.
+Plugins = Mapping[str, str]
+
+
+def _plugin(name: str) -> str | None:
+    return next((short for package, short in _PACKAGES.items() if name.startswith(package)), None)
+
+
+def is_known(name: str, plugins: Plugins) -> bool:
+    """Whether the server can load an object of this class; a name without a package is a member."""
+    if "." not in name:
+        return True
+    plugin = _plugin(name)
+    return plugin in plugins if plugin is not None else name.startswith(_CORE + _ALSO_CORE)
+
+
+def normalized(element: etree._Element, plugins: Plugins) -> etree._Element:
+    """An element as it is written after it was loaded; secrets are encrypted anew."""
+    found = _copy(element, plugins)
+    etree.indent(found)
+    found.tail = None
+    return found
+
+
+def _copy(element: etree._Element, plugins: Plugins) -> etree._Element:
+    name = str(element.tag)
+    found = etree.Element(name)
+    for key, value in element.attrib.items():
+        if key != "plugin":
+            found.set(key, value)
+    cls = str(element.get("class", name))
+    plugin = _plugin(cls)
+    if plugin is not None and plugin in plugins:
+        found.set("plugin", f"{plugin}@{plugins[plugin]}")
+    members = _MEMBERS.get(cls)
+    children = [child for child in element if isinstance(child.tag, str)]
+    for child in children:
+        kept = members is None or child.tag in members
+        if kept and is_known(str(child.get("class", child.tag)), plugins):
+            found.append(_copy(child, plugins))
+    if not children:
+        found.text = _text(name, element.text)
+    _add_defaults(found, members or {})
+    return found
+
+
+def _add_defaults(element: etree._Element, members: Mapping[str, str | None]) -> None:
+    for member, default in members.items():
+        if default is not None and element.find(member) is None:
+            etree.SubElement(element, member).text = default or None
+
+
+def _text(name: str, text: str | None) -> str | None:
+    if text is None:
+        return None
+    secret = ciphers.decrypt(text)
+    if secret is not None:
+        return ciphers.encrypt(secret)
+    return ciphers.encrypt(text) if name in _SECRETS and text.strip() else text
+
+
+def masked(element: etree._Element) -> etree._Element:
+    """Without its secrets, for who may only read it."""
+    found = deepcopy(element)
+    for node in found.iter():
+        if node.text and ciphers.decrypt(node.text) is not None:
+            node.text = ciphers.MASK
+    return found
+
+
+def holds_secrets(element: etree._Element) -> bool:
+    return any(node.text and ciphers.decrypt(node.text) is not None for node in element.iter())

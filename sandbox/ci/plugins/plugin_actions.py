@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Requests to the plugin manager and the update centre [ci-22, ci-23]."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from lxml import etree
+from starlette.responses import JSONResponse, Response
+
+from sandbox.ci.call import Action, Call, form_fields
+from sandbox.ci.plugins import plugin_manager, update_center
+from sandbox.ci.server import access, pages
+
+
+def plugin_actions() -> dict[str, Action]:
+    """None of them is in the written interface; all want an administrator."""
+
+    def post(handler: Callable[[Call], Response]) -> Action:
+        return Action(handler, "POST", access.ADMINISTER, listed=False)
+
+    manager, plugin = "pluginManager", "pluginManager/plugin/*"
+    page = Action(_page, "GET", access.SYSTEM_READ, listed=False)
+    return {
+        f"{manager}": page,
+        f"{manager}/installed": page,
+        f"{manager}/updates": page,
+        f"{manager}/installNecessaryPlugins": Action(
+            _install_necessary, "POST", access.ADMINISTER, listed=False
+        ),
+        f"{manager}/prevalidateConfig": Action(
+            _prevalidate, "POST", access.ADMINISTER, listed=False
+        ),
+        f"{manager}/installPlugins": Action(_install_json, "POST", access.ADMINISTER, listed=False),
+        f"{manager}/install": Action(_install_form, "POST", access.ADMINISTER, listed=False),
+        f"{manager}/checkUpdatesServer": post(_check_updates),
+        f"{plugin}/doUninstall": post(_uninstall),
+        f"{plugin}/makeEnabled": post(_switch(True)),
+        f"{plugin}/makeDisabled": post(_switch(False)),
+        "updateCenter/installStatus": Action(_status, "GET", access.SYSTEM_READ, listed=False),
+    }
+
+
+def _page(_call: Call) -> Response:
+    return pages.page("Plugins - Jenkins", "<p></p>")
+
+
+def _to_updates(call: Call) -> Response:
+    return pages.redirect(f"{call.world.base}/pluginManager/updates/")
+
+
+async def _wanted(call: Call) -> dict[str, str] | None:
+    """Every attribute `plugin="name@version"` of whatever XML is sent; None where one has no
+    version, or where it is no XML.
+    """
+    try:
+        root = etree.fromstring(await call.request.body())
+    except etree.XMLSyntaxError:
+        return None
+    found = [str(node.get("plugin")) for node in root.iter() if node.get("plugin") is not None]
+    if any("@" not in text for text in found):
+        return None
+    return dict(text.split("@", 1) for text in found)
+
+
+async def _install_necessary(call: Call) -> Response:
+    """302, whatever becomes of it: unknown names and too old sites are lines of the log alone."""
+    wanted = await _wanted(call)
+    if wanted is None:
+        return pages.oops("java.lang.IllegalArgumentException: malformed plugin attribute")
+    context = call.world.context
+    with context.store.transaction():
+        update_center.install_necessary(context, wanted)
+        update_center.batch_done(context)
+    return _to_updates(call)
+
+
+async def _prevalidate(call: Call) -> Response:
+    """What would be installed; changes nothing."""
+    wanted = await _wanted(call)
+    if wanted is None:
+        return pages.oops("java.lang.IllegalArgumentException: malformed plugin attribute")
+    return JSONResponse(update_center.needed(call.world.context, wanted))
+
+
+async def _install_json(call: Call) -> Response:
+    """Those before an unknown one are queued already when it is refused."""
+    try:
+        data = json.loads(await call.request.body())
+        names = [str(name) for name in data["plugins"]]
+    except (ValueError, KeyError, TypeError):
+        return pages.failed("The plugins are missing")
+    context = call.world.context
+    correlation = update_center.new_correlation()
+    for name in names:
+        plugin = update_center.site(context).get(name)
+        if plugin is None:
+            return JSONResponse({"status": "error", "message": f"No such plugin: {name}"})
+        update_center.install(context, plugin, correlation)
+    update_center.batch_done(context)
+    return JSONResponse({"status": "ok", "data": {"correlationId": correlation}})
+
+
+async def _install_form(call: Call) -> Response:
+    """The form of the page: `plugin.NAME.default=on`."""
+    context = call.world.context
+    for field in await form_fields(call.request):
+        if field.startswith("plugin."):
+            name = field.removeprefix("plugin.").rpartition(".")[0]
+            plugin = update_center.site(context).get(name)
+            if plugin is None:
+                return pages.failed(f"No such plugin: {name}")
+            update_center.install(context, plugin, None)
+    return _to_updates(call)
+
+
+def _check_updates(call: Call) -> Response:
+    update_center.fetch(call.world.context)
+    return Response(status_code=200)
+
+
+def _uninstall(call: Call) -> Response:
+    if not plugin_manager.uninstall(call.world.context, call.name):
+        return pages.not_found()
+    return pages.redirect(f"{call.world.base}/pluginManager/installed")
+
+
+def _switch(enabled: bool) -> Callable[[Call], Response]:
+    def handler(call: Call) -> Response:
+        found = plugin_manager.switch(call.world.context, call.name, enabled)
+        return Response(status_code=200) if found else pages.not_found()
+
+    return handler
+
+
+def _status(call: Call) -> Response:
+    correlation = call.request.query_params.get("correlationId")
+    return JSONResponse(update_center.status(call.world.context, correlation))

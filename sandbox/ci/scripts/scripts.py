@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How `/scriptText` plays scripts: rules first, then the few words of `groovy.py`.
+
+The sandbox has no Groovy. A rule of the setting `scripts` answers for every script that its regular
+expression `match` finds (all optional but `match`):
+
+    match: regular expression, searched in the script's text
+    when: {key: value}     only while the key-value state holds these values (null: not set)
+    args: {name: value}    only when the script was given these arguments
+    output: text           what is printed; `{name}` in braces after a dollar sign is an argument
+    result: value          the script's value
+    throws: "class: text"  the script throws instead
+    line: number           where it throws
+    sets: {key: value}     what the key-value state holds afterwards, unless it is check mode
+
+A script with the comment `// toolchain-wrapper v1` carries the real script as data, and is
+answered with marker lines; any other script is answered as the server does [ci-16]:
+the printed text, `Result: <value>` when there is one, a stack trace when it throws, always with
+status 200.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from sandbox.ci.scripts import groovy
+
+WRAPPED = re.compile(r"^[ \t]*// toolchain-wrapper v1[ \t]*$", re.MULTILINE)
+# a long payload is written in pieces: `payload = '...'`, then `payload += '...'`
+# (the comment of the wrapper shows the script, whatever that has)
+PAYLOAD = re.compile(r"^(?:def )?payload\s*\+?=\s*['\"]([A-Za-z0-9+/=]*)['\"]", re.MULTILINE)
+MARKER = re.compile(r"^(?:def )?marker\s*=\s*['\"]([0-9A-Fa-f]+)['\"]", re.MULTILINE)
+TRAILER = re.compile(r"\n\s*(print(?:ln)?\s*\(?\s*(\"[^\"$]*\"|'[^']*')\s*\)?)\s*\Z")
+UNKNOWN = (
+    "groovy.lang.MissingPropertyException: sandbox cannot evaluate this script; "
+    "add a rule under ci.settings.scripts"
+)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A script as the server is to run it."""
+
+    script: str
+    args: dict[str, Any]
+    check_mode: bool = False
+
+
+@dataclass(frozen=True)
+class Server:
+    """What scripts find out about the server that they run on."""
+
+    version: str = "2.479.3"
+    java: str = "17"
+
+    def names(self) -> dict[str, Any]:
+        properties = groovy.Properties({"java.specification.version": self.java})
+        return {"Jenkins": groovy.Constants({"VERSION": self.version}), "System": properties}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a script: its value, or what it threw; `exited` when the process ended."""
+
+    output: str
+    value: Any = None
+    exception: str | None = None
+    line: int | None = None
+    exited: bool = False
+
+
+def wrapped_call(script: str) -> tuple[Call, str] | None:
+    """The script inside the wrapper, and the marker; None when there is no readable wrapper."""
+    pieces, marker = PAYLOAD.findall(script), MARKER.search(script)
+    if WRAPPED.search(script) is None or not pieces or marker is None:
+        return None
+    try:
+        data = json.loads(base64.b64decode("".join(pieces), validate=True))
+    except (binascii.Error, ValueError):
+        return None
+    if not isinstance(data, dict) or not isinstance(data.get("script"), str):
+        return None
+    call = Call(data["script"], dict(data.get("args") or {}), data.get("check_mode") is True)
+    return call, marker[1]
+
+
+def play(
+    script: str, rules: list[dict[str, Any]], state: dict[str, Any], server: Server | None = None
+) -> str:
+    """The text that `/scriptText` answers; `state` is changed where the script changes it."""
+    names = (server or Server()).names()
+    found = wrapped_call(script)
+    if found is None:
+        return _raw_answer(_raw_outcome(script, rules, state, names))
+    call, marker = found
+    return _wrapped_answer(_outcome(call, rules, state, names), marker)
+
+
+def command(
+    script: str, rules: list[dict[str, Any]], state: dict[str, Any]
+) -> tuple[str, str | None]:
+    """What the SSH command `groovy =` prints, and the stack trace where the script throws.
+
+    Unlike `/scriptText` it does not show the script's value [ci-16].
+    """
+    if wrapped_call(script) is not None:
+        return play(script, rules, state), None
+    outcome = _raw_outcome(script, rules, state, Server().names())
+    return outcome.output, None if outcome.exception is None else _trace(outcome)
+
+
+def _outcome(
+    call: Call, rules: list[dict[str, Any]], state: dict[str, Any], names: dict[str, Any]
+) -> Outcome:
+    for rule in rules:
+        if _applies(rule, call, state):
+            if not call.check_mode:
+                state.update(rule.get("sets") or {})
+            throws = rule.get("throws")
+            return Outcome(
+                _filled(str(rule.get("output") or ""), call.args),
+                rule.get("result"),
+                None if throws is None else str(throws),
+                rule.get("line"),
+            )
+    return _evaluated(call, state, names)
+
+
+def _applies(rule: dict[str, Any], call: Call, state: dict[str, Any]) -> bool:
+    conditions: dict[str, Any] = rule.get("when") or {}
+    wanted: dict[str, Any] = rule.get("args") or {}
+    return (
+        re.search(str(rule["match"]), call.script) is not None
+        and all(state.get(key) == value for key, value in conditions.items())
+        and all(call.args.get(key) == value for key, value in wanted.items())
+    )
+
+
+def _filled(output: str, args: dict[str, Any]) -> str:
+    return re.sub(
+        r"\$\{(?:args\.)?(\w+)\}",
+        lambda found: groovy.shown(args[found[1]]) if found[1] in args else found[0],
+        output,
+    )
+
+
+def _evaluated(call: Call, state: dict[str, Any], names: dict[str, Any]) -> Outcome:
+    run = groovy.Run({**names, "args": call.args, "check_mode": call.check_mode}, state)
+    try:
+        value = run.run(call.script)
+    except groovy.Unknown:
+        return Outcome("".join(run.output), exception=UNKNOWN)
+    except groovy.Thrown as thrown:
+        return Outcome("".join(run.output), exception=thrown.exception, line=thrown.line)
+    except groovy.Exited:
+        return Outcome("".join(run.output), exited=True)
+    return Outcome("".join(run.output), value)
+
+
+def _raw_outcome(
+    script: str, rules: list[dict[str, Any]], state: dict[str, Any], names: dict[str, Any]
+) -> Outcome:
+    """A last line that only prints a literal is played after the rule's answer.
+
+    Clients add such a line to see whether the script came to its end; it must not be printed when
+    the script before it threw.
+    """
+    trailer = TRAILER.search(script)
+    if trailer is None:
+        return _outcome(Call(script, {}), rules, state, names)
+    first = _outcome(Call(script[: trailer.start()], {}), rules, state, names)
+    if first.exception is not None or first.exited:
+        return first
+    last = _evaluated(Call(trailer[1], {}), state, names)
+    return Outcome(first.output + last.output)
+
+
+def _raw_answer(outcome: Outcome) -> str:
+    if outcome.exception is not None:
+        return outcome.output + _trace(outcome)
+    if outcome.value is not None and not outcome.exited:
+        return f"{outcome.output}Result: {groovy.java_text(outcome.value)}\n"
+    return outcome.output
+
+
+def _wrapped_answer(outcome: Outcome, marker: str) -> str:
+    """A script that ended the process leaves no marker line."""
+    if outcome.exited:
+        return outcome.output
+    parted = outcome.output == "" or outcome.output.endswith("\n")
+    text = outcome.output if parted else outcome.output + "\n"
+    if outcome.exception is not None:
+        word = "FAIL"
+        data = {
+            "exception": outcome.exception,
+            "trace": _trace(outcome),
+            "line": outcome.line,
+        }
+    else:
+        said = None if outcome.value is None else groovy.java_text(outcome.value)
+        word = "OK"
+        data = {"result": outcome.value, "text": said}
+    return f"{text}{marker}:{word}:{_encoded(data)}\n"
+
+
+def _encoded(data: dict[str, Any]) -> str:
+    return base64.b64encode(json.dumps(data, ensure_ascii=False).encode()).decode("ascii")
+
+
+def _trace(outcome: Outcome) -> str:
+    line = "" if outcome.line is None else f":{outcome.line}"
+    frames = (
+        f"Script1.run(Script1.groovy{line})",
+        "groovy.lang.GroovyShell.evaluate(GroovyShell.java:574)",
+        "hudson.util.RemotingDiagnostics$Script.call(RemotingDiagnostics.java:149)",
+    )
+    return f"{outcome.exception}\n" + "".join(f"\tat {frame}\n" for frame in frames)

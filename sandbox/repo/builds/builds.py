@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Build records: what there is, and reading it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import JSONResponse, Response
+
+from sandbox.context import Context, context
+from sandbox.repo import permissions, repositories
+from sandbox.repo.answers import SERVICE, error, java_time, quote
+from sandbox.repo.items.tree import Tree
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from sandbox.repo.items.tree import Node
+
+KIND = "repo.build"
+
+# `name`, `number`, `started` (ms) and `info`, the `buildInfo` of the record.
+Build = dict[str, Any]
+
+
+def publish(
+    current: Context,
+    name: str,
+    number: str,
+    properties: dict[str, str],
+    *,
+    started: int | None = None,
+    modules: list[dict[str, Any]] | None = None,
+) -> None:
+    """Write a build record (another one where this number exists already, server fact [repo-11]).
+
+    `started` is in milliseconds (None: now), `properties` are the environment, such as
+    `buildInfo.env.BUILD_URL`.
+    """
+    moment = current.now_ms() if started is None else started
+    info: dict[str, Any] = {
+        "version": "1.0.1",
+        "name": name,
+        "number": number,
+        "started": java_time(moment),
+        "durationMillis": 0,
+        "modules": modules or [],
+    }
+    if properties:
+        # server fact [repo-11]: the key is absent, not empty
+        info["properties"] = properties
+    save(current, {"name": name, "number": number, "started": moment, "info": info})
+
+
+def save(current: Context, build: Build) -> None:
+    current.store.put(KIND, key_of(build["name"], build["number"], build["started"]), build)
+
+
+def key_of(name: str, number: str, started: int) -> str:
+    return f"{quote(name)}/{quote(number)}/{started:015d}"
+
+
+def of_name(current: Context, name: str) -> list[Build]:
+    return current.store.values(KIND, quote(name) + "/")
+
+
+def of_number(current: Context, name: str, number: str) -> list[Build]:
+    """The runs of a number, oldest first."""
+    return current.store.values(KIND, f"{quote(name)}/{quote(number)}/")
+
+
+def names(request: Request) -> Response:
+    """GET /api/build: the names of all builds, each with its newest start; real servers only."""
+    current = context(request)
+    permissions.require_for_builds(request, permissions.READ, "")
+    newest: dict[str, int] = {}
+    for build in current.store.values(KIND):
+        newest[build["name"]] = max(build["started"], newest.get(build["name"], 0))
+    if not newest:
+        raise error(404, "No builds were found")
+    uri = f"{current.base_url(request, SERVICE)}/api/build"
+    shown = [
+        {"uri": f"/{quote(name)}", "lastStarted": java_time(started)}
+        for name, started in newest.items()
+    ]
+    return JSONResponse({"uri": uri, "builds": shown})
+
+
+def listing(request: Request) -> Response:
+    """GET /api/build/{name} [W2.1, repo-11]: `uri` is encoded."""
+    current, name = context(request), request.path_params["name"]
+    permissions.require_for_builds(request, permissions.READ, name)
+    found = of_name(current, name)
+    if not found:
+        raise error(404, f"No build was found for build name: {name}")
+    real = current.real(SERVICE)
+    numbers = [
+        {
+            "uri": "/" + (quote(build["number"]) if real else build["number"]),
+            "started": java_time(build["started"]),
+        }
+        for build in found
+    ]
+    uri = f"{current.base_url(request, SERVICE)}/api/build/{quote(name)}"
+    return JSONResponse({"uri": uri, "buildsNumbers": numbers})
+
+
+def record(request: Request) -> Response:
+    """GET /api/build/{name}/{number}: written interface [W2.1]; server fact [repo-11]: newest run,
+    or the one that `started` names.
+
+    The written interface shows `started` and `properties`; it also gets `statuses` here unless the
+    setting `build_statuses` hides them.
+    """
+    current = context(request)
+    name, number = request.path_params["name"], request.path_params["number"]
+    permissions.require_for_builds(request, permissions.READ, name, number)
+    started = request.query_params.get("started")
+    found = [
+        build
+        for build in of_number(current, name, number)
+        if started is None or build["info"]["started"] == started
+    ]
+    if not found:
+        raise error(404, f"No build was found for build name: {name}, build number: {number}")
+    info = found[-1]["info"]
+    if current.real(SERVICE):
+        uri = f"{current.base_url(request, SERVICE)}/api/build/{quote(name)}/{quote(number)}"
+        return JSONResponse({"uri": uri, "buildInfo": info})
+    shown = {"started": info["started"], "properties": info.get("properties", {})}
+    if current.settings(SERVICE)["build_statuses"] and "statuses" in info:
+        shown["statuses"] = info["statuses"]
+    return JSONResponse({"buildInfo": shown})
+
+
+def carrying(current: Context, name: str, number: str, repo: str | None) -> list[Node]:
+    """The stored files of a build: those with its name and number as properties [repo-30]."""
+    repos = [
+        key
+        for key, doc in current.store.items(repositories.KIND)
+        if doc["type"] == "LOCAL" and repo in (None, key)
+    ]
+    return [
+        node
+        for node in Tree(current).files(repos)
+        if name in node["properties"].get("build.name", [])
+        and number in node["properties"].get("build.number", [])
+    ]
+
+
+def digests(build: Build, part: str, scopes: list[str] | None) -> set[str]:
+    """SHA-1 of the artifacts or dependencies (of these scopes) in all modules of a record."""
+    return {
+        item["sha1"]
+        for module in build["info"].get("modules", [])
+        for item in module.get(part, [])
+        if item.get("sha1") and (not scopes or set(scopes) & set(item.get("scopes", [])))
+    }

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Deleting build records, by number or by age."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import PlainTextResponse, Response
+
+from sandbox.context import context
+from sandbox.repo import permissions
+from sandbox.repo.answers import SERVICE, empty, error, user_name
+from sandbox.repo.builds.builds import KIND, Build, carrying, key_of, of_name, of_number
+from sandbox.repo.items import trash
+from sandbox.repo.items.tree import Tree
+from sandbox.service import Answer, json_body
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+
+def delete(request: Request) -> Response:
+    """DELETE /api/build/{name}?buildNumbers=&artifacts=: server fact [repo-12]."""
+    current, name = context(request), request.path_params["name"]
+    query = request.query_params
+    numbers = [number for number in query.get("buildNumbers", "").split(",") if number]
+    if query.get("deleteAll") == "1":
+        numbers = sorted({build["number"] for build in of_name(current, name)})
+    if not numbers:
+        raise error(400, "Either buildNumbers or deleteAll is needed")
+    return _delete_numbers(request, name, numbers, artifacts=query.get("artifacts") == "1")
+
+
+async def delete_by_body(request: Request) -> Response:
+    """POST /api/build/delete, real servers only (6.13): server fact [repo-12], for numbers with
+    commas.
+    """
+    body = json_body(await request.body())
+    if not isinstance(body, dict) or not body.get("buildName"):
+        raise error(400, "Bad Request")
+    name, numbers = body["buildName"], [str(number) for number in body.get("buildNumbers") or []]
+    if body.get("deleteAll"):
+        numbers = sorted({build["number"] for build in of_name(context(request), name)})
+    if not numbers:
+        raise error(400, "Either buildNumbers or deleteAll is needed")
+    return _delete_numbers(request, name, numbers, artifacts=bool(body.get("deleteArtifacts")))
+
+
+def _delete_numbers(
+    request: Request, name: str, numbers: list[str], *, artifacts: bool
+) -> Response:
+    current = context(request)
+    permissions.require_for_builds(request, permissions.DELETE, name)
+    runs = {number: of_number(current, name, number) for number in numbers}
+    missing = [number for number in numbers if not runs[number]]
+    if missing:
+        raise error(404, f"Could not find builds: {', '.join(f'{name}#{n}' for n in missing)}")
+    with current.store.transaction():
+        for number in numbers:
+            _delete_runs(request, name, number, runs[number], artifacts=artifacts)
+    gone = ", ".join(f"'{name}#{number}'" for number in numbers)
+    return PlainTextResponse(f"The following builds has been deleted successfully: {gone}.")
+
+
+def _delete_runs(
+    request: Request, name: str, number: str, runs: list[Build], *, artifacts: bool
+) -> None:
+    current = context(request)
+    for build in runs:
+        key = key_of(name, number, build["started"])
+        current.store.delete(KIND, key)
+        current.store.put(trash.KIND, f"{permissions.builds_key(current)}/{key}", build)
+    if artifacts:
+        for node in carrying(current, name, number, None):
+            if not permissions.may(request, permissions.DELETE, node["repo"]):
+                continue
+            trash.keep(
+                current, Tree(current).remove(node["repo"], node["path"]), user_name(request)
+            )
+
+
+async def retention(request: Request) -> Response:
+    """POST /api/build/retention/{name}: written interface [W2.1]; server fact [repo-13]: 204.
+
+    Keeps the newest `count` builds (-1: all), those since `minimumBuildDate`, those that are named,
+    and all that were promoted.
+    """
+    current, name = context(request), request.path_params["name"]
+    permissions.require_for_builds(request, permissions.DELETE, name)
+    body = json_body(await request.body())
+    if not isinstance(body, dict):
+        raise error(400, "Bad Request")
+    count = int(body.get("count", -1))
+    if count == 0:
+        raise Answer(PlainTextResponse("Max count retention needs to be a positive number", 400))
+    found = sorted(of_name(current, name), key=lambda build: -build["started"])
+    if not found:
+        raise error(404, f"No build was found for build name: {name}")
+    kept = {str(number) for number in body.get("buildNumbersNotToBeDiscarded") or []}
+    since = _epoch(body.get("minimumBuildDate"))
+    artifacts = bool(body.get("deleteBuildArtifacts"))
+    for position, build in enumerate(found):
+        expired = (0 < count <= position) or (since is not None and build["started"] < since)
+        if expired and build["number"] not in kept and not build["info"].get("statuses"):
+            with current.store.transaction():
+                _delete_runs(request, name, build["number"], [build], artifacts=artifacts)
+    if not current.real(SERVICE):
+        return Response(status_code=200)
+    raise empty(204)
+
+
+def _epoch(value: Any) -> int | None:
+    """Milliseconds of an epoch number or an ISO time."""
+    if value is None:
+        return None
+    if isinstance(value, int) or re.fullmatch(r"\d+", str(value)):
+        return int(value)
+    try:
+        return int(datetime.fromisoformat(str(value)).timestamp() * 1000)
+    except ValueError:
+        raise error(400, f"Invalid format: {value}") from None

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The blobs of container images: uploads in one piece or in parts, and reading them.
+
+As container registries have it (the distribution specification), below the container paths. A blob
+waits in `{image}/_uploads/` until a manifest takes it to its tag.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import FileResponse, JSONResponse, Response
+
+from sandbox.context import Context, context
+from sandbox.repo import permissions, repositories
+from sandbox.repo.answers import SERVICE, VERSION_HEADER, registry_error, user_name
+from sandbox.repo.images import containers
+from sandbox.repo.items.tree import CONTENT, Tree
+from sandbox.store import Blob
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from starlette.requests import Request
+
+    from sandbox.repo.items.tree import Node
+
+_UPLOADS = "repo.upload"
+
+
+def ping(_request: Request) -> Response:
+    """GET /v2/ and {repo}/v2/: the interface is there, and the login was taken."""
+    return JSONResponse({}, headers=VERSION_HEADER)
+
+
+def _name(digest: str) -> str:
+    return digest.replace(":", "__")
+
+
+def find(current: Context, repo: str, image: str, digest: str) -> Node | None:
+    """A blob of an image, wherever below it."""
+    name = _name(digest)
+    nodes = Tree(current).below(repo, image)
+    return next((node for node in nodes if node["path"].rpartition("/")[2] == name), None)
+
+
+def settle(request: Request, node: Node, folder: str) -> None:
+    """Take a blob to the tag whose manifest names it."""
+    path = f"{folder}/{node['path'].rpartition('/')[2]}"
+    tree = Tree(context(request))
+    if node["path"] != path or tree.get(node["repo"], path) is None:
+        tree.copy(node, node["repo"], path, user_name(request))
+    if "/_uploads/" in node["path"]:
+        tree.remove(node["repo"], node["path"])
+
+
+def get(request: Request) -> Response:
+    """GET and HEAD .../v2/{image}/blobs/{digest}."""
+    current, repo = context(request), request.path_params["repo"]
+    containers.require_docker(request, repo)
+    digest = request.path_params["digest"]
+    for member in repositories.members(current, repo):
+        node = find(current, member, request.path_params["image"], digest)
+        if node is not None:
+            headers = {"Docker-Content-Digest": digest, **VERSION_HEADER}
+            path = current.store.blobs.path(node["sha256"])
+            return FileResponse(path, headers=headers, media_type="application/octet-stream")
+    raise registry_error(404, "BLOB_UNKNOWN", "blob unknown to registry", {"digest": digest})
+
+
+async def start(request: Request) -> Response:
+    """POST .../v2/{image}/blobs/uploads/: 202 with the address to send to.
+
+    201 where a blob of another image is mounted, or where `digest` says that this is all of it.
+    """
+    current, query = context(request), request.query_params
+    repo, image = request.path_params["repo"], request.path_params["image"]
+    containers.require_docker(request, repo)
+    target = containers.deployment_target(request, repo)
+    mounted = query.get("mount")
+    if mounted and query.get("from"):
+        node = find(current, target, query["from"].removeprefix(f"{repo}/"), mounted)
+        if node is not None and permissions.may(request, permissions.READ, target):
+            Tree(current).copy(
+                node, target, f"{image}/_uploads/{_name(mounted)}", user_name(request)
+            )
+            return _created(request, mounted)
+    upload = {"repo": target, "image": image, "chunks": [], "size": 0}
+    key = secrets.token_hex(16)
+    current.store.put(_UPLOADS, key, upload)
+    if query.get("digest"):
+        return await _finish(request, key, upload)
+    return _accepted(request, key, upload)
+
+
+async def patch(request: Request) -> Response:
+    """PATCH .../blobs/uploads/{upload}: the next part."""
+    key, upload = _upload(request)
+    await _take(request, upload)
+    context(request).store.put(_UPLOADS, key, upload)
+    return _accepted(request, key, upload)
+
+
+async def finish(request: Request) -> Response:
+    """PUT .../blobs/uploads/{upload}?digest=: the last part, or nothing more."""
+    key, upload = _upload(request)
+    return await _finish(request, key, upload)
+
+
+def progress(request: Request) -> Response:
+    """GET .../blobs/uploads/{upload}: how far it is."""
+    key, upload = _upload(request)
+    answer = _accepted(request, key, upload)
+    answer.status_code = 204
+    return answer
+
+
+def cancel(request: Request) -> Response:
+    """DELETE .../blobs/uploads/{upload}."""
+    key, _found = _upload(request)
+    context(request).store.delete(_UPLOADS, key)
+    return Response(status_code=204)
+
+
+def _upload(request: Request) -> tuple[str, dict[str, Any]]:
+    target = containers.deployment_target(request, request.path_params["repo"])
+    key = request.path_params["upload"]
+    found = context(request).store.get(_UPLOADS, key)
+    if found is None or (found["repo"], found["image"]) != (target, request.path_params["image"]):
+        raise registry_error(404, "BLOB_UPLOAD_UNKNOWN", "blob upload unknown to registry", {})
+    return key, found
+
+
+async def _take(request: Request, upload: dict[str, Any]) -> None:
+    """Store what is sent; where the part says where it begins, that must be where we are."""
+    begin = request.headers.get("content-range", "").partition("-")[0]
+    if begin and begin != str(upload["size"]):
+        raise registry_error(416, "BLOB_UPLOAD_INVALID", "blob upload invalid", {})
+    blob = await context(request).store.blobs.put_stream(request.stream())
+    if blob.size:
+        upload["chunks"].append(blob.sha256)
+        upload["size"] += blob.size
+
+
+async def _finish(request: Request, key: str, upload: dict[str, Any]) -> Response:
+    current = context(request)
+    await _take(request, upload)
+    blob = await _joined(current, upload["chunks"])
+    digest = request.query_params.get("digest", "")
+    if digest != f"sha256:{blob.sha256}":
+        raise registry_error(
+            400, "DIGEST_INVALID", "provided digest did not match uploaded content", {}
+        )
+    path = f"{upload['image']}/_uploads/{_name(digest)}"
+    Tree(current).put_file(upload["repo"], path, blob, user_name(request))
+    current.store.delete(_UPLOADS, key)
+    return _created(request, digest)
+
+
+async def _joined(current: Context, chunks: list[str]) -> Blob:
+    """One content of all parts."""
+    stored = current.store.blobs
+
+    async def parts() -> AsyncIterator[bytes]:
+        for sha256 in chunks:
+            with open(stored.path(sha256), "rb") as file:
+                while chunk := file.read(1024 * 1024):
+                    yield chunk
+
+    known = current.store.get(CONTENT, chunks[0]) if len(chunks) == 1 else None
+    if known is not None:
+        return Blob(chunks[0], known["sha1"], known["md5"], known["size"])
+    return await stored.put_stream(parts())
+
+
+def _base(request: Request) -> str:
+    """Address of the image's blobs."""
+    repo, image = request.path_params["repo"], request.path_params["image"]
+    base = context(request).base_url(request, SERVICE)
+    return f"{base}/api/docker/{repo}/v2/{image}/blobs"
+
+
+def _created(request: Request, digest: str) -> Response:
+    headers = {"Location": f"{_base(request)}/{digest}", "Docker-Content-Digest": digest}
+    return Response(status_code=201, headers={**headers, **VERSION_HEADER})
+
+
+def _accepted(request: Request, key: str, upload: dict[str, Any]) -> Response:
+    headers = {
+        "Location": f"{_base(request)}/uploads/{key}",
+        "Docker-Upload-UUID": key,
+        "Range": f"0-{max(upload['size'] - 1, 0)}",
+    }
+    return Response(status_code=202, headers={**headers, **VERSION_HEADER})

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Container images: tags, catalog and manifests.
+
+A tag is stored as `{image}/{tag}/manifest.json` in a docker repository, server fact [repo-24].
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from starlette.responses import JSONResponse, Response
+
+from sandbox.context import Context, context
+from sandbox.repo import permissions, repositories
+from sandbox.repo.answers import (
+    SERVICE,
+    VERSION_HEADER,
+    empty,
+    error,
+    quote,
+    registry_error,
+    user_name,
+)
+from sandbox.repo.images import blobs
+from sandbox.repo.items.tree import Tree
+from sandbox.service import json_body
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from sandbox.repo.items.tree import Node
+
+MANIFEST, LIST_MANIFEST = "manifest.json", "list.manifest.json"
+_DEFAULT_TYPE = "application/vnd.docker.distribution.manifest.v2+json"
+_LISTS = (
+    "application/vnd.oci.image.index.v1+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+)
+_OLD_TYPE = "application/vnd.docker.distribution.manifest.v1+prettyjws"
+
+
+def push(
+    current: Context, repo: str, image: str, tag: str, content: bytes, *, user: str = "deployer"
+) -> str:
+    """Store a manifest under a tag (an older one of the tag goes); returns its digest,
+    `sha256:...`.
+    """
+    blob = current.store.blobs.put(content)
+    tree = Tree(current)
+    tree.remove(repo, f"{image}/{tag}")
+    name = LIST_MANIFEST if media_type(content) in _LISTS else MANIFEST
+    properties = {
+        "docker.repoName": [image],
+        "docker.manifest": [tag],
+        "docker.manifest.digest": [f"sha256:{blob.sha256}"],
+    }
+    tree.put_file(repo, f"{image}/{tag}/{name}", blob, user, properties)
+    return f"sha256:{blob.sha256}"
+
+
+def media_type(content: bytes) -> str:
+    data = json_body(content)
+    found = data.get("mediaType") if isinstance(data, dict) else None
+    return found if isinstance(found, str) else _DEFAULT_TYPE
+
+
+def is_digest(reference: str) -> bool:
+    """Whether a manifest is stored under its digest (one of an index) and not under a tag."""
+    return reference.startswith("sha256:")
+
+
+def manifests(current: Context, repo: str) -> list[tuple[str, str, Node]]:
+    """(image, tag or digest, manifest) of a repository, of a virtual one of its members."""
+    found = []
+    for member in repositories.members(current, repo):
+        for node in Tree(current).below(member, ""):
+            segments = node["path"].split("/")
+            if segments[-1] in (MANIFEST, LIST_MANIFEST) and len(segments) > 2:
+                found.append(("/".join(segments[:-2]), segments[-2], node))
+    return found
+
+
+def require_docker(request: Request, repo: str) -> None:
+    """404 for what is no container repository, and the refusal where it may not be read."""
+    found = repositories.find(context(request), repo)
+    if found is None or found["packageType"] != "docker":
+        raise empty(404)
+    permissions.readable(request, repo)
+
+
+def tags(request: Request) -> Response:
+    """GET .../{repo}/v2/{image}/tags/list [W4.1, repo-23]."""
+    current = context(request)
+    repo, image = request.path_params["repo"], request.path_params["image"]
+    require_docker(request, repo)
+    found = sorted(
+        {
+            tag
+            for name, tag, _node in manifests(current, repo)
+            if name == image and not is_digest(tag)
+        }
+    )
+    if not found:
+        raise registry_error(
+            404, "NAME_UNKNOWN", "Repository name not known to registry.", {"name": image}
+        )
+    page, headers = _page(request, found, f"/v2/{image}/tags/list")
+    body = {"name": image, "tags": page} if current.real(SERVICE) else {"tags": page}
+    return JSONResponse(body, headers=headers)
+
+
+def catalog(request: Request) -> Response:
+    """GET .../{repo}/v2/_catalog [W4.1, repo-23]."""
+    current, repo = context(request), request.path_params["repo"]
+    require_docker(request, repo)
+    found = sorted({name for name, _tag, _node in manifests(current, repo)})
+    page, headers = _page(request, found, "/v2/_catalog")
+    return JSONResponse({"repositories": page}, headers=headers)
+
+
+def _page(request: Request, found: list[str], path: str) -> tuple[list[str], dict[str, str]]:
+    """A page by `n` and `last`, with a Link to the next one: server fact [repo-23].
+
+    `last` may be the last name or an offset. The setting `link_flavour`: `relative` (the whole
+    path, the last name), `without_repo` (the repository key lost from the path, an offset), `none`;
+    `auto` is `relative` on a real server and `none` else (the written interface has no such
+    header).
+    """
+    try:
+        size = int(request.query_params.get("n") or 0)
+    except ValueError:
+        raise error(400, "Bad Request") from None
+    last = request.query_params.get("last") or ""
+    start = 0
+    if last in found:
+        start = found.index(last) + 1
+    elif last.isdigit():
+        start = int(last)
+    elif last:
+        start = len([name for name in found if name <= last])
+    if size <= 0:
+        return found[start:], dict(VERSION_HEADER)
+    page, headers = found[start : start + size], dict(VERSION_HEADER)
+    if start + size < len(found):
+        headers.update(_link(request, path, page[-1], start + size, size))
+    return page, headers
+
+
+def _link(request: Request, path: str, name: str, offset: int, size: int) -> dict[str, str]:
+    current = context(request)
+    flavour = current.settings(SERVICE)["link_flavour"]
+    if flavour == "auto":
+        flavour = "relative" if current.real(SERVICE) else "none"
+    if flavour == "none":
+        return {}
+    if flavour == "without_repo":
+        return {"Link": f'<{path}?last={offset}&n={size}>; rel="next"'}
+    whole = request.scope["path"]
+    return {"Link": f'<{whole}?last={quote(name)}&n={size}>; rel="next"'}
+
+
+def manifest(request: Request) -> Response:
+    """GET and HEAD .../v2/{image}/manifests/{reference}: real servers only, server fact [repo-24].
+
+    A client that does not accept the manifest's own type gets an old conversion with another
+    digest.
+    """
+    current = context(request)
+    repo, image = request.path_params["repo"], request.path_params["image"]
+    reference = request.path_params["reference"]
+    require_docker(request, repo)
+    for name, tag, node in manifests(current, repo):
+        if name == image and reference in (tag, f"sha256:{node['sha256']}"):
+            content = current.store.blobs.read(node["sha256"])
+            kind = media_type(content)
+            if kind not in ", ".join(request.headers.getlist("accept")):
+                content, kind = _converted(image, tag), _OLD_TYPE
+            digest = current.store.blobs.put(content).sha256
+            headers = {"Docker-Content-Digest": f"sha256:{digest}", **VERSION_HEADER}
+            return Response(content, headers=headers, media_type=kind)
+    raise registry_error(
+        404,
+        "MANIFEST_UNKNOWN",
+        "The named manifest is not known to the registry.",
+        {"manifest": reference},
+    )
+
+
+def _converted(image: str, tag: str) -> bytes:
+    return json.dumps({"schemaVersion": 1, "name": image, "tag": tag, "fsLayers": []}).encode()
+
+
+async def put_manifest(request: Request) -> Response:
+    """PUT .../v2/{image}/manifests/{tag}: real servers only, as container registries answer."""
+    current = context(request)
+    repo, image = request.path_params["repo"], request.path_params["image"]
+    require_docker(request, repo)
+    target = deployment_target(request, repo)
+    tag, content = request.path_params["reference"], await request.body()
+    children, layers = _references(content)
+    known = {tag for name, tag, _node in manifests(current, target) if name == image}
+    missing = [digest for digest in children if digest not in known]
+    parts = {digest: blobs.find(current, target, image, digest) for digest in layers}
+    missing += [digest for digest, node in parts.items() if node is None]
+    if missing:
+        raise registry_error(404, "MANIFEST_BLOB_UNKNOWN", "blob unknown to registry", missing)
+    digest = push(current, target, image, tag, content, user=user_name(request))
+    for node in parts.values():
+        if node is not None:
+            blobs.settle(request, node, f"{image}/{tag}")
+    return Response(status_code=201, headers={"Docker-Content-Digest": digest, **VERSION_HEADER})
+
+
+def deployment_target(request: Request, repo: str) -> str:
+    """The repository that takes what is pushed; 403 where the user may not push."""
+    target = repositories.deployment_target(context(request), repo)
+    if target is None:
+        raise error(403, f"'{repo}' does not accept deployments")
+    permissions.require(request, permissions.DEPLOY, target)
+    return target
+
+
+def _references(content: bytes) -> tuple[list[str], list[str]]:
+    """Digests of the manifests of an index, and of configuration and layers of an image."""
+    data = json_body(content)
+    if not isinstance(data, dict):
+        raise registry_error(400, "MANIFEST_INVALID", "manifest invalid", {})
+    children = [entry["digest"] for entry in data.get("manifests") or []]
+    parts = [data["config"]] if isinstance(data.get("config"), dict) else []
+    return children, [entry["digest"] for entry in parts + (data.get("layers") or [])]

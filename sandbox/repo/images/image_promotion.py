@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Promotion of container images."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import PlainTextResponse, Response
+
+from sandbox.context import Context, context
+from sandbox.repo import permissions, repositories
+from sandbox.repo.answers import empty, error, user_name
+from sandbox.repo.images.containers import is_digest, manifests, require_docker
+from sandbox.repo.items.tree import Tree
+from sandbox.service import json_body
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from sandbox.repo.items.tree import Node
+
+
+async def promote(request: Request) -> Response:
+    """POST .../{repo}/v2/promote: written interface [W2.1, W4.1]; server fact [repo-25].
+
+    Moves unless `copy`; without `tag` the whole image; what the target holds under the tag goes.
+    """
+    current, repo = context(request), request.path_params["repo"]
+    body = json_body(await request.body())
+    if not isinstance(body, dict) or not {"targetRepo", "dockerRepository"} <= set(body):
+        raise error(400, "Bad Request")
+    target = body["targetRepo"]
+    for key in (repo, target):
+        if not repositories.is_local(current, key):
+            raise empty(404)
+        require_docker(request, key)
+    permissions.require(request, permissions.DEPLOY, target)
+    image, tag = body["dockerRepository"], body.get("tag")
+    sources = [
+        (found_tag, node)
+        for name, found_tag, node in manifests(current, repo)
+        if name == image and tag in (None, found_tag) and not is_digest(found_tag)
+    ]
+    if not sources:
+        raise empty(404)
+    if not body.get("copy", False):
+        permissions.require(request, permissions.DELETE, repo, image)
+    _relocate_image(request, body, sources)
+    return PlainTextResponse("Promotion ended successfully")
+
+
+def _relocate_image(
+    request: Request, body: dict[str, Any], sources: list[tuple[str, Node]]
+) -> None:
+    current, repo = context(request), request.path_params["repo"]
+    image = body.get("targetDockerRepository") or body["dockerRepository"]
+    with current.store.transaction():
+        for tag, node in sources:
+            target_tag = (body.get("targetTag") or tag) if body.get("tag") else tag
+            target = (body["targetRepo"], f"{image}/{target_tag}")
+            if target == (repo, f"{body['dockerRepository']}/{tag}"):
+                continue
+            for child in _children(current, node):
+                name = child["path"].rpartition("/")[2]
+                _put(request, child, (target[0], f"{image}/{name}"), image)
+            _put(request, node, target, image)
+            if not body.get("copy", False):
+                Tree(current).remove(repo, node["path"].rpartition("/")[0])
+
+
+def _children(current: Context, node: Node) -> list[Node]:
+    """The folders of the manifests that an index names."""
+    data = json_body(current.store.blobs.read(node["sha256"]))
+    entries = data.get("manifests") if isinstance(data, dict) else None
+    image = node["path"].rsplit("/", 2)[0]
+    found = [
+        Tree(current).get(node["repo"], f"{image}/{entry['digest']}") for entry in entries or []
+    ]
+    return [child for child in found if child is not None]
+
+
+def _put(request: Request, node: Node, target: tuple[str, str], image: str) -> None:
+    """What lies beside a manifest (or in its folder), over what is at the target."""
+    current, (repo, folder) = context(request), target
+    source = node["path"] if node["folder"] else node["path"].rpartition("/")[0]
+    tree = Tree(current)
+    if tree.get(repo, folder) is not None and source != folder:
+        permissions.require(request, permissions.DELETE, repo, folder)
+    files = [each for each in tree.below(node["repo"], source) if not each["folder"]]
+    if (node["repo"], source) == target:
+        return
+    tree.remove(repo, folder)
+    for each in files:
+        path = f"{folder}/{each['path'].rpartition('/')[2]}"
+        tree.copy(each, repo, path, user_name(request))
+        if "docker.manifest" in each["properties"]:
+            own = {"docker.repoName": [image], "docker.manifest": [folder.rpartition("/")[2]]}
+            tree.set_properties({**each, "repo": repo, "path": path}, own)

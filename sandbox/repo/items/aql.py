@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The query language for items and builds."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import PlainTextResponse, Response
+
+from sandbox.context import Context, context
+from sandbox.repo import permissions, repositories
+from sandbox.repo.answers import SERVICE, account, iso
+from sandbox.repo.builds import builds
+from sandbox.repo.builds.builds import digests
+from sandbox.repo.items.tree import Tree
+from sandbox.service import Answer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from starlette.requests import Request
+
+    from sandbox.repo.items.tree import Node
+
+Row = dict[str, Any]
+
+_ITEM_FIELDS = (
+    "repo",
+    "path",
+    "name",
+    "type",
+    "size",
+    "created",
+    "created_by",
+    "modified",
+    "modified_by",
+    "updated",
+)
+_BUILD_FIELDS = ("name", "number", "created")
+# server fact [repo-17]: there are no hours
+_UNIT_MS = {
+    "millis": 1, "ms": 1, "s": 1000, "seconds": 1000, "minutes": 60_000,
+    "d": 86_400_000, "days": 86_400_000, "w": 604_800_000, "weeks": 604_800_000,
+    "mo": 2_592_000_000, "months": 2_592_000_000, "y": 31_536_000_000, "years": 31_536_000_000,
+}  # fmt: skip
+_AGE = re.compile(rf"(\d+)\s*({'|'.join(_UNIT_MS)})")
+_TRIMMED = "AQL query reached the search hard limit, results are trimmed."
+
+
+def _wrong(message: str) -> Answer:
+    """400 as text: server fact [repo-2, repo-17]."""
+    return Answer(PlainTextResponse(f"Failed to parse query: {message}", 400))
+
+
+@dataclass
+class Query:
+    """`items.find({...}).include("name").sort({"$asc": ["name"]}).offset(1).limit(2)`"""
+
+    domain: str
+    criteria: list[Any]
+    calls: dict[str, list[Any]] = field(default_factory=dict)
+
+    @property
+    def limit(self) -> int | None:
+        return int(self.calls["limit"][0]) if self.calls.get("limit") else None
+
+    @property
+    def offset(self) -> int:
+        return int(self.calls["offset"][0]) if self.calls.get("offset") else 0
+
+
+def parse(text: str) -> Query:
+    """The query as written; a 400 answer names the place that cannot be read."""
+    start = re.match(r"\s*(items|builds)\s*\.\s*find\s*\(", text)
+    if start is None:
+        raise _wrong("expected items.find( or builds.find(")
+    arguments, position = _arguments(text, start.end())
+    query = Query(start[1], arguments)
+    while call := re.compile(r"\s*\.\s*(include|sort|limit|offset)\s*\(").match(text, position):
+        query.calls[call[1]], position = _arguments(text, call.end())
+    if text[position:].strip():
+        raise _wrong(f"unexpected text at {position}: {text[position : position + 20]}")
+    return query
+
+
+def _arguments(text: str, position: int) -> tuple[list[Any], int]:
+    """JSON values up to the closing parenthesis, and the place behind it."""
+    decoder = json.JSONDecoder()
+    values: list[Any] = []
+    while True:
+        while position < len(text) and text[position] in " \t\r\n,":
+            position += 1
+        if position < len(text) and text[position] == ")":
+            return values, position + 1
+        try:
+            value, position = decoder.raw_decode(text, position)
+        except ValueError:
+            raise _wrong(f"it looks like there is syntax error near {position}") from None
+        values.append(value)
+
+
+async def search(request: Request) -> Response:
+    """POST /api/search/aql [W4.1, repo-17]."""
+    current = context(request)
+    real = current.real(SERVICE)
+    kind = request.headers.get("content-type", "text/plain")
+    if real and not kind.startswith("text/plain"):
+        raise Answer(PlainTextResponse("Unsupported Media Type", 415))
+    query = parse((await request.body()).decode("utf-8"))
+    wanted = _wanted(query)
+    restricted = real and query.domain == "items" and not account(request).get("admin", False)
+    if restricted and not {"repo", "path", "name"} <= set(wanted):
+        raise _wrong(
+            "For permissions reasons AQL demands the following fields: repo, path and name."
+        )
+    rows = list(_matching(current, query))
+    _sort(rows, query)
+    end = None if query.limit is None else query.offset + query.limit
+    found = rows[query.offset : end]
+    most = current.settings(SERVICE)["query_limit"] if real else None
+    shown = [
+        _shown(row, wanted, query.domain, real)
+        for row in found[:most]
+        # server fact [repo-14]: what may not be read is left out after the limit
+        if permissions.may(request, permissions.READ, row["repo"])
+    ]
+    # server fact [repo-17]: total is the number of rows returned
+    span: Row = {"start_pos": query.offset, "end_pos": len(shown), "total": len(shown)}
+    if query.limit is not None:
+        span["limit"] = query.limit
+    if most is not None and len(found) > most:
+        # server fact [repo-17]
+        span["notification"] = _TRIMMED
+    text = "\n" + json.dumps({"results": shown, "range": span})
+    return Response(text, media_type="application/json")
+
+
+def _wanted(query: Query) -> list[str]:
+    default = _ITEM_FIELDS if query.domain == "items" else _BUILD_FIELDS
+    names = [
+        str(name).removeprefix(query.domain[:-1] + ".") for name in query.calls.get("include", [])
+    ]
+    if not names or names == ["*"]:
+        return [*default, *(["property"] if "property" in names else [])]
+    return [*default, *names] if set(names) <= {"property", "property.*"} else names
+
+
+def _matching(current: Context, query: Query) -> Iterator[Row]:
+    text = json.dumps(query.criteria)
+    rows = _item_rows(current) if query.domain == "items" else _build_rows(current)
+    if ".module.build." in text:
+        rows = _with_builds(current, rows)
+    typed = query.domain != "items" or '"type"' in text
+    last = None
+    for row in rows:
+        # an item is one row, however many of its builds fit
+        again = last is not None and row.get("id") == last
+        # the type is `file` unless the query asks for another
+        if not again and (typed or row["type"] == "file") and _all(current, query.criteria, row):
+            last = row.get("id")
+            yield row
+
+
+def _with_builds(current: Context, rows: Iterator[Row]) -> Iterator[Row]:
+    """Each item once for each build that has its SHA-1, among artifacts or dependencies.
+
+    Server fact [repo-27]: joined by content, so that every copy of it is found.
+    """
+    joined: dict[tuple[str, str], list[Row]] = {}
+    for build in current.store.values(builds.KIND):
+        for part in ("artifact", "dependency"):
+            plural = "artifacts" if part == "artifact" else "dependencies"
+            prefix = f"{part}.module.build."
+            shown = {f"{prefix}name": build["name"], f"{prefix}number": build["number"]}
+            for sha1 in digests(build, plural, None):
+                joined.setdefault((part, sha1), []).append(shown)
+    none = {
+        f"{part}.module.build.{name}": None
+        for part in ("artifact", "dependency")
+        for name in ("name", "number")
+    }
+    for row in rows:
+        sha1 = str(row["actual_sha1"])
+        place = (row["repo"], row["path"], row["name"])
+        for produced in joined.get(("artifact", sha1), [{}]):
+            for used in joined.get(("dependency", sha1), [{}]):
+                yield {**row, **none, **produced, **used, "id": place}
+
+
+def _item_rows(current: Context) -> Iterator[Row]:
+    for key, doc in current.store.items(repositories.KIND):
+        if doc["type"] == "LOCAL":
+            for node in Tree(current).below(key, ""):
+                yield _item_row(node)
+
+
+def _item_row(node: Node) -> Row:
+    folder, _slash, name = node["path"].rpartition("/")
+    return {
+        "repo": node["repo"],
+        "path": folder or ".",
+        "name": name,
+        "type": "folder" if node["folder"] else "file",
+        "depth": node["path"].count("/") + 1,
+        "size": node.get("size", 0),
+        "created": iso(node["created"]),
+        "created_by": node["createdBy"],
+        "modified": iso(node["modified"]),
+        "modified_by": node["modifiedBy"],
+        "updated": iso(node["modified"]),
+        "actual_sha1": node.get("sha1"),
+        "actual_md5": node.get("md5"),
+        "sha256": node.get("sha256"),
+        "properties": node["properties"],
+    }
+
+
+def _build_rows(current: Context) -> Iterator[Row]:
+    for build in current.store.values(builds.KIND):
+        properties = build["info"].get("properties", {})
+        yield {
+            "repo": permissions.builds_key(current),
+            "name": build["name"],
+            "number": build["number"],
+            "created": iso(build["started"]),
+            "properties": {name: [value] for name, value in properties.items()},
+        }
+
+
+def _all(current: Context, criteria: list[Any], row: Row) -> bool:
+    return all(
+        _holds(current, name, value, row) for part in criteria for name, value in part.items()
+    )
+
+
+def _holds(current: Context, name: str, value: Any, row: Row) -> bool:
+    if name == "$and":
+        return _all(current, value, row)
+    if name == "$or":
+        return any(_all(current, [part], row) for part in value)
+    tests = value if isinstance(value, dict) else {"$eq": value}
+    if name.startswith("@"):
+        values = row["properties"].get(name[1:], [])
+        if tests == {"$eq": "*"}:
+            return bool(values)
+        return any(_passes(current, tests, item) for item in values)
+    name = name.removeprefix("build.")
+    if name not in row or name in ("properties", "id"):
+        raise _wrong(f"unknown field '{name}'")
+    if name == "type" and tests == {"$eq": "any"}:
+        return True
+    return _passes(current, tests, row[name])
+
+
+def _passes(current: Context, tests: dict[str, Any], found: Any) -> bool:
+    return all(_compare(current, test, found, wanted) for test, wanted in tests.items())
+
+
+def _wild(found: Any, pattern: Any) -> bool:
+    text = str(pattern).replace("[", "[[]")
+    return fnmatch.fnmatchcase(str(found), text)
+
+
+_TESTS: dict[str, Callable[[Any, Any], bool]] = {
+    "$eq": lambda found, wanted: found == wanted,
+    "$ne": lambda found, wanted: found != wanted,
+    "$match": _wild,
+    "$nmatch": lambda found, wanted: not _wild(found, wanted),
+    "$gt": lambda found, wanted: found > wanted,
+    "$gte": lambda found, wanted: found >= wanted,
+    "$lt": lambda found, wanted: found < wanted,
+    "$lte": lambda found, wanted: found <= wanted,
+}
+
+
+def _compare(current: Context, test: str, found: Any, wanted: Any) -> bool:
+    if test in ("$before", "$last"):
+        age = _AGE.fullmatch(str(wanted))
+        if age is None:
+            raise _wrong(f"not an age: '{wanted}'")
+        limit = iso(current.now_ms() - int(age[1]) * _UNIT_MS[age[2]])
+        return bool(found < limit) if test == "$before" else bool(found >= limit)
+    if test not in _TESTS:
+        raise _wrong(f"unknown operator '{test}'")
+    if found is None:
+        return test == "$ne"
+    if isinstance(found, int) and isinstance(wanted, str) and wanted.isdigit():
+        wanted = int(wanted)
+    try:
+        return _TESTS[test](found, wanted)
+    except TypeError:
+        raise _wrong(f"'{wanted}' cannot be compared") from None
+
+
+def _sort(rows: list[Row], query: Query) -> None:
+    for order in query.calls.get("sort", []):
+        for direction, names in order.items():
+            keys = [str(name).removeprefix("build.") for name in names]
+            unknown = [name for name in keys if rows and name not in rows[0]]
+            if unknown or direction not in ("$asc", "$desc"):
+                raise _wrong(f"cannot sort by {', '.join(unknown) or direction}")
+            rows.sort(key=lambda row: [row[name] for name in keys], reverse=direction == "$desc")
+
+
+def _shown(row: Row, wanted: list[str], domain: str, real: bool) -> Row:
+    shown: Row = {}
+    for name in wanted:
+        if name in ("property", "property.*") or name.startswith("@"):
+            shown["properties"] = [
+                {"key": key, "value": value}
+                for key, values in row["properties"].items()
+                for value in values
+                if not name.startswith("@") or name[1:] in ("*", key)
+            ]
+        elif name in row:
+            # server fact [repo-17]: builds carry the domain in their fields
+            shown[f"build.{name}" if domain == "builds" and real else name] = row[name]
+    return shown

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Properties of items: how the server reads them from a query or a path, and the requests about
+them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import Response
+
+from sandbox.context import context
+from sandbox.repo.answers import SERVICE, error, flag
+from sandbox.repo.items import storage
+from sandbox.repo.items.tree import Tree
+from sandbox.repo.permissions import ANNOTATE
+from sandbox.service import json_body
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from sandbox.repo.items.tree import Node
+
+# server fact [repo-18]: characters that a property's name must not have
+_FORBIDDEN = re.compile(r"[)(}{\]\[*+^$\\/~`!@#%&<>;=,±§ ]")
+
+
+def parse(text: str, separators: str) -> dict[str, list[str]]:
+    """`k=v1,v2|k2=v` as the server reads it, server fact [repo-18].
+
+    A backslash keeps the next `|`, `;`, `=` or `,` in the text; an entry that falls into more than
+    two parts at its equals signs is dropped; `k` and `k=` have one empty value.
+    """
+    found: dict[str, list[str]] = {}
+    for entry in _split(text, separators):
+        parts = _split(entry.strip(), "=")
+        if len(parts) > 2 or not parts[0]:
+            continue
+        values = _split(parts[1], ",") if len(parts) == 2 else [""]
+        found[_unescape(parts[0])] = list(dict.fromkeys(_unescape(value) for value in values))
+    return found
+
+
+def _split(text: str, separators: str) -> list[str]:
+    return re.split(rf"(?<!\\)[{re.escape(separators)}]", text)
+
+
+def _unescape(text: str) -> str:
+    return re.sub(r"\\([,=|;])", r"\1", text)
+
+
+def check_names(properties: dict[str, Any]) -> None:
+    """400 for a name with a forbidden character, server fact [repo-18]."""
+    for name in properties:
+        if _FORBIDDEN.search(name):
+            raise error(400, f"Invalid property key '{name}'")
+
+
+def _targets(request: Request, default: int) -> list[Node]:
+    """The items that a request is about: the named one, for `recursive` with all below it."""
+    current = context(request)
+    node = storage.local_item(request, ANNOTATE)
+    if node["folder"] and flag(request, "recursive", default):
+        return [node, *Tree(current).below(node["repo"], node["path"])]
+    return [node]
+
+
+def _change(request: Request, nodes: list[Node], changes: dict[str, list[str]]) -> None:
+    current = context(request)
+    with current.store.transaction():
+        for node in nodes:
+            Tree(current).set_properties(node, changes)
+
+
+def put(request: Request) -> Response:
+    """PUT ?properties=: written interface [W4.1] (204, 400, 404).
+
+    Server fact [repo-18]: recursive on a folder unless `recursive=0`; `;` separates like `|`.
+    """
+    real = context(request).real(SERVICE)
+    text = request.query_params.get("properties")
+    if text is None or b"|" in request.scope["query_string"]:
+        raise error(400, "Bad Request")
+    changes = parse(text, "|;" if real else "|")
+    check_names(changes)
+    _change(request, _targets(request, int(real)), changes)
+    return Response(status_code=204)
+
+
+def delete(request: Request) -> Response:
+    """DELETE ?properties=a,b: real servers only, interface contract's dialect `jfrog`."""
+    names = [name for name in request.query_params.get("properties", "").split(",") if name]
+    if not names:
+        raise error(400, "Bad Request")
+    _change(request, _targets(request, 1), {name: [] for name in names})
+    return Response(status_code=204)
+
+
+async def patch(request: Request) -> Response:
+    """PATCH /api/metadata/{repo}/{path}, `{"props": {k: v or null}}`: server fact [repo-18]."""
+    data = json_body(await request.body())
+    props = data.get("props") if isinstance(data, dict) else None
+    if not isinstance(props, dict):
+        raise error(400, "Bad Request")
+    check_names(props)
+    recursive = flag(request, "recursiveProperties", 1)
+    nodes = _targets(request, 1) if recursive else [storage.local_item(request, ANNOTATE)]
+    changes: dict[str, list[str]] = {
+        name: []
+        if value is None
+        else [str(item) for item in value]
+        if isinstance(value, list)
+        else [str(value)]
+        for name, value in props.items()
+    }
+    _change(request, nodes, changes)
+    return Response(status_code=204)

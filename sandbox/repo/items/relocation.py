@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Copying and moving items: server facts [repo-28]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from starlette.responses import JSONResponse, Response
+
+from sandbox.context import context
+from sandbox.repo import permissions, repositories
+from sandbox.repo.answers import SERVICE, flag, user_name
+from sandbox.repo.items.tree import Tree
+from sandbox.service import Answer
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from sandbox.repo.items.tree import Node
+    from sandbox.service import Handler
+
+_TYPE = "application/vnd.org.jfrog.artifactory.storage.CopyOrMoveResult+json"
+_VERBS = {True: ("copying", "copied"), False: ("moving", "moved")}
+
+
+def handler(*, copy: bool) -> Handler:
+    """POST /api/copy/{repo}/{path}?to= and /api/move/...: real servers only."""
+
+    def relocate(request: Request) -> Response:
+        relocation = _Relocation(request, copy, bool(flag(request, "dry")))
+        if relocation.dry:
+            context(request).services[SERVICE].not_a_write(request)
+        return relocation.run()
+
+    return relocate
+
+
+def _answer(status: int, level: str, *messages: str) -> Response:
+    shown = [{"level": level, "message": message} for message in messages]
+    return JSONResponse({"messages": shown}, status, media_type=_TYPE)
+
+
+@dataclass
+class _Relocation:
+    """One request: what is copied or moved, and what came of it."""
+
+    request: Request
+    copy: bool
+    dry: bool
+    files: int = 0
+    folders: int = 0
+    errors: list[tuple[int, str]] = field(default_factory=list)
+
+    def run(self) -> Response:
+        source = self._source()
+        repo, path = self._target()
+        if self._tree.get(repo, path) is not None and self._is_folder(repo, path):
+            # server fact [repo-28]: below a folder that exists it goes under its own name
+            path = f"{path}/{source['path'].rpartition('/')[2]}".strip("/")
+        ways = f"{source['repo']}:{source['path']} to {repo}:{path}"
+        if (repo, path) == (source["repo"], source["path"]):
+            words = f"Skipping {self._verbs[0]} {ways}: Destination and source are the same"
+            return _answer(200, "ERROR", words)
+        occupied = self._tree.get(repo, path)
+        if occupied is not None and occupied["folder"] != source["folder"]:
+            return _answer(400, "ERROR", f"Can't {'copy' if self.copy else 'move'} {ways}.")
+        if flag(self.request, "atomic"):
+            self._at_once(source, repo, path)
+        else:
+            self._all(source, repo, path)
+        return self._told(ways)
+
+    @property
+    def _tree(self) -> Tree:
+        return Tree(context(self.request))
+
+    @property
+    def _verbs(self) -> tuple[str, str]:
+        return _VERBS[self.copy]
+
+    def _is_folder(self, repo: str, path: str) -> bool:
+        node = self._tree.get(repo, path)
+        return node is not None and bool(node["folder"])
+
+    def _source(self) -> Node:
+        repo = self.request.path_params["repo"]
+        path = self.request.path_params["path"].strip("/")
+        for member in permissions.readable(self.request, repo):
+            node = self._tree.get(member, path)
+            if node is not None:
+                return node
+        raise Answer(_answer(404, "ERROR", f"Could not find item at '{repo}:{path}'"))
+
+    def _target(self) -> tuple[str, str]:
+        given = self.request.query_params.get("to", "").strip("/")
+        key, _slash, path = given.partition("/")
+        current = context(self.request)
+        if not key:
+            raise Answer(_answer(400, "ERROR", "The target path is missing"))
+        if repositories.find(current, key) is None:
+            words = f"Could not find a local repository named {key} to deploy to."
+            raise Answer(_answer(404, "ERROR", words))
+        repo = repositories.deployment_target(current, key)
+        if repo is None:
+            words = f"The target repository '{key}' is not a local repository"
+            raise Answer(_answer(400, "ERROR", words))
+        return repo, path
+
+    def _at_once(self, source: Node, repo: str, path: str) -> None:
+        """All or nothing (`atomic=1`)."""
+        wet, self.dry = self.dry, True
+        self._all(source, repo, path)
+        self.dry = wet
+        if not self.errors and not self.dry:
+            self.files = self.folders = 0
+            self._all(source, repo, path)
+
+    def _all(self, source: Node, repo: str, path: str) -> None:
+        nodes = [source, *self._tree.below(source["repo"], source["path"])]
+        if not source["folder"]:
+            nodes = [source]
+        for node in nodes:
+            rest = node["path"][len(source["path"]) :].strip("/")
+            self._one(node, repo, f"{path}/{rest}".strip("/"))
+            if self.errors and flag(self.request, "failFast"):
+                return
+        if source["folder"] and not (self.copy or self.dry or self.errors):
+            self._tree.remove(source["repo"], source["path"])
+
+    def _one(self, node: Node, repo: str, path: str) -> None:
+        if node["folder"]:
+            self._folder(repo, path)
+            return
+        refusal = permissions.refused_relocation(self.request, node, (repo, path), self.copy)
+        if refusal is not None:
+            # server fact [repo-28]: a 401 is about permissions here
+            self.errors.append((401 if "override" in refusal else 403, refusal))
+            return
+        if not repositories.accepts(context(self.request), repo, path):
+            words = f"The repository '{repo}' rejected the artifact '{repo}:{path}'"
+            self.errors.append((409, f"{words} due to its include/exclude patterns"))
+            return
+        self.files += 1
+        if not self.dry:
+            relocate = self._tree.copy if self.copy else self._tree.move
+            relocate(node, repo, path, user_name(self.request))
+
+    def _folder(self, repo: str, path: str) -> None:
+        if not path or self._tree.get(repo, path) is not None:
+            return
+        self.folders += 1
+        if not self.dry and permissions.may(self.request, permissions.DEPLOY, repo):
+            self._tree.make_folder(repo, path, user_name(self.request))
+
+    def _told(self, ways: str) -> Response:
+        """Server fact [repo-28]: what went well counts, so that a 200 may hold errors."""
+        if self.errors:
+            status = self.errors[0][0]
+            if self.files and not flag(self.request, "failFast"):
+                status = 200
+            return _answer(status, "ERROR", *(words for _status, words in self.errors))
+        doing, done = self._verbs
+        begin = f"Dry Run for {doing}" if self.dry else doing
+        counted = f"{self.files} artifacts and {self.folders} folders were {done}"
+        return _answer(200, "INFO", f"{begin} {ways} completed successfully, {counted}")

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The trash: deleted files by their repository and path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from sandbox.context import Context, context
+from sandbox.repo.answers import SERVICE, error, require_admin
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from sandbox.repo.items.tree import Node
+
+KIND = "repo.trash"
+
+
+def keep(current: Context, nodes: list[Node], user: str) -> None:
+    """Put deleted files into the trash: server fact [repo-8] for their properties."""
+    for node in nodes:
+        properties = {
+            **node["properties"],
+            "trash.time": [str(current.now_ms())],
+            "trash.deletedBy": [user],
+            "trash.originalRepository": [node["repo"]],
+            "trash.originalRepositoryType": ["local"],
+            "trash.originalPath": [node["path"]],
+        }
+        current.store.put(
+            KIND, f"{node['repo']}/{node['path']}", {**node, "properties": properties}
+        )
+
+
+def listing(request: Request) -> Response:
+    """GET /api/storage/auto-trashcan: written interface [W2.1]; children are repository keys.
+
+    Server fact [repo-8]: the trash is the administrator's, to read and to empty.
+    """
+    require_admin(request)
+    current = context(request)
+    keys = sorted({key.partition("/")[0] for key in current.store.keys(KIND)})
+    if current.real(SERVICE) and not keys:
+        raise error(404, "Unable to find item")
+    children = [{"uri": f"/{key}", "folder": True} for key in keys]
+    if not current.real(SERVICE):
+        return JSONResponse({"children": [{"uri": child["uri"]} for child in children]})
+    return JSONResponse({"repo": "auto-trashcan", "path": "/", "children": children})
+
+
+def item(request: Request) -> Response:
+    """GET /api/storage/auto-trashcan/{repo}/{path}: server fact [repo-8], where a deleted item
+    is; a folder is there as long as a file in it is.
+    """
+    require_admin(request)
+    current = context(request)
+    target = request.path_params["target"].strip("/")
+    shown = {"repo": "auto-trashcan", "path": f"/{target}"}
+    node: Node | None = current.store.get(KIND, target)
+    below = current.store.keys(KIND, f"{target}/")
+    if node is None and not below:
+        raise error(404, "Unable to find item")
+    return JSONResponse(shown if node is None else {**shown, "size": str(node.get("size", -1))})
+
+
+def empty_all(request: Request) -> Response:
+    """POST /api/trash/empty: written interface [W4.1]; server fact [repo-8]: 202."""
+    require_admin(request)
+    current = context(request)
+    with current.store.transaction():
+        for key in current.store.keys(KIND):
+            current.store.delete(KIND, key)
+    return PlainTextResponse("Successfully deleted all trashcan items", 202)
+
+
+def clean(request: Request) -> Response:
+    """DELETE /api/trash/clean/{repo}[/{path}]: server fact [repo-8]: 204, 400 if missing."""
+    require_admin(request)
+    current = context(request)
+    target = request.path_params["target"].strip("/")
+    gone = [
+        key
+        for key in current.store.keys(KIND, target)
+        if key == target or key.startswith(target + "/")
+    ]
+    if not gone:
+        raise error(400, f"Could not locate artifact '{target}'")
+    with current.store.transaction():
+        for key in gone:
+            current.store.delete(KIND, key)
+    return Response(status_code=204)

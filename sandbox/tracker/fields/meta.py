@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What may be set where: createmeta by version, editmeta, lists of values [tracker-21,
+tracker-22]."""
+
+from __future__ import annotations
+
+from starlette.responses import JSONResponse, Response
+
+from sandbox.tracker.call import Call, Json, require
+from sandbox.tracker.errors import UNSEEN_SERVER, refusal
+from sandbox.tracker.fields.fields import CREATE, Field
+from sandbox.tracker.issues.changes import editable
+from sandbox.tracker.world import Issue
+
+
+def described(call: Call, field: Field, project: str, *, required: bool) -> Json:
+    """A field of a screen."""
+    shown: Json = {
+        "required": required,
+        "schema": field.schema(),
+        "name": call.views.catalogue.name(field),
+        "operations": field.operations,
+    }
+    allowed = _allowed(call, field, project)
+    return shown if allowed is None else {**shown, "allowedValues": allowed}
+
+
+def _allowed(call: Call, field: Field, project: str) -> list[Json] | None:
+    kind = field.items if field.type == "array" else field.type
+    if kind == "option":
+        return [call.views.option(field, value) for value in field.options]
+    if kind == "version":
+        return call.views.versions(project)
+    if kind == "component":
+        known = call.store.values("tracker.component", f"{project}/")
+        return [call.views.component(project, one["name"]) for one in known]
+    if kind in ("priority", "resolution", "issuetype"):
+        return _list(call, kind)
+    return None
+
+
+def _list(call: Call, kind: str) -> list[Json]:
+    known = sorted(call.store.items(f"tracker.{kind}"), key=lambda item: int(item[1]["id"]))
+    shown = [call.views.named(kind, name) for name, _entry in known]
+    return [one for one in shown if one is not None]
+
+
+def list_of(call: Call) -> Response:
+    """GET /priority, /resolution, /issuetype, /status."""
+    kind = call.request.url.path.rpartition("/")[2]
+    if kind == "status":
+        return JSONResponse([call.views.status(name) for name in call.store.keys("tracker.status")])
+    return JSONResponse(_list(call, kind))
+
+
+def _creatable(call: Call, wanted: str) -> Json | None:
+    """The project, if the account may create issues there."""
+    for key, project in call.world.projects.items():
+        if wanted in (key, project["id"]) and call.may("create", key):
+            return project
+    return None
+
+
+def _fields(call: Call, project: Json) -> dict[str, Json]:
+    needed = call.views.catalogue.required(project)
+    return {
+        number: described(call, field, project["key"], required=number in needed)
+        for number, field in call.views.catalogue.on_screen(project, CREATE).items()
+    }
+
+
+def createmeta(call: Call) -> Response:
+    """Of a server up to 8 and of the cloud; on 9 the word is read as the key of an issue."""
+    gone = not call.cloud and server_version(call)[0] >= 9
+    require(not gone, refusal(404, UNSEEN_SERVER))
+    wanted = call.query_list("projectKeys") or call.query_list("projectIds")
+    names, whole = call.query_list("issuetypeNames"), call.query_list("expand")
+    shown = []
+    for key in wanted or list(call.world.projects):
+        project = _creatable(call, key)
+        if project is None:
+            continue
+        types = [one for one in _list(call, "issuetype") if not names or one["name"] in names]
+        if "projects.issuetypes.fields" in whole:
+            types = [{**one, "fields": _fields(call, project)} for one in types]
+        shown.append({**call.views.project(project), "issuetypes": types})
+    return JSONResponse({"expand": "projects", "projects": shown})
+
+
+def server_version(call: Call) -> tuple[int, ...]:
+    return tuple(int(part) for part in str(call.settings["version"]).split("."))
+
+
+def _new_createmeta(call: Call) -> Json:
+    """The project of an address that servers have from 8.4 on."""
+    known = call.cloud or server_version(call) >= (8, 4)
+    require(known, refusal(404, f"null for uri: {call.request.url.path}"))
+    project = _creatable(call, call.part("project"))
+    if project is None:
+        raise refusal(400, "Project or issue type not found, or no permission to create issues.")
+    return project
+
+
+def create_types(call: Call) -> Response:
+    """GET /issue/createmeta/{project}/issuetypes."""
+    _new_createmeta(call)
+    name = "issueTypes" if call.cloud else "values"
+    return JSONResponse(call.page(_list(call, "issuetype"), name))
+
+
+def create_fields(call: Call) -> Response:
+    """GET /issue/createmeta/{project}/issuetypes/{id}: default page 50."""
+    project = _new_createmeta(call)
+    known = {one["id"] for one in _list(call, "issuetype")}
+    require(call.part("id") in known, refusal(400, "The issue type selected is invalid."))
+    fields = [{**one, "fieldId": number} for number, one in _fields(call, project).items()]
+    size = int(call.settings["createmeta_page"])
+    return JSONResponse(call.page(fields, "fields" if call.cloud else "values", size))
+
+
+def edit_fields(call: Call, issue: Issue) -> Json:
+    """Empty without the right to edit, or in a status that is closed to changes."""
+    return {
+        number: described(
+            call, field, issue["project"], required=number in ("summary", "issuetype")
+        )
+        for number, field in editable(call, issue).items()
+    }
+
+
+def editmeta(call: Call) -> Response:
+    return JSONResponse({"fields": edit_fields(call, call.issue())})

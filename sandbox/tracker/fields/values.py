@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What clients send for fields, as an issue keeps it [tracker-22]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime
+from typing import Any
+
+from sandbox.tracker.call import Call
+from sandbox.tracker.errors import Unsuitable
+from sandbox.tracker.fields.fields import Field
+from sandbox.tracker.fields.markup import from_document, is_document
+from sandbox.tracker.projects.people import read_assignee, read_user
+from sandbox.tracker.world import Issue
+
+_LONGEST_LINE, LONGEST_TEXT = 255, 32767
+_TEXTS = ("description", "environment")
+
+
+class Values:
+    """Reads values for one issue of `call`."""
+
+    def __init__(self, call: Call, issue: Issue) -> None:
+        self.call = call
+        self.issue = issue
+        self._kinds: dict[str, Callable[[Field, Any], Any]] = {
+            "string": self._string,
+            "number": self._number,
+            "date": self._date,
+            "datetime": self._datetime,
+            "user": self._user,
+            "option": self._option,
+            "version": self._of_project,
+            "component": self._of_project,
+            "priority": self._named,
+            "issuetype": self._named,
+            "resolution": self._named,
+        }
+
+    def read(self, field: Field, value: Any) -> Any:
+        """What is kept; raises `Unsuitable`."""
+        if field.type != "array":
+            return self.one(field, field.type, value)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            raise Unsuitable("data was not an array")
+        return _once([self.one(field, str(field.items), each) for each in value])
+
+    def change(self, field: Field, verb: str, value: Any, current: Any) -> Any:
+        """What a verb of an update leaves; to add what is there, or remove what is not, is no
+        error."""
+        if verb not in field.operations:
+            raise Unsuitable(f"Field '{field.id}' does not support operation '{verb}'")
+        if verb == "set":
+            return self.read(field, value)
+        one, there = self.one(field, str(field.items), value), list(current or [])
+        if verb == "add":
+            return _once([*there, one])
+        return [each for each in there if each != one]
+
+    def one(self, field: Field, kind: str, value: Any) -> Any:
+        if value is None and kind not in ("version", "component", "issuetype"):
+            return None if field.id != "summary" else _summary("")
+        reader = self._kinds.get(kind)
+        if reader is None:
+            raise Unsuitable(f"Field '{field.id}' cannot be set.")
+        return reader(field, value)
+
+    def _string(self, field: Field, value: Any) -> str:
+        if field.id in _TEXTS and self.call.documents:
+            if not is_document(value):
+                raise Unsuitable("Operation value must be an Atlassian Document")
+            value = from_document(value)
+        if not isinstance(value, str):
+            raise Unsuitable("Operation value must be a string")
+        if field.id == "summary":
+            return _summary(value)
+        if field.id == "labels":
+            return _label(value)
+        if len(value) > LONGEST_TEXT:
+            raise Unsuitable(
+                "The entered text is too long. It exceeds the allowed limit of 32,767 characters."
+            )
+        return value
+
+    def _number(self, field: Field, value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise Unsuitable("Operation value must be a number")
+        return float(value)
+
+    def _date(self, field: Field, value: Any) -> str:
+        return read_date(value)
+
+    def _datetime(self, field: Field, value: Any) -> str:
+        try:
+            datetime.strptime(str(value), "%Y-%m-%dT%H:%M:%S.%f%z")
+        except ValueError:
+            raise Unsuitable(f"Error parsing time: {value}") from None
+        return str(value)
+
+    def _user(self, field: Field, value: Any) -> str | None:
+        if field.id == "assignee":
+            return read_assignee(self.call, self.issue, value)
+        return read_user(self.call, value)
+
+    def _option(self, field: Field, value: Any) -> str:
+        options = {field.option_id(index): text for index, text in enumerate(field.options)}
+        if not isinstance(value, dict):
+            raise Unsuitable("Specify the value as an object with 'value' or 'id'")
+        if "id" in value:
+            if str(value["id"]) not in options:
+                raise Unsuitable(f"Option id '{value['id']}' is not valid")
+            return options[str(value["id"])]
+        if value.get("value") not in field.options:
+            raise Unsuitable(f"Option value '{value.get('value')}' is not valid")
+        return str(value["value"])
+
+    def _of_project(self, field: Field, value: Any) -> str:
+        kind = str(field.items if field.type == "array" else field.type)
+        entries = self.call.store.values(f"tracker.{kind}", f"{self.issue['project']}/")
+        return _chosen(entries, value, kind.capitalize())
+
+    def _named(self, field: Field, value: Any) -> str:
+        entries = self.call.store.values(f"tracker.{field.type}")
+        try:
+            return _chosen(entries, value, field.name)
+        except Unsuitable:
+            if field.id == "issuetype":
+                raise Unsuitable("The issue type selected is invalid.") from None
+            raise
+
+
+def read_date(value: Any) -> str:
+    """A day as `yyyy-MM-dd`."""
+    try:
+        return date.fromisoformat(str(value)).isoformat()
+    except ValueError:
+        words = f"Error parsing date string: {value}"
+        raise Unsuitable(words) from None
+
+
+def _chosen(entries: list[dict[str, Any]], value: Any, word: str) -> str:
+    """The name of the entry that `{name}` or `{id}` stands for."""
+    if not isinstance(value, dict):
+        raise Unsuitable("data was not an object")
+    member = "id" if "id" in value else "name"
+    for entry in entries:
+        if str(entry[member]) == str(value.get(member)):
+            return str(entry["name"])
+    raise Unsuitable(f"{word} {member} '{value.get(member)}' is not valid")
+
+
+def _summary(value: str) -> str:
+    value = value.strip()
+    if value == "":
+        raise Unsuitable("You must specify a summary of the issue.")
+    if "\n" in value or "\r" in value:
+        raise Unsuitable("The summary is invalid because it contains newline characters.")
+    if len(value) > _LONGEST_LINE:
+        raise Unsuitable(f"Summary must be less than {_LONGEST_LINE} characters.")
+    return value
+
+
+def _label(value: str) -> str:
+    if any(char.isspace() for char in value):
+        raise Unsuitable(f"The label '{value}' contains spaces which is invalid.")
+    if len(value) > _LONGEST_LINE:
+        raise Unsuitable(f"The label '{value[:20]}...' exceeds {_LONGEST_LINE} characters.")
+    return value
+
+
+def _once(values: list[Any]) -> list[Any]:
+    return list(dict.fromkeys(values))

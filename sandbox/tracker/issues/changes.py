@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How an issue changes: verbs and values into fields, all or nothing, with a history [tracker-19,
+tracker-22]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+from sandbox.tracker.call import Call, Json
+from sandbox.tracker.errors import Unsuitable, not_on_screen, refusal
+from sandbox.tracker.fields.fields import EDIT, Field
+from sandbox.tracker.fields.values import Values
+from sandbox.tracker.world import Issue
+
+#: Verbs on these are requests of their own, carried out after the fields are saved.
+APART = ("comment", "issuelinks")
+_HISTORY_NAMES = {"fixVersions": "Fix Version", "versions": "Version", "components": "Component"}
+_NAMED_KINDS = ("status", "issuetype", "priority", "resolution")
+
+
+class Changes:
+    """The new values of one issue; `screen` is what may be set."""
+
+    def __init__(self, call: Call, issue: Issue, screen: Mapping[str, Field]) -> None:
+        self.call = call
+        self.before = issue
+        self.issue: Issue = deepcopy(issue)
+        self.screen = screen
+        self.errors: dict[str, str] = {}
+        #: Verbs of `APART`, by field: `[{verb: value}]`.
+        self.apart: dict[str, list[Json]] = {}
+
+    def take(self, members: Json) -> None:
+        """`fields` set, `update` changes; a field in both is refused."""
+        fields, update = members.get("fields") or {}, members.get("update") or {}
+        if not isinstance(fields, dict) or not isinstance(update, dict):
+            raise refusal(400, "Can not deserialize the members 'fields' and 'update'")
+        values = Values(self.call, self.issue)
+        for number, value in fields.items():
+            if number in update:
+                words = f"Field '{number}' cannot appear in both 'fields' and 'update'"
+                self.errors[number] = words
+            elif self._settable(number):
+                self._set(values, self.screen[number], value)
+        for number, verbs in update.items():
+            if number in APART and number in self.screen:
+                self.apart[number] = verbs
+            elif number not in self.errors and self._settable(number):
+                self._change(values, self.screen[number], verbs)
+
+    def _settable(self, number: str) -> bool:
+        if number not in self.screen:
+            self.errors[number] = not_on_screen(number)
+        return number in self.screen
+
+    def _set(self, values: Values, field: Field, value: Any) -> None:
+        if "set" not in field.operations:
+            self.errors[field.id] = not_on_screen(field.id)
+            return
+        try:
+            field.put(self.issue, values.read(field, value))
+        except Unsuitable as problem:
+            self.errors[field.id] = str(problem)
+
+    def _change(self, values: Values, field: Field, verbs: Any) -> None:
+        """Verbs are applied in order."""
+        try:
+            for step in verbs:
+                for verb, value in step.items():
+                    current = field.of(self.issue)
+                    field.put(self.issue, values.change(field, verb, value, current))
+        except Unsuitable as problem:
+            self.errors[field.id] = str(problem)
+        except (AttributeError, TypeError):
+            self.errors[field.id] = "Operations are to be a list of objects"
+
+    def require(self, names: Mapping[str, str]) -> None:
+        """Fields that must have a value afterwards, with the words for those that have none."""
+        for number, words in names.items():
+            field = self.call.views.catalogue.all[number]
+            if number not in self.errors and field.of(self.issue) in (None, "", []):
+                self.errors[number] = words
+
+    def refuse(self) -> None:
+        """One field that is refused refuses the whole request."""
+        if self.errors:
+            raise refusal(400, errors=self.errors)
+
+    def save(self) -> Issue:
+        """Keep what differs, under the same key, with a history entry."""
+        self.refuse()
+        if self.issue != self.before:
+            save(self.call, self.before, self.issue)
+        return self.issue
+
+
+def editable(call: Call, issue: Issue) -> dict[str, Field]:
+    """What the account may set by now: nothing without the right, or in a status that is closed
+    to changes [tracker-22]."""
+    status = call.world.named("status", issue["status"])
+    if not call.may("edit", issue["project"]) or not status.get("editable", True):
+        return {}
+    project = call.world.projects[issue["project"]]
+    screen = call.views.catalogue.on_screen(project, EDIT)
+    if not call.may("assign", issue["project"]):
+        screen.pop("assignee", None)
+    return screen
+
+
+def save(call: Call, before: Issue, after: Issue) -> None:
+    """Keep a changed issue, and what changed."""
+    note(call, after, _items(call, before, after))
+    after["updated"] = call.now()
+    call.store.put("tracker.issue", after["key"], after)
+
+
+def note(call: Call, issue: Issue, items: list[Json]) -> None:
+    """Add to an issue's history."""
+    if not items:
+        return
+    number = call.next_id("history")
+    entry = {"id": number, "author": call.user, "created": call.now(), "items": items}
+    call.store.put("tracker.history", f"{issue['id']}/{int(number):012d}", entry)
+
+
+def item(field: str, before: tuple[Any, Any], after: tuple[Any, Any]) -> Json:
+    """A change of a field; the pairs are id and text."""
+    return {
+        "field": field,
+        "fieldtype": "custom" if field.startswith("customfield_") else "jira",
+        "from": before[0],
+        "fromString": before[1],
+        "to": after[0],
+        "toString": after[1],
+    }
+
+
+def _items(call: Call, before: Issue, after: Issue) -> list[Json]:
+    items = []
+    for field in call.views.catalogue.all.values():
+        old, new = field.of(before), field.of(after)
+        if old == new or field.id in ("updated", "attachment", "comment", "issuelinks"):
+            continue
+        if field.id in _HISTORY_NAMES:
+            items += _entries(call, after["project"], field, old or [], new or [])
+        else:
+            items.append(item(field.id, _pair(call, field, old), _pair(call, field, new)))
+    return items
+
+
+def _entries(call: Call, project: str, field: Field, old: list[str], new: list[str]) -> list[Json]:
+    """A version or component is one entry for each that came or went."""
+
+    def pair(name: str) -> tuple[Any, Any]:
+        known = call.store.get(f"tracker.{field.items}", f"{project}/{name}") or {}
+        return known.get("id"), name
+
+    name, nothing = _HISTORY_NAMES[field.id], (None, None)
+    gone = [item(name, pair(one), nothing) for one in old if one not in new]
+    return [*gone, *(item(name, nothing, pair(one)) for one in new if one not in old)]
+
+
+def _pair(call: Call, field: Field, value: Any) -> tuple[Any, Any]:
+    if value is None:
+        return None, None
+    if field.id in _NAMED_KINDS:
+        return call.world.named(field.id, value)["id"], value
+    text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return (value if field.type == "user" else None), text

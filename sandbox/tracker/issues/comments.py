@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Comments of issues [tracker-25]."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import JSONResponse, Response
+
+from sandbox.tracker.call import Call, Json, require
+from sandbox.tracker.errors import refusal
+from sandbox.tracker.fields.markup import from_document, is_document
+from sandbox.tracker.fields.values import LONGEST_TEXT
+from sandbox.tracker.world import Issue
+
+_ALL = 1048576
+
+
+def comments(call: Call) -> Response:
+    """GET: all of them on a server, in pages in the cloud; POST: 201, twice is two."""
+    issue = call.issue()
+    if call.request.method == "POST":
+        stored = add(call, issue, call.members())
+        return JSONResponse(call.views.comment(issue["id"], stored), 201)
+    found = call.views.comments(issue)
+    if call.query("orderBy") == "-created":
+        found = found[::-1]
+    size = int(call.settings["cloud_comment_page"]) if call.cloud else _ALL
+    page = call.page(found, "comments", size)
+    return JSONResponse({name: value for name, value in page.items() if name != "isLast"})
+
+
+def comment(call: Call) -> Response:
+    """One comment by its id; DELETE takes it away."""
+    issue, number = call.issue(), call.part("comment")
+    key = f"{issue['id']}/{number.rjust(12, '0')}"
+    found = call.store.get("tracker.comment", key)
+    if found is None:
+        raise refusal(404, f"Can not find a comment for the id: {number}.")
+    if call.request.method == "GET":
+        return JSONResponse(call.views.comment(issue["id"], found))
+    own = found["author"] == call.user and call.may("comment", issue["project"])
+    allowed = own or call.may("administer", issue["project"])
+    words = "You do not have permission to delete comment with id: "
+    require(allowed, refusal(400, f"{words}{number}"))
+    call.store.delete("tracker.comment", key)
+    return Response(status_code=204)
+
+
+def add(call: Call, issue: Issue, given: Any) -> Json:
+    """Keep a comment of the account that asks."""
+    text = _text(call, given.get("body") if isinstance(given, dict) else None)
+    if not call.may("comment", issue["project"]):
+        words = f"{call.user}, you do not have the permission to comment on this issue."
+        raise refusal(403, words) if call.cloud else refusal(400, errors={"comment": words})
+    number = call.next_id("comment")
+    stored = {"id": number, "author": call.user, "body": text, "created": call.now()}
+    call.store.put("tracker.comment", f"{issue['id']}/{int(number):012d}", stored)
+    call.store.put("tracker.issue", issue["key"], {**issue, "updated": call.now()})
+    return stored
+
+
+def _text(call: Call, body: Any) -> str:
+    if call.documents:
+        invalid = refusal(400, errors={"comment": "Comment body is not valid!"})
+        require(is_document(body), invalid)
+        body = from_document(body)
+    if not isinstance(body, str) or body.strip() == "":
+        raise refusal(400, errors={"comment": "Comment body can not be empty!"})
+    if len(body) > LONGEST_TEXT:
+        words = "The entered text is too long. It exceeds the allowed limit of 32,767 characters."
+        raise refusal(400, errors={"comment": words})
+    return body

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Links between issues [tracker-26]: who is sent as `inwardIssue` is the source."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import JSONResponse, Response
+
+from sandbox.tracker.call import Call, Json, require
+from sandbox.tracker.errors import refusal
+from sandbox.tracker.issues import comments
+from sandbox.tracker.issues.changes import item, note
+from sandbox.tracker.world import Issue
+
+
+def link_types(call: Call) -> Response:
+    """404 where linking is switched off."""
+    require(call.settings["linking"], refusal(404, "Issue linking is currently disabled."))
+    names = call.store.keys("tracker.linktype")
+    return JSONResponse({"issueLinkTypes": [call.views.link_type(name) for name in names]})
+
+
+def link_type(call: Call) -> Response:
+    for name, known in call.store.items("tracker.linktype"):
+        if call.part("id") == known["id"]:
+            return JSONResponse(call.views.link_type(name))
+    raise refusal(404, f"No issue link type with id '{call.part('id')}' found.")
+
+
+def create(call: Call) -> Response:
+    """POST /issueLink: 201 without a body, for a duplicate too."""
+    add(call, call.members())
+    return Response(status_code=201)
+
+
+def link(call: Call) -> Response:
+    """GET and DELETE of one link."""
+    found = call.store.get("tracker.link", call.part("id"))
+    shown = None if found is None else call.views.whole_link(found)
+    if found is None or shown is None:
+        raise refusal(404, f"No issue link with id '{call.part('id')}' exists.")
+    if call.request.method == "GET":
+        return JSONResponse(shown)
+    for side in ("source", "target"):
+        _require_right(call, call.seen(found[side]))
+    _drop(call, found)
+    return Response(status_code=204)
+
+
+def add(call: Call, given: Any, subject: Issue | None = None) -> None:
+    """Link two issues; in an edit `subject` is the side that is not named."""
+    if not isinstance(given, dict):
+        raise refusal(400, "A link is to be an object")
+    name = _type(call, given.get("type"))
+    source = _side(call, given, "inwardIssue", subject)
+    target = _side(call, given, "outwardIssue", subject)
+    for issue in (source, target):
+        _require_right(call, issue)
+    if source["id"] == target["id"]:
+        raise refusal(400, "You cannot link an issue to itself.")
+    if not _exists(call, name, source, target):
+        _keep(call, name, source, target)
+    if given.get("comment"):
+        # of a duplicate the comment is added again
+        comments.add(call, source, given["comment"])
+
+
+def _type(call: Call, given: Any) -> str:
+    given = given if isinstance(given, dict) else {}
+    for name, known in call.store.items("tracker.linktype"):
+        if name == given.get("name") or known["id"] == str(given.get("id")):
+            return name
+    raise refusal(404, f"No issue link type with name '{given.get('name')}' found.")
+
+
+def _side(call: Call, given: Json, member: str, subject: Issue | None) -> Issue:
+    named = given.get(member)
+    if not isinstance(named, dict):
+        if subject is None:
+            raise refusal(400, f"'{member}' is required")
+        return subject
+    return call.seen(str(named.get("key", named.get("id"))))
+
+
+def _require_right(call: Call, issue: Issue) -> None:
+    words = f"No Link Issue Permission for issue '{issue['key']}'"
+    require(call.may("link", issue["project"]), refusal(403 if call.cloud else 401, words))
+
+
+def _exists(call: Call, name: str, source: Issue, target: Issue) -> bool:
+    wanted = (name, source["id"], target["id"])
+    known = call.store.values("tracker.linked", f"{source['id']}/")
+    return any((one["type"], one["source"], one["target"]) == wanted for one in known)
+
+
+def _keep(call: Call, name: str, source: Issue, target: Issue) -> None:
+    number, known = call.next_id("link"), call.world.named("linktype", name)
+    stored = {"id": number, "type": name, "source": source["id"], "target": target["id"]}
+    call.store.put("tracker.link", number, stored)
+    for one, other, phrase in (
+        (source, target, known["outward"]),
+        (target, source, known["inward"]),
+    ):
+        call.store.put("tracker.linked", f"{one['id']}/{number}", stored)
+        words = f"This issue {phrase} {other['key']}"
+        note(call, one, [item("Link", (None, None), (other["key"], words))])
+
+
+def _drop(call: Call, stored: Json) -> None:
+    call.store.delete("tracker.link", stored["id"])
+    for side in ("source", "target"):
+        call.store.delete("tracker.linked", f"{stored[side]}/{stored['id']}")
+
+
+def drop_all(call: Call, issue: Issue) -> None:
+    """All links of an issue that is deleted."""
+    for stored in call.store.values("tracker.linked", f"{issue['id']}/"):
+        _drop(call, stored)

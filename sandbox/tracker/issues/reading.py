@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Issues, projects and the server are read [W4.2, tracker-0]."""
+
+from __future__ import annotations
+
+from starlette.responses import JSONResponse, Response
+
+from sandbox.tracker.call import Call
+from sandbox.tracker.fields import meta
+from sandbox.tracker.issues import views, workflow
+
+
+def issue(call: Call) -> Response:
+    """An issue [W4.2]; one that was moved has its new key [tracker-5]."""
+    found, fields = call.issue(), call.query_list("fields")
+    if not call.context.real("tracker"):
+        return JSONResponse(call.views.written_issue(found, fields))
+    expand = call.query_list("expand")
+    answer = call.views.issue(found, fields or [views.ALL], call.query_list("properties"))
+    answer |= call.views.expanded(found, expand)
+    if "names" in expand:
+        answer["names"] = call.views.catalogue.names()
+    if "schema" in expand:
+        answer["schema"] = call.views.catalogue.schema()
+    if "editmeta" in expand:
+        answer["editmeta"] = {"fields": meta.edit_fields(call, found)}
+    if "transitions" in expand or "transitions.fields" in expand:
+        with_fields = "transitions.fields" in expand
+        answer["transitions"] = workflow.offered(call, found, fields=with_fields)
+    return JSONResponse(answer)
+
+
+def changelog(call: Call) -> Response:
+    """GET /issue/{key}/changelog of the cloud, in pages."""
+    return JSONResponse(call.page(call.views.changelog(call.issue()), size=100))
+
+
+def projects(call: Call) -> Response:
+    """All projects [W4.2], never paged [tracker-8]."""
+    found = call.world.projects.values()
+    if not call.context.real("tracker"):
+        return JSONResponse([{"key": one["key"], "name": one["name"]} for one in found])
+    expand = "description,lead,url,projectKeys"
+    return JSONResponse([{"expand": expand, **call.views.project(one)} for one in found])
+
+
+def projects_by_page(call: Call) -> Response:
+    """[tracker-8]: what takes the place of the list in the cloud."""
+    found = [call.views.project(one) for one in call.world.projects.values()]
+    return JSONResponse(call.page(found))
+
+
+def project(call: Call) -> Response:
+    """One project by key or id."""
+    return JSONResponse(call.views.whole_project(call.project(call.part("key"))))
+
+
+def server_info(call: Call) -> Response:
+    """[tracker-3]: how to tell the deployments apart."""
+    numbers = [1001, 0, 0] if call.cloud else list(meta.server_version(call))
+    return JSONResponse(
+        {
+            "baseUrl": call.views.base,
+            "version": ".".join(map(str, numbers)),
+            "versionNumbers": numbers,
+            "deploymentType": call.settings["deployment"],
+            "buildNumber": 912005,
+            "serverTime": call.now(),
+            "serverTitle": "Sandbox",
+        }
+    )
+
+
+def fields(call: Call) -> Response:
+    """All fields; clients read them before their first search."""
+    return JSONResponse(call.views.catalogue.listing())

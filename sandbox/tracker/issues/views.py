@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Issues as the tracker shows them [W2.2, tracker-5, tracker-9,
+tracker-22]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import Any
+
+from sandbox.tracker.beans import Beans
+from sandbox.tracker.fields.fields import Field
+from sandbox.tracker.fields.markup import rendered_anew, to_document
+from sandbox.tracker.world import Issue
+
+Json = dict[str, Any]
+
+ALL, NAVIGABLE = "*all", "*navigable"
+_NOT_NAVIGABLE = ("attachment", "comment")
+
+
+def comma_list(values: Sequence[str]) -> list[str]:
+    """`fields=a,b&fields=c` is one list [tracker-10]."""
+    return [part.strip() for value in values for part in value.split(",") if part.strip()]
+
+
+class Views(Beans):
+    """Shows what is in `world`."""
+
+    #: How many comments an issue embeds [tracker-25]; None: all.
+    embedded: int | None = None
+
+    def written_issue(self, issue: Issue, fields: Sequence[str] | None) -> Json:
+        """Written interface [W2.2], and nothing else."""
+        whole = {
+            "summary": issue["summary"],
+            "status": {"name": issue["status"]},
+            "issuetype": {"name": issue["issuetype"]},
+            "updated": issue["updated"],
+            "created": issue["created"],
+            "attachment": [
+                {"id": item["id"], "content": self.secure(item)} for item in issue["attachments"]
+            ],
+        }
+        names = _selection(whole, fields if fields else [ALL])
+        return {"key": issue["key"], "fields": {name: whole[name] for name in names}}
+
+    def issue(self, issue: Issue, fields: Sequence[str], properties: Collection[str]) -> Json:
+        """Server facts [tracker-5]; what was not asked for is absent, not null."""
+        whole = self._fields(issue)
+        shown = {
+            "expand": "operations,editmeta,changelog,transitions,renderedFields",
+            **self._address(issue),
+            "fields": {name: whole[name]() for name in _selection(whole, fields)},
+        }
+        if properties:
+            known = issue.get("properties", {})
+            shown["properties"] = {name: known[name] for name in properties if name in known}
+        return shown
+
+    def _address(self, issue: Issue) -> Json:
+        address = f"{self.base}/rest/api/2/issue/{issue['id']}"
+        return {"id": issue["id"], "self": address, "key": issue["key"]}
+
+    def _fields(self, issue: Issue) -> dict[str, Callable[[], Any]]:
+        """What shows each field; of many issues only what was asked for is looked up."""
+        return {
+            **self._own(issue),
+            **self._named_values(issue),
+            **{
+                number: partial(self.value, field, issue)
+                for number, field in self.catalogue.all.items()
+                if field.custom and (not field.projects or issue["project"] in field.projects)
+            },
+        }
+
+    def _own(self, issue: Issue) -> dict[str, Callable[[], Any]]:
+        return {
+            "summary": lambda: issue["summary"],
+            "description": lambda: self.text(issue.get("description")),
+            "environment": lambda: self.text(issue.get("environment")),
+            "labels": lambda: sorted(issue.get("labels", [])),
+            "assignee": lambda: self.user(issue.get("assignee")),
+            "reporter": lambda: self.user(issue.get("reporter")),
+            "duedate": lambda: issue.get("duedate"),
+            "created": lambda: issue["created"],
+            "updated": lambda: issue["updated"],
+            "attachment": lambda: [self.attachment(item) for item in issue["attachments"]],
+            "comment": lambda: self._comments(issue),
+            "issuelinks": lambda: self.links(issue),
+        }
+
+    def _named_values(self, issue: Issue) -> dict[str, Callable[[], Any]]:
+        key = issue["project"]
+        return {
+            "status": lambda: self.status(issue["status"]),
+            "issuetype": lambda: self.named("issuetype", issue["issuetype"]),
+            "priority": lambda: self.named("priority", issue.get("priority")),
+            "resolution": lambda: self.named("resolution", issue.get("resolution")),
+            "project": lambda: self.project(self.world.projects[key]),
+            "fixVersions": lambda: [self.version(key, one) for one in issue.get("fixVersions", [])],
+            "versions": lambda: [self.version(key, one) for one in issue.get("versions", [])],
+            "components": lambda: [self.component(key, one) for one in issue.get("components", [])],
+        }
+
+    def text(self, text: str | None) -> Any:
+        """[tracker-25]: on a server as it was sent."""
+        if text is None or not self.cloud:
+            return text
+        return to_document(text) if self.documents else rendered_anew(text)
+
+    def value(self, field: Field, issue: Issue) -> Any:
+        """The value of a custom field; numbers are floats [tracker-22]."""
+        value = field.of(issue)
+        if field.type != "array":
+            return None if value is None else self._one(field, field.type, value, issue)
+        shown = [self._one(field, str(field.items), one, issue) for one in value or []]
+        return shown or None
+
+    def _one(self, field: Field, kind: str, value: Any, issue: Issue) -> Any:
+        if kind == "option":
+            return self.option(field, value)
+        if kind == "number":
+            return float(value)
+        if kind == "user":
+            return self.user(value)
+        return self.version(issue["project"], value) if kind == "version" else value
+
+    # -- comments and links ------------------------------------------------------------------
+
+    def comment(self, number: str, comment: Json) -> Json:
+        """A comment of the issue with this id [tracker-25]."""
+        author = self.user(comment["author"])
+        return {
+            "self": f"{self.base}/rest/api/2/issue/{number}/comment/{comment['id']}",
+            "id": comment["id"],
+            "author": author,
+            "body": self.text(comment["body"]),
+            "updateAuthor": author,
+            "created": comment["created"],
+            "updated": comment["created"],
+            "jsdPublic": True,
+        }
+
+    def comments(self, issue: Issue) -> list[Json]:
+        """All comments, oldest first."""
+        known = self.world.store.values("tracker.comment", f"{issue['id']}/")
+        return [self.comment(issue["id"], comment) for comment in known]
+
+    def _comments(self, issue: Issue) -> Json:
+        """[tracker-25]: embedded in the cloud is the first page only."""
+        whole = self.comments(issue)
+        page = whole[: self.embedded]
+        size = len(whole) if self.embedded is None else self.embedded
+        return {"comments": page, "maxResults": size, "total": len(whole), "startAt": 0}
+
+    def links(self, issue: Issue) -> list[Json]:
+        """[tracker-26]: read on the source it is `outwardIssue`, on the target
+        `inwardIssue`; what the account does not see is left out."""
+        shown = []
+        for link in self.world.store.values("tracker.linked", f"{issue['id']}/"):
+            for mine, other, side in (
+                ("source", "target", "outwardIssue"),
+                ("target", "source", "inwardIssue"),
+            ):
+                found = self.world.find(link[other]) if link[mine] == issue["id"] else None
+                if found is not None:
+                    shown.append({**self._link(link), side: self.linked(found)})
+        return shown
+
+    def whole_link(self, link: Json) -> Json | None:
+        """A link with both issues; None where one of them is not seen."""
+        source, target = self.world.find(link["source"]), self.world.find(link["target"])
+        if source is None or target is None:
+            return None
+        # the issue that was sent as `inwardIssue` is the source
+        sides = {"inwardIssue": self.linked(source), "outwardIssue": self.linked(target)}
+        return {**self._link(link), **sides}
+
+    def _link(self, link: Json) -> Json:
+        address = f"{self.base}/rest/api/2/issueLink/{link['id']}"
+        return {"id": link["id"], "self": address, "type": self.link_type(link["type"])}
+
+    def linked(self, issue: Issue) -> Json:
+        fields = {
+            "summary": issue["summary"],
+            "status": self.status(issue["status"]),
+            "priority": self.named("priority", issue.get("priority")),
+            "issuetype": self.named("issuetype", issue["issuetype"]),
+        }
+        return {**self._address(issue), "fields": fields}
+
+    # -- history -----------------------------------------------------------------------------
+
+    def changelog(self, issue: Issue) -> list[Json]:
+        """What changed, oldest first; newest first in the cloud."""
+        known = self.world.store.values("tracker.history", f"{issue['id']}/")
+        shown = [{**entry, "author": self.user(entry["author"])} for entry in known]
+        return shown[::-1] if self.cloud else shown
+
+    def expanded(self, issue: Issue, expand: Collection[str]) -> Json:
+        """What `expand` adds to an issue that was read or found."""
+        if "changelog" not in expand:
+            return {}
+        histories = self.changelog(issue)
+        size = len(histories)
+        return {
+            "changelog": {"startAt": 0, "maxResults": size, "total": size, "histories": histories}
+        }
+
+
+def _selection(whole: Collection[str], asked: Sequence[str]) -> list[str]:
+    """`*all`, `*navigable`, names, and `-name` to leave one out."""
+    wanted = [name for name in asked if not name.startswith("-")] or [ALL]
+    unwanted = {name[1:] for name in asked if name.startswith("-")}
+    navigable = NAVIGABLE in wanted
+    return [
+        name
+        for name in whole
+        if name not in unwanted
+        and (ALL in wanted or name in wanted or (navigable and name not in _NOT_NAVIGABLE))
+    ]

@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Versions: made, changed, ordered, deleted, counted [tracker-15, tracker-16]."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from starlette.responses import JSONResponse, Response
+
+from sandbox.tracker.call import Call, Json, require
+from sandbox.tracker.errors import Unsuitable, refusal
+from sandbox.tracker.fields.values import read_date
+from sandbox.tracker.projects import moves
+
+_LONGEST = 255
+_DATES = ("startDate", "releaseDate")
+_EMPTY = "You must specify a valid version name"
+_TAKEN = "A version with this name already exists in this project."
+_UNRIGHTFUL = "You must have global or project administrator rights in order to modify versions."
+_STATES = ("released", "archived", "unreleased")
+
+
+def listed(call: Call) -> Response:
+    """GET /project/{key}/versions: never paged."""
+    return JSONResponse(call.views.versions(_readable(call, call.part("key"))))
+
+
+def paged(call: Call) -> Response:
+    """GET /project/{key}/version; in the cloud with `query` and `status`."""
+    found = call.views.versions(_readable(call, call.part("key")))
+    if call.cloud:
+        text, states = call.query("query").lower(), call.query_list("status")
+        found = [
+            one
+            for one in found
+            if text in f"{one['name']} {one.get('description', '')}".lower()
+            and (not states or _state(one) in states)
+        ]
+    if call.query("orderBy").lstrip("+-") == "name":
+        found.sort(key=lambda one: str(one["name"]), reverse=call.query("orderBy")[0] == "-")
+    return JSONResponse(call.page(found))
+
+
+def _state(version: Json) -> str:
+    if version["archived"]:
+        return "archived"
+    return "released" if version["released"] else "unreleased"
+
+
+def _readable(call: Call, wanted: str) -> str:
+    """A project whose versions may be read: to browse it, or to administer it."""
+    for key, project in call.store.items("tracker.project"):
+        seen = key in call.world.projects or call.administers(key)
+        if seen and wanted in (key, project["id"]):
+            return key
+    raise refusal(404, f"No project could be found with key '{wanted}'.")
+
+
+def _found(call: Call) -> tuple[str, Json]:
+    """Project and entry of the version that the path names."""
+    project, entry = moves.by_id(call, call.part("id")) or ("", None)
+    seen = project in call.world.projects or call.administers(project)
+    if entry is None or not seen:
+        raise refusal(404, f"Could not find version for id '{call.part('id')}'")
+    return project, entry
+
+
+def version(call: Call) -> Response:
+    project, entry = _found(call)
+    return JSONResponse(call.views.version(project, entry["name"]))
+
+
+def create(call: Call) -> Response:
+    """POST /version: 201; older servers pass over `released` and `archived`."""
+    members = call.members()
+    wanted = str(members.get("project") or members.get("projectId") or "")
+    require(wanted, refusal(400, "Project must be specified to create a version."))
+    project = next(
+        (
+            key
+            for key, one in call.store.items("tracker.project")
+            if wanted in (key, one["id"]) and call.administers(key)
+        ),
+        None,
+    )
+    if project is None:
+        words = "either does not exist or you do not have permission to create versions in it."
+        raise refusal(404, f"Project with key '{wanted}' {words}")
+    number = call.next_id("version")
+    entry: Json = {"id": number, "sequence": float(number)}
+    entry["name"] = _name(call, project, members.get("name"), None)
+    taken = dict(members)
+    if call.settings["version_post_ignores_states"]:
+        taken = {name: value for name, value in members.items() if name not in _STATES}
+    _take(entry, taken, "creating")
+    call.store.put("tracker.version", f"{project}/{entry['name']}", entry)
+    return JSONResponse(call.views.version(project, entry["name"]), 201)
+
+
+def update(call: Call) -> Response:
+    """PUT /version/{id}: absent members stay, and so do those that clients send as null."""
+    project, entry = _found(call)
+    if not call.administers(project):
+        raise refusal(404 if call.cloud else 403, _UNRIGHTFUL)
+    members, before = call.members(), dict(entry)
+    if members.get("name") is not None:
+        entry["name"] = _name(call, project, members["name"], entry["id"])
+    _take(entry, members, "editing")
+    releases = bool(entry.get("released")) and not before.get("released")
+    target = None
+    if releases and members.get("moveUnfixedIssuesTo"):
+        target = _by_address(call, project, members["moveUnfixedIssuesTo"])
+    moves.rename(call, project, before["name"], entry)
+    if target is not None:
+        moves.move_unresolved(call, project, entry["name"], target["name"])
+    return JSONResponse(call.views.version(project, entry["name"]))
+
+
+def _name(call: Call, project: str, given: Any, own: str | None) -> str:
+    """[tracker-17]: trimmed, and unique whatever the letter case."""
+    name = str(given or "").strip()
+    require(name, refusal(400, errors={"name": _EMPTY}))
+    long = f"The version name is too long. It must not exceed {_LONGEST} characters."
+    require(len(name) <= _LONGEST, refusal(400, errors={"name": long}))
+    for known in call.store.values("tracker.version", f"{project}/"):
+        if known["name"].lower() == name.lower() and known["id"] != own:
+            raise refusal(400, errors={"name": _TAKEN})
+    return name
+
+
+def _take(entry: Json, members: Json, what: str) -> None:
+    """Everything but the name; nothing is set by itself."""
+    for name in ("released", "archived"):
+        if members.get(name) is not None:
+            entry[name] = members[name] is True
+    if members.get("description") is not None:
+        entry["description"] = members["description"]
+    for name in _DATES:
+        _take_date(entry, members, name, what)
+    start, release = (entry.get(name) for name in _DATES)
+    if start and release and start > release:
+        words = "The start date must be before the release date."
+        raise refusal(400, errors={"startDate": words})
+
+
+def _take_date(entry: Json, members: Json, name: str, what: str) -> None:
+    """In one of two spellings; an empty one clears."""
+    users = "user" + name[0].upper() + name[1:]
+    if name in members and users in members:
+        words = f"Only one of '{name}' and '{users}' can be specified when {what} a version."
+        raise refusal(400, words)
+    try:
+        if name in members:
+            entry[name] = read_date(members[name]) if members[name] else None
+        elif users in members:
+            entry[name] = _read_user_date(members[users]) if members[users] else None
+    except Unsuitable as problem:
+        raise refusal(400, errors={name: str(problem)}) from None
+
+
+def _read_user_date(text: Any) -> str:
+    try:
+        return datetime.strptime(f"{text} +0000", "%d/%b/%y %z").date().isoformat()
+    except ValueError:
+        words = f"Please enter the date in the following format: d/MMM/yy, not {text}"
+        raise Unsuitable(words) from None
+
+
+def _by_address(call: Call, project: str, address: Any) -> Json:
+    found = moves.by_id(call, str(address).rpartition("/")[2])
+    if found is None or found[0] != project:
+        raise refusal(404, f"Could not find version for '{address}'")
+    return found[1]
+
+
+def _administered(call: Call) -> tuple[str, Json]:
+    """[tracker-18]: a missing right is 401 here, and no trouble of the login."""
+    project, entry = _found(call)
+    words = f"The user {call.user} does not have permission to complete this operation."
+    require(call.administers(project), refusal(401, words))
+    return project, entry
+
+
+def delete(call: Call) -> Response:
+    """DELETE /version/{id}, with targets in the query."""
+    project, entry = _administered(call)
+    targets = {
+        "fixVersions": call.query("moveFixIssuesTo"),
+        "versions": call.query("moveAffectedIssuesTo"),
+    }
+    # older servers take the address of a version too
+    targets = {field: given.rpartition("/")[2] for field, given in targets.items()}
+    moves.remove(call, project, entry, targets)
+    return Response(status_code=204)
+
+
+def swap(call: Call) -> Response:
+    """POST /version/{id}/removeAndSwap, with targets as numbers."""
+    known = call.cloud or call.settings["remove_and_swap"]
+    require(known, refusal(404, f"null for uri: {call.request.url.path}"))
+    project, entry = _administered(call)
+    members = call.members()
+    targets = {}
+    for field, name in (("fixVersions", "moveFixIssuesTo"), ("versions", "moveAffectedIssuesTo")):
+        given = members.get(name)
+        number = given is None or (isinstance(given, int) and not isinstance(given, bool))
+        require(number, refusal(400, f"Can not deserialize '{name}': a number is expected"))
+        targets[field] = "" if given is None else str(given)
+    moves.remove(call, project, entry, targets)
+    return Response(status_code=204)
+
+
+def merge(call: Call) -> Response:
+    """PUT /version/{id}/mergeto/{target}: its issues move, then it is deleted."""
+    project, entry = _administered(call)
+    target = call.part("target")
+    moves.remove(call, project, entry, {"fixVersions": target, "versions": target})
+    return Response(status_code=204)
+
+
+def move(call: Call) -> Response:
+    """POST /version/{id}/move: `position`, or `after` the address of another."""
+    project, entry = _administered(call)
+    members = call.members()
+    others = sorted(
+        call.store.values("tracker.version", f"{project}/"),
+        key=lambda one: float(one.get("sequence", one["id"])),
+    )
+    place = next(index for index, one in enumerate(others) if one["id"] == entry["id"])
+    del others[place]
+    if "after" in members:
+        after = _by_address(call, project, members["after"])
+        place = 1 + next(index for index, one in enumerate(others) if one["id"] == after["id"])
+    else:
+        steps = {"Earlier": place - 1, "Later": place + 1, "First": 0, "Last": len(others)}
+        position = members.get("position")
+        require(position in steps, refusal(400, f"Invalid position: {position}"))
+        place = max(steps[str(position)], 0)
+    others.insert(place, entry)
+    for index, one in enumerate(others):
+        key = f"{project}/{one['name']}"
+        call.store.put("tracker.version", key, {**one, "sequence": float(index)})
+    return JSONResponse(call.views.version(project, entry["name"]))
+
+
+def unresolved(call: Call) -> Response:
+    """Issues without resolution, those that the account cannot see too."""
+    project, entry = _found(call)
+    found = moves.issues_of(call, project, entry["name"], "fixVersions")
+    open_ones = [issue for issue in found if issue.get("resolution") is None]
+    counts = {"issuesUnresolvedCount": len(open_ones), "issuesCount": len(found)}
+    return JSONResponse({"self": f"{_address(call, entry)}/unresolvedIssueCount", **counts})
+
+
+def related(call: Call) -> Response:
+    project, entry = _found(call)
+    fixed, affected = (
+        len(moves.issues_of(call, project, entry["name"], field))
+        for field in ("fixVersions", "versions")
+    )
+    return JSONResponse(
+        {
+            "self": f"{_address(call, entry)}/relatedIssueCounts",
+            "issuesFixedCount": fixed,
+            "issuesAffectedCount": affected,
+            "issueCountWithCustomFieldsShowingVersion": 0,
+            "customFieldUsage": [],
+        }
+    )
+
+
+def _address(call: Call, entry: Json) -> str:
+    return f"{call.views.base}/rest/api/2/version/{entry['id']}"
+
+
+def components(call: Call) -> Response:
+    """GET /project/{key}/components."""
+    project = call.project(call.part("key"))["key"]
+    known = call.store.values("tracker.component", f"{project}/")
+    return JSONResponse([call.views.component(project, one["name"]) for one in known])
