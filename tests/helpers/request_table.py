@@ -3,7 +3,7 @@
 
     python -m tests.helpers.request_table
 
-The figures are those that `tests/integration/test_request_counts.py` and the contract test count in
+The figures are those that `tests/integration/execution/test_request_counts.py` and the contract test count in
 the log of the sandbox.
 """
 

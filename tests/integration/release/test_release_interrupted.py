@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from sandbox.client import Sandbox
-from tests.integration.test_release import DEMO, demo_of, release
+from tests.integration.release.test_release import DEMO, demo_of, release
 
 Write = dict[str, Any]
 

@@ -14,7 +14,7 @@ from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
 from tests.helpers.cases import CASES
 
-PAGES = Path(__file__).parents[1] / "contract" / "folders" / "wiki_tree" / "first"
+PAGES = Path(__file__).parents[2] / "contract" / "folders" / "wiki_tree" / "first"
 HOSTS = [f"host{number}" for number in range(5)]
 #: A small object of each kind that a module creates.
 OBJECTS: dict[str, dict[str, Any]] = {

@@ -26,7 +26,7 @@ Fresh = Callable[[str], Sandbox]
 
 SECRET = "webhook-secret-1234567890"
 SECONDS = 240
-RULEBOOKS = Path(__file__).resolve().parents[2] / "extensions/eda/rulebooks"
+RULEBOOKS = Path(__file__).resolve().parents[3] / "extensions/eda/rulebooks"
 
 
 def _free_port() -> int:

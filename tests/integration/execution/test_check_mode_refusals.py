@@ -12,7 +12,7 @@ import pytest
 from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
 
-PAGES = Path(__file__).parents[1] / "contract" / "folders" / "wiki_tree" / "first"
+PAGES = Path(__file__).parents[2] / "contract" / "folders" / "wiki_tree" / "first"
 AGENT = {"repo": "generic-snapshot-local", "path": "agent/1.0.0/agent.txt"}
 #: Module, its options, the kind of the error.
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {

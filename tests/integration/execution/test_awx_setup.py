@@ -21,7 +21,7 @@ from tools import controller
 
 Fresh = Callable[[str], Sandbox]
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 RECAP = re.compile(r"^localhost\s*:.*?changed=(\d+).*?failed=(\d+)", re.MULTILINE)
 SERVICES = ("repo", "tracker", "wiki", "ci", "analysis")
 PLAYBOOKS = ("release", "enforce", "drift", "housekeeping")

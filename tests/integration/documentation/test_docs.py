@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 DOCSITE = ROOT / "docs" / "docsite"
 #: Modules, lookups and filters, as the guides write them.
 PLUGINS = {

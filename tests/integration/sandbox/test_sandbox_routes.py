@@ -38,7 +38,7 @@ from tests.faults.permissions import (
 )
 from tests.faults.permissions import LOGINS as LIMITED
 from tests.helpers.connections import LOGINS
-from tests.integration import (
+from tests.integration.sandbox import (
     test_sandbox_analysis_permissions,
     test_sandbox_ci_permissions,
     test_sandbox_permissions,

@@ -19,7 +19,7 @@ from tests.helpers import connections, playbook
 
 Fresh = Callable[[str], Sandbox]
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 RECAP = re.compile(r"^localhost\s*:.*?changed=(\d+).*?failed=(\d+)", re.MULTILINE)
 #: What the README says the vaults are encrypted with.
 VAULT_PASSWORD = "example"

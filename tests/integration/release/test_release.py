@@ -21,7 +21,7 @@ from tests.helpers import connections, playbook
 
 Fresh = Callable[[str], Sandbox]
 
-DEMO = Path(__file__).resolve().parents[2] / "tools" / "demo.yml"
+DEMO = Path(__file__).resolve().parents[3] / "tools" / "demo.yml"
 PLAYBOOK = "delivery.toolchain.release"
 PROMOTED = ("Promote the builds", "Promote the container images")
 RECAP = re.compile(r"^localhost\s*:\s*(?P<counts>.*)$", re.MULTILINE)

@@ -17,7 +17,7 @@ from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
 from tests.helpers.cases import CASES
 
-PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
+PLUGINS = Path(__file__).resolve().parents[3] / "plugins"
 EXAMPLES = [
     (kind, path.stem)
     for kind in ("modules", "lookup", "filter")

@@ -183,7 +183,7 @@ def test_a_login_that_is_wrong_does_not_hide_what_the_role_holds_elsewhere(
 
 
 def test_the_alert_of_the_guide_posts_what_differs_and_shows_no_address(tmp_path: Path) -> None:
-    guide = (Path(__file__).resolve().parents[2] / "docs/drift.md").read_text("utf-8")
+    guide = (Path(__file__).resolve().parents[3] / "docs/drift.md").read_text("utf-8")
     (text,) = re.findall(r"```yaml\n(- name: Alert\n.*?)```", guide, re.DOTALL)
     (tmp_path / "report").mkdir()
     report = {"counts": {"drift": 1, "failed": 0}, "findings": [{"text": "job a: missing"}]}

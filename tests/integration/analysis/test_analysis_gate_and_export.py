@@ -14,7 +14,7 @@ import yaml
 from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 ENFORCING = "Bring the code analysis server into the desired state"
 KINDS = (
     "roles",
