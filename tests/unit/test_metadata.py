@@ -21,6 +21,7 @@ import yaml
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
 from tests.helpers import operations, request_table
 from tests.helpers.cases import CASES, KEYS
+from tests.helpers.descriptors import DESCRIPTORS
 from tools import actions, lock, reference
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -107,6 +108,11 @@ def test_there_is_a_group_for_every_service() -> None:
 def test_every_module_is_in_exactly_one_group() -> None:
     grouped = [name for group in GROUPS.values() for name in group]
     assert sorted([*grouped, *LOCAL]) == sorted(MODULES)
+
+
+def test_a_module_is_in_the_group_of_the_service_that_its_operation_declares() -> None:
+    declared = {name: one.service for name, one in DESCRIPTORS.items() if one.service}
+    assert declared == {name: service for service, group in GROUPS.items() for name in group}
 
 
 def test_every_module_has_its_action_and_nothing_is_routed() -> None:

@@ -29,8 +29,8 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.recorder import (
     Recorder,
-    services,
 )
+from tests.helpers.descriptors import DESCRIPTORS
 
 SERVER = "https://ci.example.com"
 EVIL = 'a|b`<b>\x00\x1b[31m\ud800 "&'
@@ -103,6 +103,18 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
         {"changed": True},
         {"page_id": "7"},
         ["page 7: differs (update, drift)"],
+    ),
+    "a list of values in a name, and a value that is missing": (
+        "build_record",
+        {"changed": False},
+        {"build_name": None, "build_numbers": ["7", "8"]},
+        ["build 7/8: as wanted (none, ok)"],
+    ),
+    "a name that is always the same": (
+        "ci_restart",
+        {"changed": True},
+        {},
+        ["server restart: differs (update, drift)"],
     ),
     "a list with actions": (
         "artifact_deploy",
@@ -217,10 +229,9 @@ def test_a_result_tells_its_objects(what: str) -> None:
     assert told(objects.compared(module, result, options, "the task")) == expected
 
 
-def test_every_writing_module_is_read_and_none_is_made_up() -> None:
-    named = {*objects.OBJECTS, *objects.LISTS, *findings.READERS} - {"ci_java"}
-    read = {module for module in services() if objects.READS.fullmatch(module)}
-    assert set(services()) - read - named == set()
+def test_reports_know_the_object_of_every_module_that_writes() -> None:
+    described = {name for name, one in DESCRIPTORS.items() if one.kind} | set(findings.READERS)
+    assert {name for name, one in DESCRIPTORS.items() if one.writes} - described == set()
 
 
 def test_of_a_cleanup_a_thousand_items_are_told_and_then_their_number() -> None:
@@ -245,6 +256,18 @@ FAILURES: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
         {"censored": "x", "msg": "secret"},
         {},
         ["users the task: failed, no_log hides why (none, failed)"],
+    ),
+    "one of several objects": (
+        "artifact_deploy",
+        {"msg": "no"},
+        {"repo": "r", "path": "a"},
+        ["item r/a: no (none, failed)"],
+    ),
+    "several objects, of which none has a name": (
+        "tracker_issue",
+        {"msg": "no"},
+        {"key": None},
+        ["task the task: no (none, failed)"],
     ),
     "a part of a configuration": (
         "analysis_config",

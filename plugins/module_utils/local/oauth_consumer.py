@@ -14,12 +14,13 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from ansible.module_utils.basic import missing_required_lib
 
 from ..core.errors import ToolchainError, invalid
 from ..core.files import atomic_write, open_regular
+from ..core.module.descriptor import Descriptor, reads
 from ..core.module.typed_options import Option, PathText
 from ..core.plan import Plan, plan
 
@@ -68,6 +69,8 @@ class OauthConsumerOperation:
 
     :param now: the clock, in UTC
     """
+
+    descriptor: ClassVar = Descriptor(None, {"key": reads(), "sign": reads()})
 
     def __init__(
         self,

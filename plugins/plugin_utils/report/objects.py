@@ -1,59 +1,23 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the result of any module of the collection says of the objects that it compared [C9].
+"""Read the objects that a task compared from the result of its module [C9].
 
-A module with a reader in C(findings) tells more than one object in its own words. Some return a
-list with an action for each object. All others compare one object, which their options name.
+The descriptor of the module gives the kind and name of its object, or the return value that lists
+objects with their actions. A module with a reader in `findings` describes several objects itself.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+from string import Formatter
 from typing import Any
 
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import findings
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.descriptors import descriptor_of
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.findings import Finding, Result
 
-#: What only reads, or writes files of the machine alone, compares nothing.
-READS = re.compile(
-    r".*_(info|query|search|report|download|attachment|export)|oauth_consumer|ci_artifact"
-)
-#: Modules that return a list of objects, each with an action: its key, its kind, its name.
-LISTS = {
-    "artifact_copy": ("artifacts", "item", "{repo}/{path}"),
-    "artifact_deploy": ("artifacts", "item", "{repo}/{path}"),
-    "tracker_issue": ("issues", "issue", "{key}"),
-    "wiki_tree": ("pages", "page", "{space}/{title}"),
-}
 _DONE = {"none", "unchanged", "absent", "kept", "present", "skipped"}
 _MADE = {"create", "created", "uploaded", "exploded", "checksum_deployed", "copied", "installed"}
 _GONE = {"delete", "deleted", "remove", "removed", "trashed", "uninstalled"}
-#: Kind and name of the object of a module, the name by its options and what it returns.
-OBJECTS = {
-    "analysis_build": ("builds", "{project}/{name}"),
-    "analysis_defect_type": ("defect_types", "{project}/{code}"),
-    "analysis_group": ("groups", "{name}"),
-    "analysis_issue": ("issues", "{project}"),
-    "analysis_module": ("modules", "{project}/{name}"),
-    "analysis_project": ("projects", "{name}"),
-    "analysis_role": ("roles", "{name}"),
-    "analysis_role_assignment": ("role_assignments", "{name}/{account}/{project}"),
-    "analysis_server_import": ("server", "{source_url}"),
-    "analysis_user": ("users", "{name}"),
-    "analysis_view": ("views", "{project}/{name}"),
-    "artifact_properties": ("item", "{repo}/{path}"),
-    "build_promote": ("build", "{build_name}/{build_number}"),
-    "build_publish": ("build", "{build_name}/{build_number}"),
-    "build_record": ("build", "{build_name}/{build_numbers}"),
-    "ci_build_stop": ("build", "{job}/{build}"),
-    "ci_job": ("job", "{job}"),
-    "ci_job_build": ("job", "{job}"),
-    "ci_restart": ("server", "restart"),
-    "docker_promote": ("image", "{target_repo}/{image}:{tag}"),
-    "tracker_version": ("version", "{project}/{name}"),
-    "wiki_page": ("page", "{space}/{title}"),
-}
-_WORD = re.compile(r"\{(\w+)\}")
 
 
 def compared(module: str, result: Result, options: Mapping[str, Any], task: str) -> list[Finding]:
@@ -62,8 +26,9 @@ def compared(module: str, result: Result, options: Mapping[str, Any], task: str)
     :param options: the options of the module as its result tells them
     :param task: what names an object that nothing else names: the item of a loop, or the task
     """
+    descriptor = descriptor_of(module)
     if "censored" in result:
-        return [] if READS.fullmatch(module) else [_censored(module, result, task)]
+        return [_censored(descriptor.kind, result, task)] if descriptor.writes else []
     if module == "ci_job_info":
         return _expected_job(result, options)
     whole = {"name": task, **options, **result}
@@ -71,12 +36,13 @@ def compared(module: str, result: Result, options: Mapping[str, Any], task: str)
         whole["name"] = task
     if module in findings.READERS:
         return findings.compared(whole, module)
-    if READS.fullmatch(module):
+    if not descriptor.kind:
         return []
-    key, kind, name = LISTS.get(module, ("", "", ""))
-    if isinstance(result.get(key), list):
-        rows = [row for row in result[key] if isinstance(row, Mapping)]
-        return [_of_row(kind, _filled(name, {**options, **row}) or task, row) for row in rows]
+    listed = result.get(descriptor.listed)
+    if isinstance(listed, list):
+        rows = [row for row in listed if isinstance(row, Mapping)]
+        names = [_filled(descriptor.name, {**options, **row}) or task for row in rows]
+        return [_of_row(descriptor.kind, *each) for each in zip(names, rows, strict=True)]
     return [_of_task(module, result, options, task)]
 
 
@@ -90,8 +56,8 @@ def differing(module: str, result: Result) -> list[Finding]:
         found = findings.compared(result, module)
     else:
         found = compared(module, result, result, module)
-    service = module.partition("_")[0]
-    service = "repo" if service in ("artifact", "build") else service
+    # what `ci_script` read of Java is a finding of no module
+    service = "ci" if module == "ci_java" else descriptor_of(module).service
     return [{"service": service, **one} for one in found if one["status"] != "ok"]
 
 
@@ -115,31 +81,34 @@ def object_of(
     module: str, options: Mapping[str, Any], result: Result, task: str
 ) -> tuple[str, str]:
     """Kind and name of the object of a task; the task itself where nothing names one."""
-    if module not in OBJECTS:
+    descriptor = descriptor_of(module) if module else None
+    if descriptor is None or not descriptor.kind:
         return "task", task
-    kind, pattern = OBJECTS[module]
-    page = result.get("page")
-    more = page if isinstance(page, Mapping) else {}
-    name = _filled(pattern, {**options, **{key: more[key] for key in more if more[key]}})
-    return kind, name or str(options.get("page_id") or options.get("issue") or task)
+    returned = result.get(descriptor.kind)
+    more = returned if isinstance(returned, Mapping) else {}
+    given = {key: value for key, value in options.items() if value is not None}
+    name = _filled(descriptor.name, {**more, **given})
+    name = name or str(options.get("page_id") or options.get("issue") or "")
+    return ("task", task) if descriptor.listed and not name else (descriptor.kind, name or task)
 
 
 def _filled(pattern: str, values: Mapping[str, Any]) -> str:
-    """The pattern with its values; what is not given is left out with what stands before it. Empty
-    where nothing is.
+    """Return the pattern with its values. A missing value is left out with the separator before
+    it; without any value the result is empty.
     """
-    text, end = "", 0
-    for word in _WORD.finditer(pattern):
-        value = values.get(word[1])
+    text = ""
+    fields = 0
+    for separator, field, _spec, _conversion in Formatter().parse(pattern):
+        value = values.get(field) if field else None
         shown = "/".join(map(str, value)) if isinstance(value, list) else value
         if shown not in (None, ""):
-            text += (pattern[end : word.start()] if text else "") + str(shown)
-        end = word.end()
-    return text if _WORD.search(pattern) else pattern
+            text += (separator if text else "") + str(shown)
+        fields += field is not None
+    return text if fields else pattern
 
 
-def _censored(module: str, result: Result, task: str) -> Finding:
-    kind = OBJECTS.get(module, ("task", ""))[0]
+def _censored(kind: str, result: Result, task: str) -> Finding:
+    kind = kind or "task"
     if result.get("changed"):
         return findings.different(kind, task, "differs, no_log hides in what")
     return findings.wanted(kind, task)

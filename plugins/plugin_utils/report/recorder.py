@@ -6,11 +6,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
-from pathlib import Path
 from typing import Any
-
-import yaml
 
 try:  # ansible-core 2.22 and newer leave it to whoever shows a result
     from ansible.module_utils.secrets import mask_secrets
@@ -20,6 +16,9 @@ except ImportError:  # older ones take the secrets of a module out of its result
         return value
 
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+    SERVICES,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
     printable,
     shorten,
@@ -30,13 +29,13 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret imp
     is_secret_name,
     without_user_info,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.descriptors import descriptor_of
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import objects
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import (
     Contents,
     now,
 )
 
-_COLLECTION = Path(__file__).resolve().parents[3]
 _NAME = "delivery.toolchain."
 #: The variable of a task that is not reported: C(none) of it, or its C(failures) alone.
 VARIABLE = "toolchain_report"
@@ -77,7 +76,8 @@ class Recorder:
         invocation = result.get("invocation")
         arguments = invocation.get("module_args") if isinstance(invocation, Mapping) else None
         options: Mapping[str, Any] = arguments if isinstance(arguments, Mapping) else {}
-        service = services().get(module) or _service_of_role(task)
+        declared = descriptor_of(module).service if module else None
+        service = declared or _service_of_role(task)
         server = _server(options)
         if server:
             self._servers[host, service] = server
@@ -143,19 +143,11 @@ class Recorder:
         self.contents.finished = now()
 
 
-@cache
-def services() -> dict[str, str]:
-    """The service of each module, by the action groups of the collection."""
-    text = (_COLLECTION / "meta" / "runtime.yml").read_text("utf-8")
-    groups: dict[str, list[str]] = yaml.safe_load(text)["action_groups"]
-    return {module: service for service, modules in groups.items() for module in modules}
-
-
 def _service(name: str) -> str:
     """The service that a role, or a fact of it, is named after; empty where it has more."""
     word = str(name).partition("_")[0]
     service = _OWNERS.get(word, word)
-    return service if service in services().values() else ""
+    return service if service in SERVICES else ""
 
 
 def _service_of_role(task: Any) -> str:

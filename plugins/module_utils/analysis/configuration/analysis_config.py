@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from ...core.errors import ToolchainError, invalid
+from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.plan import Plan
 from ..client import AnalysisClient
@@ -68,6 +69,10 @@ class AnalysisConfigOptions:
 
 class AnalysisConfigOperation:
     """The task of C(analysis_config)."""
+
+    descriptor: ClassVar = Descriptor(
+        "analysis", {"read": reads(), **dict.fromkeys(("create", "update", "delete"), writes())}
+    )
 
     def __init__(self, task: Task, options: AnalysisConfigOptions) -> None:
         for name, given, least in (

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ...core.errors import invalid
 from ...core.export.service_export import ExportOptions, ServiceExport, ServiceState
+from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ..client import AnalysisClient
 from .export import read_lists
@@ -31,6 +33,8 @@ class AnalysisExportOperation(ServiceExport):
     A list that may not be whole is left out: with C(purge) beside it, what it lacks would be
     deleted, and a group without its members would lose them.
     """
+
+    descriptor: ClassVar = Descriptor("analysis", {"read": reads()})
 
     service = "analysis"
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from ...core.concurrency import bounded
 from ...core.errors import invalid
+from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, ReadOnly, unchanged
@@ -94,6 +95,8 @@ class AnalysisInfoOptions:
 
 class AnalysisInfoOperation(ReadOnly):
     """The task of C(analysis_info): a key for each topic, and C(config) where it was asked for."""
+
+    descriptor: ClassVar = Descriptor("analysis", {"read": reads()})
 
     def __init__(self, task: Task, options: AnalysisInfoOptions) -> None:
         self._task, self._export = task, options.export

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...core.errors import ToolchainError, invalid, shorten
+from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.plan import Change, Plan, without_none
 from ..client import AnalysisClient, Call
@@ -73,6 +74,13 @@ class AnalysisIssueOptions:
 
 class AnalysisIssueOperation:
     """The task of C(analysis_issue): only issues that differ are written, and then read back."""
+
+    descriptor: ClassVar = Descriptor(
+        "analysis",
+        {"read": reads(), "update": writes(unforeseen=("change_issue_status",))},
+        kind="issues",
+        name="{project}",
+    )
 
     def __init__(self, task: Task, options: AnalysisIssueOptions) -> None:
         self._task, self._project, self._query = task, options.project, options.query

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from ...core.errors import ToolchainError, invalid, shorten
+from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, ReadOnly, unchanged
@@ -35,6 +36,8 @@ class AnalysisIssueInfoOptions(SearchOptions):
 
 class AnalysisIssueInfoOperation(ReadOnly):
     """The task of C(analysis_issue_info): issues, summary, and what a quality gate counted."""
+
+    descriptor: ClassVar = Descriptor("analysis", {"search": reads()})
 
     def __init__(self, task: Task, options: AnalysisIssueInfoOptions) -> None:
         self._task, self._options = task, options

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import ClassVar, Literal
 
 from ...core.errors import invalid
+from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.plan import Plan, ReadOnly, unchanged
 from .. import responses
@@ -72,6 +73,8 @@ class AnalysisReportOptions:
 
 class AnalysisReportOperation(ReadOnly):
     """The task of C(analysis_report)."""
+
+    descriptor: ClassVar = Descriptor("analysis", {"read": reads()})
 
     def __init__(self, task: Task, options: AnalysisReportOptions) -> None:
         self._task, self._kind = task, _KINDS[options.kind]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ...core.errors import ToolchainError
+from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.plan import Plan, without_none
 from ..client import Call
@@ -58,6 +59,17 @@ class Build(Renameable):
 
 class AnalysisBuildOperation(ResourceOperation):
     """The task of C(analysis_build)."""
+
+    descriptor: ClassVar = Descriptor(
+        "analysis",
+        {
+            "read": reads(),
+            "rename": writes(unforeseen=("change_project_settings",)),
+            "delete": writes(unforeseen=("delete_build",)),
+        },
+        kind="builds",
+        name="{project}/{name}",
+    )
 
     def __init__(self, task: Task, options: AnalysisBuildOptions) -> None:
         super().__init__(task, wanted(options))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...core.errors import ToolchainError
+from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.plan import Plan
 from ..client import Call
@@ -63,6 +64,13 @@ class DefectType(Resource):
 
 class AnalysisDefectTypeOperation(ResourceOperation):
     """The task of C(analysis_defect_type)."""
+
+    descriptor: ClassVar = Descriptor(
+        "analysis",
+        {"read": reads(), "update": writes(unforeseen=("change_project_settings",))},
+        kind="defect_types",
+        name="{project}/{code}",
+    )
 
     def __init__(self, task: Task, options: AnalysisDefectTypeOptions) -> None:
         super().__init__(task, wanted(options))

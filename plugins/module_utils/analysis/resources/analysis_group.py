@@ -12,6 +12,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.plan import Change, Comparison, Plan, unordered
 from ..client import Call
@@ -87,6 +88,16 @@ class Group(Resource):
 
 class AnalysisGroupOperation(GuardedOperation):
     """The task of C(analysis_group)."""
+
+    descriptor: ClassVar = Descriptor(
+        "analysis",
+        {
+            "read": reads(),
+            **dict.fromkeys(("create", "update", "delete"), writes(unforeseen=("manage_users",))),
+        },
+        kind="groups",
+        name="{name}",
+    )
 
     option = "groups"
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...core.errors import invalid
+from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.plan import Comparison, Plan, unordered
 from ..client import Call
@@ -79,6 +80,16 @@ class Module(Renameable):
 
 class AnalysisModuleOperation(ResourceOperation):
     """The task of C(analysis_module)."""
+
+    descriptor: ClassVar = Descriptor(
+        "analysis",
+        {
+            "read": reads(),
+            **dict.fromkeys(("create", "update", "delete"), writes(unforeseen=("manage_modules",))),
+        },
+        kind="modules",
+        name="{project}/{name}",
+    )
 
     def __init__(self, task: Task, options: AnalysisModuleOptions) -> None:
         super().__init__(task, wanted(options))

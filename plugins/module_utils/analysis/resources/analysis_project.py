@@ -13,6 +13,7 @@ from typing import Annotated, ClassVar
 
 from ...core.address import require_address
 from ...core.errors import ToolchainError, invalid
+from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan
@@ -113,6 +114,18 @@ class Project(Renameable):
 
 class AnalysisProjectOperation(ResourceOperation):
     """The task of C(analysis_project)."""
+
+    descriptor: ClassVar = Descriptor(
+        "analysis",
+        {
+            "read": reads(),
+            "create": writes(unforeseen=("create_project",)),
+            "update": writes(unforeseen=("change_project_settings",)),
+            "delete": writes(unforeseen=("delete_project",)),
+        },
+        kind="projects",
+        name="{name}",
+    )
 
     def __init__(self, task: Task, options: AnalysisProjectOptions) -> None:
         self._project = wanted(options)

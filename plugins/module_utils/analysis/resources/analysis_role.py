@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...core.errors import invalid
+from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Comparison, Plan, unordered
@@ -160,6 +161,16 @@ class Role(Resource):
 
 class AnalysisRoleOperation(GuardedOperation):
     """The task of C(analysis_role)."""
+
+    descriptor: ClassVar = Descriptor(
+        "analysis",
+        {
+            "read": reads(),
+            **dict.fromkeys(("create", "update", "delete"), writes(unforeseen=("manage_roles",))),
+        },
+        kind="roles",
+        name="{name}",
+    )
 
     option = "roles"
 

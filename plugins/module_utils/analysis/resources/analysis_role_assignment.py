@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from ...core.errors import ToolchainError
+from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.plan import Plan
 from ..client import Call
@@ -89,6 +90,17 @@ class RoleAssignment(Resource):
 
 class AnalysisRoleAssignmentOperation(GuardedOperation):
     """The task of C(analysis_role_assignment)."""
+
+    descriptor: ClassVar = Descriptor(
+        "analysis",
+        {
+            "read": reads(),
+            "create": writes(unforeseen=("assign_role",)),
+            "delete": writes(unforeseen=("assign_role",)),
+        },
+        kind="role_assignments",
+        name="{name}/{account}/{project}",
+    )
 
     option = "role_assignments"
 

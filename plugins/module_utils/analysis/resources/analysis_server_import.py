@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from ...core.address import require_address
+from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan
@@ -30,6 +31,13 @@ class AnalysisServerImportOperation:
 
     Nothing on the server tells whether it has these settings already: every run is a change.
     """
+
+    descriptor: ClassVar = Descriptor(
+        "analysis",
+        {"import": writes(unforeseen=("manage_roles",))},
+        kind="server",
+        name="{source_url}",
+    )
 
     def __init__(self, task: Task, options: AnalysisServerImportOptions) -> None:
         self._task, self._waits = task, options.wait

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
+from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan
@@ -65,6 +66,17 @@ class User(Resource):
 
 class AnalysisUserOperation(ResourceOperation):
     """The task of C(analysis_user)."""
+
+    descriptor: ClassVar = Descriptor(
+        "analysis",
+        {
+            "read": reads(),
+            "create": writes(unforeseen=("manage_users",)),
+            "delete": writes(unforeseen=("manage_users",)),
+        },
+        kind="users",
+        name="{name}",
+    )
 
     def __init__(self, task: Task, options: AnalysisUserOptions) -> None:
         user = wanted(options)

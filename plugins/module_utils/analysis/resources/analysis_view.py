@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from ...core.errors import invalid
+from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Change, Comparison, Plan, unordered
@@ -104,6 +105,18 @@ class View(Resource):
 
 class AnalysisViewOperation(ResourceOperation):
     """The task of C(analysis_view)."""
+
+    descriptor: ClassVar = Descriptor(
+        "analysis",
+        {
+            "read": reads(),
+            **dict.fromkeys(
+                ("create", "update", "delete"), writes(unforeseen=("change_project_settings",))
+            ),
+        },
+        kind="views",
+        name="{project}/{name}",
+    )
 
     def __init__(self, task: Task, options: AnalysisViewOptions) -> None:
         super().__init__(task, wanted(options))

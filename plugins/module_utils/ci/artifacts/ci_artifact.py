@@ -13,6 +13,7 @@ from ...core.concurrency import spread
 from ...core.destination import places
 from ...core.errors import ToolchainError, invalid
 from ...core.http.file_download import Fetched
+from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan
@@ -20,6 +21,7 @@ from ..builds import records
 from ..builds.ci_build_stop import build_segment
 from ..client import object_of, server_of
 from ..job_address import JobName, build_path, job_of
+from ..permissions import SEES_JOB
 from ..waiting import require_at_least
 from .build_artifacts import FIELDS, Artifact, ArtifactPatterns, ArtifactSource, artifacts_of
 from .console_file import ConsoleFile, PresentFile, local_file
@@ -67,6 +69,8 @@ class FetchedFile:
 
 class CiArtifactOperation:
     """Fetches what is not there with the content that the build has."""
+
+    descriptor: ClassVar = Descriptor("ci", {"read": reads(*SEES_JOB), "fetch": reads(*SEES_JOB)})
 
     def __init__(self, task: Task, options: CiArtifactOptions) -> None:
         self._task, self._options = task, options

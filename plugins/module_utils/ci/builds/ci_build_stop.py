@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid
+from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.plan import Plan, unchanged
 from ...core.polling import PollInterval, PollTimeout
 from .. import stopping
 from ..client import object_of, server_of
 from ..job_address import Job, JobName, build_path, job_of
+from ..permissions import CANCEL, SEES_JOB
 from ..waiting import PaceFactory, WaitOptions, require_at_least
 from . import records
 from .build_watcher import BuildWatcher
@@ -55,6 +57,16 @@ class CiBuildStopOptions(WaitOptions):
 
 class CiBuildStopOperation:
     """A build, or an item that waits for one; C(make_pace) makes the pauses between two polls."""
+
+    descriptor: ClassVar = Descriptor(
+        "ci",
+        dict.fromkeys(
+            ("stop", "term and kill", "cancel in the queue"),
+            writes(*SEES_JOB, unforeseen=(CANCEL,)),
+        ),
+        kind="build",
+        name="{job}/{build}",
+    )
 
     def __init__(
         self, task: Task, options: CiBuildStopOptions, make_pace: PaceFactory = PollInterval

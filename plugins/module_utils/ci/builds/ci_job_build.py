@@ -9,10 +9,12 @@ from typing import Any, ClassVar
 
 from ...core.errors import ToolchainError
 from ...core.interrupts import interruptible
+from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.plan import Operation, Plan, unchanged
 from ...core.polling import PollInterval, PollTimeout
 from ..client import server_of
+from ..permissions import BUILD, SEES_JOB
 from ..waiting import PaceFactory
 from . import records
 from .build_request import BuildOptions, BuildRequest
@@ -34,6 +36,18 @@ class CiJobBuildOptions(BuildOptions):
 
 class CiJobBuildOperation:
     """One build, or those that C(builds) lists; C(make_pace) makes the pauses between polls."""
+
+    descriptor: ClassVar = Descriptor(
+        "ci",
+        {
+            **dict.fromkeys(
+                ("start", "parameters", "many"), writes(*SEES_JOB, unforeseen=(BUILD,))
+            ),
+            **dict.fromkeys(("queue item", "follow", "result", "log", "join"), reads(*SEES_JOB)),
+        },
+        kind="job",
+        name="{job}",
+    )
 
     def __init__(
         self, task: Task, options: CiJobBuildOptions, make_pace: PaceFactory = PollInterval

@@ -10,12 +10,14 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.files import read_text
+from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan, unchanged
 from .. import xml_reader
 from ..client import objects, server_of
 from ..job_address import Job, JobName, job_of
+from ..permissions import CONFIGURE, CREATE, DELETE, EXTENDED_READ, READ_JOB, READ_SERVER, SEES_JOB
 from . import configuration
 from .configuration import ConfigurationDrift
 from .job_store import JobStore, is_disabled
@@ -46,6 +48,22 @@ class CiJobOptions:
 
 class CiJobOperation:
     """Makes one job, brings it into line, or deletes it."""
+
+    descriptor: ClassVar = Descriptor(
+        "ci",
+        {
+            "read": reads(*SEES_JOB, EXTENDED_READ),
+            "compare": reads(*SEES_JOB, EXTENDED_READ),
+            "create": writes(*SEES_JOB, unforeseen=(CREATE, EXTENDED_READ)),
+            "folder": writes(*SEES_JOB, unforeseen=(CREATE, EXTENDED_READ)),
+            "update": writes(READ_SERVER, EXTENDED_READ, CONFIGURE, unforeseen=(READ_JOB,)),
+            "enable and disable": writes(*SEES_JOB, unforeseen=(CONFIGURE,)),
+            "copy": writes(*SEES_JOB, EXTENDED_READ, unforeseen=(CREATE, CONFIGURE)),
+            "delete": writes(*SEES_JOB, unforeseen=(DELETE,)),
+        },
+        kind="job",
+        name="{job}",
+    )
 
     def __init__(self, task: Task, options: CiJobOptions) -> None:
         self._task, self._options = task, options

@@ -6,11 +6,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import Response, unexpected_body
 from ...core.http.transport import Transport
+from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, ReadOnly, unchanged
@@ -62,6 +63,10 @@ class CiJobInfoOptions:
 
 class CiJobInfoOperation(ReadOnly):
     """Reads a job or a build, and compares the configuration of the job."""
+
+    descriptor: ClassVar = Descriptor(
+        "ci", dict.fromkeys(("job", "build", "xpath", "configuration"), reads())
+    )
 
     def __init__(self, task: Task, options: CiJobInfoOptions) -> None:
         self._task, self._options = task, options

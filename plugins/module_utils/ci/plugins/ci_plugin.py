@@ -11,11 +11,13 @@ from typing import Annotated, Any, ClassVar
 from ...core import address
 from ...core.errors import ToolchainError, invalid
 from ...core.files import read_text
+from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan
 from ...core.polling import PollInterval, PollTimeout
 from ..client import refuse_evasion, server_of
+from ..permissions import ADMINISTER
 from ..waiting import PaceFactory, WaitOptions
 from . import plugin_list, update_centre
 from .baseline import least_version, of_lock
@@ -60,6 +62,11 @@ class CiPluginOptions(WaitOptions):
 
 class CiPluginOperation:
     """Brings plugins into line; C(make_pace) makes the pauses between two looks."""
+
+    descriptor: ClassVar = Descriptor(
+        "ci",
+        dict.fromkeys(("install", "update", "remove", "enable and disable"), writes(ADMINISTER)),
+    )
 
     def __init__(
         self, task: Task, options: CiPluginOptions, make_pace: PaceFactory = PollInterval

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import invalid
 from ...core.files import atomic_write, read_text
+from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan, unchanged
@@ -34,6 +35,8 @@ class CiPluginInfoOptions(SshOptions):
 
 class CiPluginInfoOperation:
     """Reads the plugins and compares them; writes nothing but the lock file."""
+
+    descriptor: ClassVar = Descriptor("ci", {"list": reads()})
 
     def __init__(self, task: Task, options: CiPluginInfoOptions) -> None:
         self._task = task

@@ -13,10 +13,12 @@ from ...core import errors
 from ...core.errors import ToolchainError, invalid
 from ...core.files import read_text
 from ...core.http.writes import OUTCOME_UNKNOWN
+from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan, unchanged
 from ...core.secret import hidden
+from ..permissions import ADMINISTER
 from ..ssh_commands import SshOptions
 from . import script_wrapper, unmarked_output
 from .script_console import ConsoleAnswer, console_of
@@ -50,6 +52,10 @@ class CiScriptOperation:
     """Runs a script. What only reads decides whether it is sent: the C(unless) script, and the
     script itself where it has a dry run.
     """
+
+    descriptor: ClassVar = Descriptor(
+        "ci", {"run": writes(ADMINISTER), "over SSH": writes(ADMINISTER)}
+    )
 
     def __init__(self, task: Task, options: CiScriptOptions) -> None:
         src = options.src

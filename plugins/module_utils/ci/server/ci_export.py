@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import unquote
 
 from ...core.address import path
@@ -14,6 +14,7 @@ from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, invalid
 from ...core.export.file_names import FileNames
 from ...core.export.service_export import ExportOptions, ServiceExport, ServiceState
+from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.progress import ProgressCounter
 from ..client import object_of, objects, server_of
@@ -60,6 +61,8 @@ class _Item:
 
 class CiExportOperation(ServiceExport):
     """Writes the jobs that the patterns name, and the plugins."""
+
+    descriptor: ClassVar = Descriptor("ci", {"read": reads()})
 
     service = "ci"
 

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ...core.address import path_of, target
 from ...core.errors import ToolchainError
 from ...core.http.messages import REDIRECTS, Response
 from ...core.interrupts import interruptible
+from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.plan import Plan, unchanged
 from ...core.polling import PollInterval, PollTimeout
 from ..client import object_of, objects, part, refuse_page, server_of
+from ..permissions import MANAGE, READ_SERVER
 from ..plugins import plugin_list
 from ..waiting import PaceFactory, WaitOptions
 
@@ -57,6 +59,13 @@ class CiRestartOptions(WaitOptions):
 
 class CiRestartOperation:
     """Restarts the server and waits; C(pace) makes the pauses between two polls."""
+
+    descriptor: ClassVar = Descriptor(
+        "ci",
+        {"restart": writes(READ_SERVER, unforeseen=(MANAGE,)), "wait": reads()},
+        kind="server",
+        name="restart",
+    )
 
     def __init__(
         self, task: Task, options: CiRestartOptions, pace: PaceFactory = PollInterval

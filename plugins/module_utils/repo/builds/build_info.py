@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import unquote
 
 from ...core import address
 from ...core.errors import ToolchainError, error_text
+from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.plan import Plan, ReadOnly, unchanged
 from .. import repositories
@@ -86,6 +87,8 @@ def _run(entry: Mapping[str, Any]) -> BuildRun:
 
 class BuildInfoOperation(ReadOnly):
     """Reads the builds of a name, and the record of one of them."""
+
+    descriptor: ClassVar = Descriptor("repo", {"list": reads("read"), "read": reads("read")})
 
     def __init__(self, task: Task, options: BuildInfoOptions) -> None:
         self._options, self._client = options, RepoClient(task)

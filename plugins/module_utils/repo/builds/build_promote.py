@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar
 from ...core import address
 from ...core.errors import ToolchainError, shorten
 from ...core.http.messages import Response
+from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, without_none
@@ -53,6 +54,13 @@ class BuildPromoteOperation:
     Server fact [repo-15]: every promotion adds an entry to the record, whether or not it is the
     same as the one before.
     """
+
+    descriptor: ClassVar = Descriptor(
+        "repo",
+        {"promote": writes("read", "deploy")},
+        kind="build",
+        name="{build_name}/{build_number}",
+    )
 
     def __init__(self, task: Task, options: BuildPromoteOptions) -> None:
         self._task, self._options = task, options

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from typing import Annotated, Any, ClassVar
 
 from ...core.errors import ToolchainError, invalid, shorten
+from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, without_none
@@ -81,6 +82,13 @@ class BuildPublishOptions:
 
 class BuildPublishOperation:
     """Publishes a record where it is not there with all that is given, and sets marks that lack."""
+
+    descriptor: ClassVar = Descriptor(
+        "repo",
+        {"publish": writes("read", unforeseen=("deploy", "annotate"))},
+        kind="build",
+        name="{build_name}/{build_number}",
+    )
 
     def __init__(self, task: Task, options: BuildPublishOptions) -> None:
         if options.parallel < 1:

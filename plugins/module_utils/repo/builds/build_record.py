@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from ...core import address
 from ...core.errors import ToolchainError, invalid
+from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.plan import Change, Plan
 from ..client import RepoClient
@@ -27,6 +28,13 @@ class BuildRecordOptions:
 
 class BuildRecordOperation:
     """Deletes builds of a name, with all runs of each number."""
+
+    descriptor: ClassVar = Descriptor(
+        "repo",
+        {"read": reads("read"), "delete": writes("read", unforeseen=("delete",))},
+        kind="build",
+        name="{build_name}/{build_numbers}",
+    )
 
     def __init__(self, task: Task, options: BuildRecordOptions) -> None:
         self._name, self._options = options.build_name, options

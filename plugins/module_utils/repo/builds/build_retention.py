@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from ...core import address
 from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, invalid
+from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.plan import Change, Plan
 from ..client import RepoClient
@@ -48,6 +49,8 @@ class BuildRetentionOperation:
     Server fact [repo-13]: the server keeps the newest C(count), those that are not older than the
     date, those that are named, and every promoted one; it answers 204 whatever became of the rest.
     """
+
+    descriptor: ClassVar = Descriptor("repo", {"discard": writes("read", unforeseen=("delete",))})
 
     def __init__(self, task: Task, options: BuildRetentionOptions) -> None:
         self._options, self._warn = options, task.warn

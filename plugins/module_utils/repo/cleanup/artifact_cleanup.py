@@ -6,10 +6,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
+from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.plan import Plan
 from ...core.progress import ProgressCounter
@@ -46,6 +47,10 @@ class ArtifactCleanupOptions:
 
 class ArtifactCleanupOperation:
     """Deletes the items that match a rule, each of them once."""
+
+    descriptor: ClassVar = Descriptor(
+        "repo", {"search": reads("read"), "delete": writes(unforeseen=("delete",))}
+    )
 
     def __init__(self, task: Task, options: ArtifactCleanupOptions) -> None:
         for name, given, least in (

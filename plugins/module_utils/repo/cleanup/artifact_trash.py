@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal
 
 from ...core import address
 from ...core.errors import ToolchainError, invalid
+from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.plan import Operation, Plan, ReadOnly, unchanged
 from .. import repositories
@@ -38,6 +39,10 @@ class ArtifactTrashOptions:
 
 class ArtifactTrashOperation:
     """Lists, cleans or empties the trash, as the option C(state) says."""
+
+    descriptor: ClassVar = Descriptor(
+        "repo", {"list": reads("admin"), "clean": writes("admin"), "empty": writes("admin")}
+    )
 
     def __init__(self, task: Task, options: ArtifactTrashOptions) -> None:
         self._operation = _operation(task, options)

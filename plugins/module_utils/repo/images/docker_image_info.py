@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, invalid
+from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.plan import Plan, ReadOnly, unchanged
 from ..client import RepoClient, join, repository_key, segments
@@ -25,6 +26,8 @@ class DockerImageInfoOptions:
 
 class DockerImageInfoOperation(ReadOnly):
     """Reads the tags of one image, or without C(image) all images with theirs."""
+
+    descriptor: ClassVar = Descriptor("repo", {"images": reads("read"), "tags": reads("read")})
 
     def __init__(self, task: Task, options: DockerImageInfoOptions) -> None:
         self._repo = repository_key("repo", options.repo)

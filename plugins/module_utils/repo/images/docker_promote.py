@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
+from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.plan import Action, Plan, without_none
 from .. import repositories
@@ -50,6 +51,13 @@ class DockerPromoteOperation:
     Server fact [repo-25]: what the target holds under a tag is overwritten; without a tag all of
     them go.
     """
+
+    descriptor: ClassVar = Descriptor(
+        "repo",
+        {"digest": reads("read"), "promote": writes("read", unforeseen=("deploy",))},
+        kind="image",
+        name="{target_repo}/{image}:{tag}",
+    )
 
     def __init__(self, task: Task, options: DockerPromoteOptions) -> None:
         self._task, self._options, self._copy = task, options, options.copy

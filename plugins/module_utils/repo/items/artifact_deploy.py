@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import invalid
+from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Operation, Plan
@@ -57,6 +58,21 @@ class ArtifactDeployOptions:
 
 class ArtifactDeployOperation:
     """Deploys files, sends an archive to be expanded, or deletes an item, as the options say."""
+
+    descriptor: ClassVar = Descriptor(
+        "repo",
+        {
+            **dict.fromkeys(
+                ("file", "folder", "checksum", "archive"), writes("read", unforeseen=("deploy",))
+            ),
+            "properties": writes("read", unforeseen=("annotate",)),
+            "plain store": writes(),
+            "delete": writes("read", unforeseen=("delete",)),
+        },
+        kind="item",
+        name="{repo}/{path}",
+        listed="artifacts",
+    )
 
     def __init__(self, task: Task, options: ArtifactDeployOptions) -> None:
         repository_key("repo", options.repo)

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid
+from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Action, Plan
@@ -34,6 +35,17 @@ class ArtifactPropertiesOptions:
 
 class ArtifactPropertiesOperation:
     """Sets or removes properties of an item, and with C(recursive) of all that is in it."""
+
+    descriptor: ClassVar = Descriptor(
+        "repo",
+        {
+            "read": reads("read"),
+            "set": writes("read", unforeseen=("annotate",)),
+            "delete": writes("read", unforeseen=("annotate",)),
+        },
+        kind="item",
+        name="{repo}/{path}",
+    )
 
     def __init__(self, task: Task, options: ArtifactPropertiesOptions) -> None:
         self._repo = repository_key("repo", options.repo)

@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.files import open_regular
 from ...core.http.messages import unexpected_body
+from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan, ReadOnly, unchanged
@@ -77,6 +78,10 @@ def option_of(term: str) -> str:
 
 class ArtifactQueryOperation(ReadOnly):
     """Asks the one question that the options name."""
+
+    descriptor: ClassVar = Descriptor(
+        "repo", dict.fromkeys(("query", "pattern", "list"), reads("read"))
+    )
 
     def __init__(self, task: Task, options: ArtifactQueryOptions) -> None:
         self._warn, self._client = task.warn, RepoClient(task)

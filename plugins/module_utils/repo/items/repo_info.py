@@ -6,9 +6,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ...core import address
+from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.plan import Plan, ReadOnly, unchanged
 from ..client import RepoClient, object_of, objects, repository_key
@@ -30,6 +31,10 @@ class RepoInfoOptions:
 
 class RepoInfoOperation(ReadOnly):
     """Reads one or all repositories, and the storage summary where it is asked for."""
+
+    descriptor: ClassVar = Descriptor(
+        "repo", {"repositories": reads("read"), "storage": reads("admin")}
+    )
 
     def __init__(self, task: Task, options: RepoInfoOptions) -> None:
         if options.repo is not None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid, shorten
+from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.plan import Plan
 from .. import repositories
@@ -60,6 +61,14 @@ class Relocation:
 
 class ArtifactCopyOperation:
     """Copies or moves what is not at the target with the same content."""
+
+    descriptor: ClassVar = Descriptor(
+        "repo",
+        {"copy": writes("read", "deploy"), "move": writes("read", "deploy", "delete")},
+        kind="item",
+        name="{repo}/{path}",
+        listed="artifacts",
+    )
 
     def __init__(self, task: Task, options: ArtifactCopyOptions) -> None:
         self._task, self._options = task, options

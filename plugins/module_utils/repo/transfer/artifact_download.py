@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar
 from ...core.concurrency import spread, transfer
 from ...core.errors import ToolchainError, invalid
 from ...core.http.file_download import Fetched
+from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan
@@ -105,6 +106,11 @@ class Fetch:
 
 class ArtifactDownloadOperation:
     """Fetches what is not there with the content that the server has."""
+
+    descriptor: ClassVar = Descriptor(
+        "repo",
+        {**dict.fromkeys(("file", "folder", "build"), reads("read")), "plain store": reads()},
+    )
 
     def __init__(self, task: Task, options: ArtifactDownloadOptions) -> None:
         if options.parallel < 1:

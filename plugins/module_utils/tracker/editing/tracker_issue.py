@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from ...core.concurrency import first_alone, spread
 from ...core.errors import ToolchainError, invalid, shorten
+from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.plan import Change, Plan
 from .. import permissions
@@ -76,6 +77,22 @@ class PlannedIssue:
 
 class TrackerIssueOperation:
     """Plans all issues before anything is written. Raises C(invalid)."""
+
+    descriptor: ClassVar = Descriptor(
+        "tracker",
+        {
+            "create": writes("browse", "create"),
+            "update": writes("browse", "edit"),
+            "assign": writes("browse", "assign"),
+            "transition": writes("browse", "transition"),
+            "comment": writes("browse", "comment"),
+            "link": writes("browse", "link"),
+            "attach": writes("browse", "attach"),
+        },
+        kind="issue",
+        name="{key}",
+        listed="issues",
+    )
 
     def __init__(self, task: Task, options: TrackerIssueOptions) -> None:
         options.require_positive_numbers()

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, invalid
 from ...core.files import atomic_write, make_folders, require_replaceable
+from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import PathText
 from ...core.plan import Plan, plan
@@ -74,6 +75,8 @@ class TrackerAttachmentOptions:
 
 class TrackerAttachmentOperation:
     """Downloads what is missing or differs; C(invalid) for a folder that is none."""
+
+    descriptor: ClassVar = Descriptor("tracker", {"list": reads(), "fetch": reads()})
 
     def __init__(self, task: Task, options: TrackerAttachmentOptions) -> None:
         self._task, self._options = task, options

@@ -11,6 +11,7 @@ from ...core.address import path
 from ...core.concurrency import first_alone
 from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import Response, unexpected_body
+from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.plan import Plan, ReadOnly, unchanged
 from ..client import TrackerClient, describe
@@ -57,6 +58,8 @@ class TrackerIssueInfoOptions:
 
 class TrackerIssueInfoOperation(ReadOnly):
     """Reads C(issues) in the order in which they were asked for."""
+
+    descriptor: ClassVar = Descriptor("tracker", {"read": reads()})
 
     def __init__(self, task: Task, options: TrackerIssueInfoOptions) -> None:
         require_parallel(options.parallel)

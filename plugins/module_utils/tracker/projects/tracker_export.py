@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ...core.concurrency import first_alone
 from ...core.errors import ToolchainError, invalid
 from ...core.export.service_export import ExportOptions, ServiceExport, ServiceState
+from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.progress import ProgressCounter
 from ..client import TrackerClient
@@ -33,6 +34,8 @@ class TrackerExportOptions(ExportOptions):
 
 class TrackerExportOperation(ServiceExport):
     """Writes the versions of all projects, or of those that are named."""
+
+    descriptor: ClassVar = Descriptor("tracker", {"read": reads()})
 
     service = "tracker"
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from ...core.address import path
 from ...core.errors import ToolchainError
 from ...core.http.messages import Response, unexpected_body
+from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, ReadOnly, unchanged
@@ -34,6 +35,8 @@ class TrackerProjectInfoOptions:
 
 class TrackerProjectInfoOperation(ReadOnly):
     """Reads C(projects) as the server sends them."""
+
+    descriptor: ClassVar = Descriptor("tracker", {"read": reads()})
 
     def __init__(self, task: Task, options: TrackerProjectInfoOptions) -> None:
         self._client, self._key = TrackerClient(task), options.key

@@ -7,10 +7,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, invalid
+from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, plan, unchanged, without_none
@@ -90,6 +91,16 @@ def _require_day(option: str, value: str | None) -> None:
 
 class TrackerVersionOperation:
     """One version of one project. Raises C(invalid)."""
+
+    descriptor: ClassVar = Descriptor(
+        "tracker",
+        {
+            "read": reads(),
+            **dict.fromkeys(("create", "release", "order", "delete"), writes("administer")),
+        },
+        kind="version",
+        name="{project}/{name}",
+    )
 
     def __init__(self, task: Task, options: TrackerVersionOptions) -> None:
         options.require_sense()

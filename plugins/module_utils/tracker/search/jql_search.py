@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.http.messages import Response, unexpected_body
+from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import PathText
 from ...core.plan import Plan, unchanged, without_none
@@ -61,6 +62,8 @@ class JqlSearchOptions:
 
 class JqlSearchOperation:
     """One search, on a server or in the cloud; into a file where C(dest) names one."""
+
+    descriptor: ClassVar = Descriptor("tracker", {"search": reads(), "pages": reads()})
 
     def __init__(self, task: Task, options: JqlSearchOptions) -> None:
         options.require_possible_numbers()

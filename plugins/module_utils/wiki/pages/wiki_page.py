@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 from ...core.accounting import Accounting
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid, shorten
+from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.plan import Plan, unchanged
 from ..storage.excerpt import excerpt
@@ -61,6 +62,18 @@ class WikiPageOptions(PageOptions):
 
 class WikiPageOperation:
     """One page, or many in one task. Raises C(invalid)."""
+
+    descriptor: ClassVar = Descriptor(
+        "wiki",
+        {
+            "create": writes("view", unforeseen=("add",)),
+            **dict.fromkeys(("update", "labels", "properties", "move"), writes("view", "add")),
+            "attachments": writes("view", unforeseen=("attach",)),
+            "delete": writes("view", "delete"),
+        },
+        kind="page",
+        name="{space}/{title}",
+    )
 
     def __init__(self, task: Task, options: WikiPageOptions) -> None:
         if options.parallel < 1:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...core.errors import ToolchainError, invalid
+from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.plan import Plan, ReadOnly, unchanged
 from ..client import WikiClient
@@ -23,6 +24,8 @@ class WikiPageInfoOptions(PageAddress):
 
 class WikiPageInfoOperation(ReadOnly):
     """Reads a page with its body; C(invalid) where the options name no page."""
+
+    descriptor: ClassVar = Descriptor("wiki", dict.fromkeys(("read", "find", "tree"), reads()))
 
     def __init__(self, task: Task, options: WikiPageInfoOptions) -> None:
         options.require()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from ansible.module_utils.common.yaml import yaml_dump
 
@@ -16,6 +16,7 @@ from ...core.errors import ToolchainError, invalid
 from ...core.export.file_content import FileContent
 from ...core.export.file_names import FileNames
 from ...core.export.service_export import ExportOptions, ServiceExport, ServiceState
+from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.progress import ProgressCounter
@@ -73,6 +74,8 @@ class WikiExportOptions(ExportOptions):
 
 class WikiExportOperation(ServiceExport):
     """Writes trees of pages."""
+
+    descriptor: ClassVar = Descriptor("wiki", {"read": reads()})
 
     service = "wiki"
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from ...core.errors import ToolchainError, invalid
+from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Action, Plan
@@ -50,6 +51,14 @@ class WikiTreeOptions:
 
 class WikiTreeOperation:
     """Makes the pages below a page those of a folder. Raises C(invalid) for the options."""
+
+    descriptor: ClassVar = Descriptor(
+        "wiki",
+        {"write": writes("view", unforeseen=("add", "attach")), "remove": writes("view", "delete")},
+        kind="page",
+        name="{space}/{title}",
+        listed="pages",
+    )
 
     def __init__(self, task: Task, options: WikiTreeOptions) -> None:
         if options.parallel < 1:

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Describe a module in one place: its service, its object, its operations and their permissions.
+
+Each `<Module>Operation` has a `descriptor`. Reports on the controller, the list of witnesses and
+the fault and permission tests read it, so that none of them lists modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Access:
+    """Permissions that one operation of a module needs, by the names that the server gives them.
+
+    :param needs: check mode fails without them, as the run does
+    :param unforeseen: no request that reads reveals that they are missing: only the run fails
+    :param writes: whether the operation changes the server
+    """
+
+    needs: tuple[str, ...] = ()
+    unforeseen: tuple[str, ...] = ()
+    writes: bool = False
+
+
+def reads(*needs: str) -> Access:
+    """Return the access of an operation that changes nothing on the server."""
+    return Access(needs)
+
+
+def writes(*needs: str, unforeseen: tuple[str, ...] = ()) -> Access:
+    """Return the access of an operation that changes the server."""
+    return Access(needs, unforeseen, writes=True)
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """What a module works on.
+
+    :param service: `None` if the module sends no request
+    :param operations: name to access; the names stand in docs/interfaces/witnesses.md
+    :param kind: kind of the object in reports; empty if the module compares no single object
+    :param name: format string over the options, and over the return value called `kind`, for the
+        name of the object in reports
+    :param listed: return value that lists objects with their `action`; `name` then also takes the
+        values of an entry
+    """
+
+    service: str | None
+    operations: Mapping[str, Access]
+    kind: str = ""
+    name: str = ""
+    listed: str = ""
+
+    @property
+    def writes(self) -> bool:
+        """Whether any operation changes the server."""
+        return any(access.writes for access in self.operations.values())
