@@ -49,6 +49,7 @@ faults:
 	@tools/setup dev
 	@$(VENV_PYTHON) -m tests.faults.matrix
 	@$(VENV_PYTHON) -m tests.faults.shapes
+	@$(VENV_PYTHON) -m tests.faults.heads
 
 secrets:
 	@tools/setup dev

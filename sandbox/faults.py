@@ -29,7 +29,8 @@ class Fault:
     is carried out first, then `status`, `redirect`, `body` or `cut` takes its answer's place: a
     lost answer); `late` (seconds after which the answer to what was carried out comes). A fault
     with nothing but `delay` or `late` only slows the request down. `bomb`: a body of so many MiB of
-    blanks, packed; `trickle`: seconds before each byte of the body.
+    blanks, packed; `trickle`: seconds before each byte of the body; `cut_head`: the connection
+    closes inside the head of the response, after the status line and so many headers (-1: all).
     """
 
     service: str
@@ -46,6 +47,7 @@ class Fault:
     late: float = 0
     after: bool = False
     cut: bool = False
+    cut_head: int | None = None
     truncate: int | None = None
     redirect: str | None = None
     bomb: int | None = None
@@ -97,6 +99,38 @@ def trickling(send: Send, seconds: float) -> Send:
         await send({**message, "body": b""})
 
     return slow
+
+
+def truncating(send: Send, size: int, transport: Any) -> Send:
+    """Sends the headers as they are, `size` bytes of the body, then closes the connection."""
+    left = size
+
+    async def some(message: Message) -> None:
+        nonlocal left
+        if message["type"] != "http.response.body":
+            await send(message)
+            return
+        if left < 0:
+            return
+        chunk = message.get("body", b"")[:left]
+        left -= len(chunk)
+        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        if left == 0 or not message.get("more_body", False):
+            left = -1
+            transport.close()
+
+    return some
+
+
+def cutting_head(send: Send, count: int, transport: Any) -> Send:
+    """Sends the status line and `count` headers (-1: all), then closes the connection."""
+
+    async def head(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            await send(message)
+            transport.close_inside_head(None if count < 0 else count)
+
+    return head
 
 
 class Faults:

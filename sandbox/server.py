@@ -53,6 +53,14 @@ class SegmentTransport(asyncio.Transport):
         self.flush()
         self._transport.close()
 
+    def close_inside_head(self, count: int | None) -> None:
+        """Send the status line and `count` headers (None: all) of the head that was written, and
+        close: the head is never whole.
+        """
+        status, *headers, _blank, _body = bytes(self._buffer).split(b"\r\n")
+        self._buffer[:] = b"".join(line + b"\r\n" for line in [status, *headers[:count]])
+        self.close()
+
     def abort(self) -> None:
         self._buffer.clear()
         self._transport.abort()

@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route, Router
 
-from sandbox.faults import packed_blanks, trickling
+from sandbox.faults import cutting_head, packed_blanks, trickling, truncating
 from sandbox.log import BODY_LIMIT, Entry, mask, mask_headers
 
 if TYPE_CHECKING:
@@ -303,7 +303,11 @@ class ServiceApp:
         if fault.cut:
             _transport(scope).abort()
             return
-        outgoing = noting if fault.truncate is None else _truncating(noting, fault.truncate, scope)
+        outgoing = noting
+        if fault.truncate is not None:
+            outgoing = truncating(noting, fault.truncate, _transport(scope))
+        elif fault.cut_head is not None:
+            outgoing = cutting_head(noting, fault.cut_head, _transport(scope))
         if fault.trickle:
             outgoing = trickling(outgoing, fault.trickle)
         if fault.answers:
@@ -367,27 +371,6 @@ async def _swallow(message: Message) -> None:
 def _transport(scope: Scope) -> Any:
     """The connection (put there by `sandbox.server`)."""
     return scope["sandbox.transport"]
-
-
-def _truncating(send: Send, size: int, scope: Scope) -> Send:
-    """Sends the headers as they are, `size` bytes of the body, then closes the connection."""
-    left = size
-
-    async def truncating(message: Message) -> None:
-        nonlocal left
-        if message["type"] != "http.response.body":
-            await send(message)
-            return
-        if left < 0:
-            return
-        chunk = message.get("body", b"")[:left]
-        left -= len(chunk)
-        await send({"type": "http.response.body", "body": chunk, "more_body": True})
-        if left == 0 or not message.get("more_body", False):
-            left = -1
-            _transport(scope).close()
-
-    return truncating
 
 
 def json_body(data: bytes) -> Any:

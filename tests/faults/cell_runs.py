@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
@@ -32,6 +32,8 @@ class Cell(Protocol):
 
 
 AnyCell = TypeVar("AnyCell", bound=Cell)
+#: Runs all cells of a module: folder, sandbox, module, collections path.
+ModuleRun: TypeAlias = Callable[[Path, Sandbox, str, Path], Sequence[tuple[Any, "str | None"]]]
 
 
 def run(
@@ -41,7 +43,19 @@ def run(
     patience: Mapping[str, Any],
     collections: Path | None = None,
 ) -> Iterator[tuple[AnyCell, str | None]]:
-    """Run cells, in one playbook, and say what is wrong with each.
+    """Run cells, in one playbook, and say what is wrong with each; see :func:`events`."""
+    for cell, _event, wrong in events(folder, sandbox, chosen, patience, collections):
+        yield cell, wrong
+
+
+def events(
+    folder: Path,
+    sandbox: Sandbox,
+    chosen: Sequence[AnyCell],
+    patience: Mapping[str, Any],
+    collections: Path | None = None,
+) -> Iterator[tuple[AnyCell, playbook.Event, str | None]]:
+    """Run cells, in one playbook; yield each with its event and what is wrong with it.
 
     `patience` are connection options for all of them; `collections` is the collections path, where
     it is not that of the tests.
@@ -56,14 +70,27 @@ def run(
     controls = {"localhost": sandbox.control}
     ended = playbook.run(folder, [play], controls=controls, collections=collections)
     for cell in chosen:
-        yield cell, cell.wrong(ended.event(str(cell)))
+        event = ended.event(str(cell))
+        yield cell, event, cell.wrong(event)
+
+
+def runner(
+    cells: Callable[[Sequence[str]], Sequence[Cell]], patience: Mapping[str, Any]
+) -> ModuleRun:
+    """Return a function that runs all cells of a module."""
+
+    def module_run(
+        folder: Path, sandbox: Sandbox, module: str, collections: Path
+    ) -> list[tuple[Cell, str | None]]:
+        return list(run(folder, sandbox, cells([module]), patience, collections))
+
+    return module_run
 
 
 def print_all(
     program: str,
     known: Sequence[str],
-    cells: Callable[[Sequence[str]], Sequence[AnyCell]],
-    patience: Mapping[str, Any],
+    module_run: ModuleRun,
     arguments: Sequence[str] | None,
 ) -> int:
     """Run the cells of the modules that the command line names, else of all known ones, and print
@@ -72,7 +99,7 @@ def print_all(
     parser = argparse.ArgumentParser(prog=f"python -m {program}")
     parser.add_argument("modules", nargs="*", choices=[*known, []], metavar="MODULE")
     modules: Sequence[str] = parser.parse_args(arguments).modules or known
-    started, failures = time.monotonic(), 0
+    started, count, failures = time.monotonic(), 0, 0
     with (
         Sandbox.start(flavour=FLAVOUR) as sandbox,
         tempfile.TemporaryDirectory(prefix="matrix-") as folder,
@@ -82,12 +109,12 @@ def print_all(
         for module in modules:
             own = Path(folder) / module
             own.mkdir()
-            found = list(run(own, sandbox, cells([module]), patience, collections))
+            found = module_run(own, sandbox, module, collections)
             wrong = [f"{cell}: {reason}" for cell, reason in found if reason is not None]
             print(f"{module:26s} {len(found)} cells, {len(wrong)} failures", flush=True)
             for line in wrong:
                 print(f"FAILED {line}", flush=True)
-            failures += len(wrong)
+            count, failures = count + len(found), failures + len(wrong)
     seconds = time.monotonic() - started
-    print(f"{len(cells(modules))} cells, {failures} failures in {seconds:.0f} s")
+    print(f"{count} cells, {failures} failures in {seconds:.0f} s")
     return int(bool(failures))

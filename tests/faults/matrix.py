@@ -100,7 +100,7 @@ class Cell:
     def wrong(self, event: playbook.Event) -> str | None:
         """What is wrong with what became of it; `None`: nothing."""
         served = [each for each in event.writes if (each["served"] or 500) < 400]
-        effects = Counter(map(_identity, served))
+        effects = Counter(map(identity, served))
         twice = [name for name, count in effects.items() if count > 1]
         if twice:
             return f"done twice: {twice[0]}"
@@ -121,7 +121,7 @@ class Cell:
         return "" if self.acted or FAULTS[self.fault].put_off else NOTHING
 
 
-def _identity(request: Mapping[str, Any]) -> str:
+def identity(request: Mapping[str, Any]) -> str:
     """What tells one write from another; marks that are made anew for each request do not."""
     body = _RANDOM.sub("", request["body"] or "")
     return f"{request['method']} {request['path']}?{request['query']} {body}"[:500]
@@ -147,7 +147,8 @@ def sample() -> list[Cell]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the matrix; the exit status is 0 when no cell fails."""
-    return cell_runs.print_all("tests.faults.matrix", WRITERS, cells, PATIENCE, arguments)
+    runner = cell_runs.runner(cells, PATIENCE)
+    return cell_runs.print_all("tests.faults.matrix", WRITERS, runner, arguments)
 
 
 if __name__ == "__main__":

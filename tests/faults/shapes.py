@@ -198,7 +198,8 @@ def sample() -> list[Cell]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the matrix; the exit status is 0 when no cell fails."""
-    return cell_runs.print_all("tests.faults.shapes", MODULES, cells, PATIENCE, arguments)
+    runner = cell_runs.runner(cells, PATIENCE)
+    return cell_runs.print_all("tests.faults.shapes", MODULES, runner, arguments)
 
 
 if __name__ == "__main__":

@@ -11,9 +11,11 @@ import socket
 import subprocess
 import sys
 import time
+from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -349,6 +351,26 @@ def test_truncated_answer(sandbox: Sandbox, session: requests.Session) -> None:
     with pytest.raises(requests.exceptions.ChunkedEncodingError):
         list(answer.iter_content())
     assert session.get(url).content == b"0123456789"
+
+
+@pytest.mark.parametrize(("count", "lines"), [(0, 1), (1, 2), (-1, 5)])
+def test_head_that_is_cut(
+    sandbox: Sandbox, session: requests.Session, count: int, lines: int
+) -> None:
+    url = sandbox.urls["repo"] + FILE
+    sandbox.fault(service="repo", method="PUT", cut_head=count)
+    address = urlsplit(url)
+    with socket.create_connection((address.hostname or "", address.port or 0), 5) as client:
+        token = b64encode(":".join(LOGIN).encode()).decode()
+        client.sendall(
+            f"PUT {address.path} HTTP/1.1\r\nHost: x\r\nAuthorization: Basic {token}\r\n"
+            "Content-Length: 1\r\n\r\nx".encode()
+        )
+        head = b"".join(iter(lambda: client.recv(1000), b""))
+    assert head.startswith(b"HTTP/1.1 201")
+    assert (head.count(b"\r\n") if count >= 0 else lines, head[-2:]) == (lines, b"\r\n")
+    assert b"\r\n\r\n" not in head
+    assert session.get(url).content == b"x"
 
 
 def test_delay_only_slows_down(sandbox: Sandbox, session: requests.Session) -> None:

@@ -117,13 +117,19 @@ class PacedBytes(io.RawIOBase):
 
 
 class Reader(io.BufferedReader):
-    """What the library reads from; it would take lines without an end."""
+    """Stream for the library, which accepts endless lines, and a head that is cut by the end of the
+    connection.
+    """
 
+    in_head = True
     _in_lines = 0
 
     def readline(self, size: int | None = -1, /) -> bytes:
         line = super().readline(_LONGEST_LINE if size is None or size < 0 else size)
         self._in_lines += len(line)
+        is_cut = len(line) < _LONGEST_LINE and not line.endswith(b"\n")
+        if self.in_head and is_cut and self._in_lines:
+            raise ConnectionAbortedError("it ended inside the head of the response")
         if self._in_lines > _MOST_IN_LINES:
             raise ConnectionAbortedError("the answer has too many lines beside its body")
         return line

@@ -82,7 +82,7 @@ class Incoming(HTTPResponse):
     def __init__(self, sock: Any, *, method: str, begun: Begun | None = None) -> None:
         super().__init__(sock, method=method)
         self._paced = PacedBytes(self.fp.detach(), sock, begun=begun)
-        self.fp = Reader(self._paced, _AT_ONCE)
+        self.fp: Reader = Reader(self._paced, _AT_ONCE)
 
     @classmethod
     def at_once(cls, came: bytes, method: str) -> Incoming | None:
@@ -111,6 +111,7 @@ class Incoming(HTTPResponse):
             if len({length.strip() for length in lengths}) > 1:
                 raise HTTPException("the answer has several lengths")
         self._paced.head_is_whole()
+        self.fp.in_head = False
 
     def _begun_as_usual(self) -> bool:
         """Read the head; false where nothing was read of it."""

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A sample of the matrix of responses that are cut inside their heads; `make faults` runs all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from sandbox.client import Sandbox
+from tests.faults import cell_runs, heads
+from tests.helpers.cases import MODULES
+
+Sampled = dict[str, list[tuple[str, str | None]]]
+
+
+@pytest.fixture(scope="session")
+def sampled(fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory) -> Sampled:
+    """What is wrong with each cell of the sample, by module."""
+    folder = tmp_path_factory.mktemp("heads")
+    found: Sampled = {module: [] for module in MODULES}
+    for cell, wrong in heads.run(folder, fresh(cell_runs.FLAVOUR), MODULES, sampled=True):
+        found[cell.module].append((str(cell), wrong))
+    return found
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_response_that_is_cut_inside_its_head_is_no_empty_one(
+    sampled: Sampled, module: str
+) -> None:
+    assert len(sampled[module]) > 1
+    assert [cell for cell in sampled[module] if cell[1] is not None] == []
