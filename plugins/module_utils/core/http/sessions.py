@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
-from ..address import DEFAULT_PORTS, Origin, UnfitRequest, request_target
+from ..address import DEFAULT_PORTS, Origin, UnfitRequest, origin, request_target
 from ..connection.auth import Login, Outgoing
 from ..connection.options import Connection
 from ..errors import ToolchainError, invalid
@@ -148,8 +148,13 @@ class Way:
 
 @dataclass
 class Kept:
-    """A session and what is remembered with it (the crumb of the CI server)."""
+    """A session and what is remembered with it (the crumb of the CI server).
 
+    C(home) is the origin of the connection. Cookies go there only, and come from there only: a
+    cookie jar alone would send them to other ports, and to neighbours in their domain.
+    """
+
+    home: Origin
     pools: Pools
     checks: bool
     authorities: str | None
@@ -178,7 +183,7 @@ class Kept:
         login(outgoing)
         way = self._ways.get((place, proxy)) or self._way(place, proxy)
         path = request_target(outgoing.url)
-        cookies = self.cookies
+        cookies = self.cookies if place == self.home else None
         asked = cookies and cookies.add_to(outgoing, f"{place[0]}://{way.host}{path}")
         incoming = way.pool.exchange(
             outgoing.method,
@@ -317,4 +322,5 @@ def _new_session(
     else:
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
     own = (settings.get("client_cert") or "", settings.get("client_key") or None)
-    return Kept(Pools(connections), checks, authorities, own, Cookies() if cookies else None)
+    kept = Cookies() if cookies else None
+    return Kept(origin(connection.url), Pools(connections), checks, authorities, own, kept)
