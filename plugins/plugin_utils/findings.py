@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Findings: what was compared and what of it differs, one entry an object, in one wording for all
-services [C9].
+"""Convert module results to findings: one entry for each compared object [C9].
 
-They are read from the results of modules. Each has C(service), C(kind), C(name), C(action),
-C(text), C(before), C(after) and C(status), which is C(ok), C(drift) or C(failed).
+A finding has `kind`, `name`, `action`, `text`, `before`, `after` and `status`, which is `ok`,
+`drift` or `failed`.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from ..module_utils.core import json_text
 Result = Mapping[str, Any]
 Finding = dict[str, Any]
 
-#: So many items of one cleanup are findings of their own; the rest is one finding with its number.
-MOST_ITEMS = 1000
+#: A cleanup gives at most this many findings, and one more with the number of the other items.
+MAX_ITEMS = 1000
 
 
 def _finding(kind: str, name: Any, action: str, text: str, status: str, **sides: Any) -> Finding:
@@ -34,39 +33,39 @@ def _finding(kind: str, name: Any, action: str, text: str, status: str, **sides:
 
 
 def wanted(kind: str, name: Any) -> Finding:
-    """An object that is as it is to be."""
+    """Return the finding of an unchanged object."""
     return _finding(kind, name, "none", "as wanted", "ok")
 
 
 def missing(kind: str, name: Any, after: Any = None) -> Finding:
-    """An object that is to be there."""
+    """Return the finding of an object that has to be created."""
     return _finding(kind, name, "create", "missing", "drift", after=after)
 
 
 def unwanted(kind: str, name: Any, before: Any = None, *, why: str = "") -> Finding:
-    """An object that is not to be there."""
+    """Return the finding of an object that has to be deleted."""
     text = f"not wanted, {why}" if why else "not wanted"
     return _finding(kind, name, "delete", text, "drift", before=before)
 
 
 def different(kind: str, name: Any, text: str, before: Any = None, after: Any = None) -> Finding:
-    """An object that is to be another; C(text) says in what."""
+    """Return the finding of an object that has to be updated; `text` names the difference."""
     return _finding(kind, name, "update", text, "drift", before=before, after=after)
 
 
 def differing(names: Iterable[str]) -> str:
-    """The text of an object whose fields of these names differ."""
+    """Return the text for an object that differs in these fields."""
     fields = ", ".join(names)
     return f"differs in {fields}" if fields else "differs"
 
 
 def failed(kind: str, name: Any, text: str) -> Finding:
-    """An object of which is not known how it is, or that could not be written."""
+    """Return the finding of an object that could not be read or written."""
     return _finding(kind, name, "none", text, "failed")
 
 
 def of_analysis_config(result: Result) -> Iterator[Finding]:
-    """The plan of a whole configuration; what of it was tried and failed is C(failed)."""
+    """Yield the planned changes and the unchanged objects; a failed change is `failed`."""
     errors = {
         (entry["kind"], entry["name"]): (entry.get("error") or {}).get("msg") or "failed"
         for entry in result.get("applied") or []
@@ -75,25 +74,30 @@ def of_analysis_config(result: Result) -> Iterator[Finding]:
     planned = set()
     for entry in result.get("plan") or []:
         place = (entry["kind"], entry["name"])
-        planned.add(place)
-        yield failed(*place, errors[place]) if place in errors else _of_plan(entry)
+        kind = _singular(entry["kind"])
+        planned.add((kind, entry["name"]))
+        yield failed(kind, entry["name"], errors[place]) if place in errors else _of_plan(entry)
     unchanged = (result.get("counts") or {}).get("unchanged") or 0
     yield from _named(unchanged, (each for each in _listed(result) if each not in planned))
 
 
 def _of_plan(entry: Mapping[str, Any]) -> Finding:
-    """One entry of the plan of C(analysis_config)."""
-    changes = entry["changes"]
+    kind, name, changes = _singular(entry["kind"]), entry["name"], entry["changes"]
     before = {change["field"]: change.get("before") for change in changes}
     after = {change["field"]: change.get("after") for change in changes}
     if entry["action"] == "create":
-        return missing(entry["kind"], entry["name"], after)
+        return missing(kind, name, after)
     if entry["action"] == "delete":
-        return unwanted(entry["kind"], entry["name"], before)
-    return different(entry["kind"], entry["name"], differing(before), before, after)
+        return unwanted(kind, name, before)
+    return different(kind, name, differing(before), before, after)
 
 
-#: What names an entry of a list of C(analysis_config), in the order of its name.
+def _singular(option: str) -> str:
+    """Return the kind of the objects in a list option: `users` gives `user`."""
+    return option.removesuffix("s")
+
+
+#: The list options of `analysis_config`, with the keys that make up the name of an entry.
 _LISTS = {
     "users": ("name",),
     "groups": ("name",),
@@ -107,14 +111,17 @@ _LISTS = {
 
 
 def _listed(result: Result) -> Iterator[tuple[str, str]]:
-    """Kind and name of what the lists of C(analysis_config) name, where the result knows them."""
-    for kind, keys in _LISTS.items():
-        for entry in result.get(kind) or []:
-            yield kind, "/".join(str(entry[key]) for key in keys if entry.get(key) is not None)
+    """Yield kind and name of each listed object, if the result contains the lists."""
+    for option, keys in _LISTS.items():
+        for entry in result.get(option) or []:
+            yield (
+                _singular(option),
+                "/".join(str(entry[key]) for key in keys if entry.get(key) is not None),
+            )
 
 
 def _named(count: int, places: Iterable[tuple[str, str]]) -> Iterator[Finding]:
-    """As many objects as wanted as were counted, with the names that are known of them."""
+    """Yield `count` unchanged objects, by name as far as `places` has names."""
     known = [place for place, _number in zip(places, range(count), strict=False)]
     for place in known:
         yield wanted(*place)
@@ -123,12 +130,12 @@ def _named(count: int, places: Iterable[tuple[str, str]]) -> Iterator[Finding]:
 
 
 def of_artifact_cleanup(result: Result) -> Iterator[Finding]:
-    """The items that a cleanup deletes, and those that a rule keeps."""
+    """Yield the items that a cleanup deletes, and those that a rule keeps."""
     deleted = result.get("deleted") or []
-    for item in deleted[:MOST_ITEMS]:
+    for item in deleted[:MAX_ITEMS]:
         before = {key: item.get(key) for key in ("size", "created")}
         yield unwanted("item", f"{item['repo']}/{item['path']}", before, why=item["reason"])
-    rest = len(deleted) - MOST_ITEMS
+    rest = len(deleted) - MAX_ITEMS
     if rest > 0:
         yield unwanted("item", f"{rest} more", {"count": rest})
     for item in result.get("kept") or []:
@@ -136,7 +143,7 @@ def of_artifact_cleanup(result: Result) -> Iterator[Finding]:
 
 
 def of_build_retention(result: Result) -> Iterator[Finding]:
-    """The builds of a name that are discarded, and those that stay."""
+    """Yield the discarded builds of a name, and those that stay."""
     name = result.get("build_name", "")
     for number in result.get("discarded") or []:
         yield unwanted("build", f"{name}/{number}", why="too old or too many")
@@ -145,7 +152,7 @@ def of_build_retention(result: Result) -> Iterator[Finding]:
 
 
 def of_artifact_trash(result: Result) -> Iterator[Finding]:
-    """What is in the trash."""
+    """Yield one finding for the trash, or for a repository or path in it."""
     name = "/".join(result[key] for key in ("repo", "path") if result.get(key))
     name = name or result.get("state") or "trash"
     if result.get("changed"):
@@ -155,7 +162,7 @@ def of_artifact_trash(result: Result) -> Iterator[Finding]:
 
 
 def of_ci_plugin_info(result: Result) -> Iterator[Finding]:
-    """Plugins that are not as a baseline or a lock file has them, and those that are."""
+    """Yield the plugins of a baseline or a lock file."""
     found: dict[str, Finding] = {}
     required = result.get("required") or {}
     entries = [] if isinstance(required, dict) else required
@@ -193,7 +200,7 @@ def _switched(name: str, text: str, *, enabled: bool) -> Finding:
 
 
 def of_ci_plugin(result: Result) -> Iterator[Finding]:
-    """Plugins that are installed, updated, removed and switched, and those that are as wanted."""
+    """Yield the plugins that are installed, updated, removed, switched or unchanged."""
     for one in result.get("plugins") or []:
         name, action = one["name"], one["action"]
         if action == "installed":
@@ -211,7 +218,7 @@ def of_ci_plugin(result: Result) -> Iterator[Finding]:
 
 
 def of_ci_script(result: Result) -> Iterator[Finding]:
-    """A script that changes the configuration."""
+    """Yield one finding for a script."""
     name = result.get("name", "")
     if result.get("changed"):
         yield different("script", name, "would change something", *sides(result))
@@ -220,7 +227,7 @@ def of_ci_script(result: Result) -> Iterator[Finding]:
 
 
 def of_ci_java(result: Result) -> Iterator[Finding]:
-    """The Java of the CI server, where its release is not meant to run on it."""
+    """Yield one finding for the Java of the CI server, if the supported versions are known."""
     supported = [int(version) for version in result.get("supported") or []]
     java = str(result.get("java") or "").removeprefix("1.")
     if not supported:
@@ -234,7 +241,7 @@ def of_ci_java(result: Result) -> Iterator[Finding]:
 
 
 def sides(result: Result) -> tuple[Any, Any]:
-    """Both sides of the diff of a result; C(None) for the side on which there is nothing."""
+    """Return `before` and `after` of a diff; `None` for an empty side."""
     diff = result.get("diff")
     if not isinstance(diff, Mapping):
         return None, None
@@ -242,14 +249,14 @@ def sides(result: Result) -> tuple[Any, Any]:
 
 
 def _side(shown: Any) -> Any:
-    """One side of a diff; a mapping that is shown as JSON is read back."""
+    """Return one side of a diff; a mapping that the runner wrote as JSON is parsed."""
     if isinstance(shown, str) and shown.startswith("{"):
         with suppress(ValueError):
             shown = json_text.loads(shown)
     return shown or None
 
 
-#: What results can be read, by the module that they are of; C(ci_java) is what C(ci_script) read.
+#: Readers by module; `ci_java` reads the result of the `ci_script` of the role `ci_baseline`.
 READERS: Mapping[str, Callable[[Result], Iterator[Finding]]] = {
     "analysis_config": of_analysis_config,
     "artifact_cleanup": of_artifact_cleanup,
@@ -263,5 +270,5 @@ READERS: Mapping[str, Callable[[Result], Iterator[Finding]]] = {
 
 
 def compared(result: Result, module: str) -> list[Finding]:
-    """All objects that the result of a module tells of, those that are as wanted, too."""
+    """Return all objects in the result of a module, unchanged ones included."""
     return list(READERS[module](result))

@@ -31,7 +31,7 @@ RESULTS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "a configuration": (
         "analysis_config",
         CONFIGURATION,
-        ["roles a: differs in permissions (update)", "views p/v: not wanted (delete)"],
+        ["role a: differs in permissions (update)", "view p/v: not wanted (delete)"],
     ),
     "items": (
         "artifact_cleanup",
@@ -45,6 +45,11 @@ RESULTS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
             "build agent/1: not wanted, too old or too many (delete)",
             "build agent/2: not wanted, too old or too many (delete)",
         ],
+    ),
+    "a job that the result names": (
+        "ci_job",
+        {"job": {"name": "tools/slow", "url": "https://ci/job/tools/job/slow/"}, **CHANGED},
+        ["job tools/slow: differs (update)"],
     ),
     "no builds": ("build_retention", {"build_name": "agent", "discarded": []}, []),
     "the trash": (

@@ -51,13 +51,13 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
         "analysis_view",
         {"changed": False},
         {"project": "p", "name": "v"},
-        ["views p/v: as wanted (none, ok)"],
+        ["view p/v: as wanted (none, ok)"],
     ),
     "an update of some fields": (
         "analysis_view",
         {"changed": True, "diff": {"before": {"a": 1, "b": 2}, "after": {"a": 1, "b": 3}}},
         {"project": "p", "name": "v"},
-        ["views p/v: differs in b (update, drift)"],
+        ["view p/v: differs in b (update, drift)"],
     ),
     "what is shown with its own letters": (
         "tracker_version",
@@ -78,13 +78,13 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
         "analysis_user",
         {"changed": True, "diff": {"before": {}, "after": {"name": "eve"}}},
         {"name": "eve"},
-        ["users eve: missing (create, drift)"],
+        ["user eve: missing (create, drift)"],
     ),
     "something unwanted": (
         "analysis_user",
         {"changed": True, "diff": {"before": {"name": "eve"}, "after": {}}},
         {"name": "eve"},
-        ["users eve: not wanted (delete, drift)"],
+        ["user eve: not wanted (delete, drift)"],
     ),
     "without a diff": (
         "tracker_version",
@@ -190,7 +190,7 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
         "analysis_user",
         {"censored": "hidden", "changed": True},
         {},
-        ["users the task: differs, no_log hides in what (update, drift)"],
+        ["user the task: differs, no_log hides in what (update, drift)"],
     ),
     "a reading that no_log hides": ("analysis_info", {"censored": "hidden"}, {}, []),
     "a configuration": (
@@ -208,9 +208,9 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
         },
         {"roles": [{"name": "a"}, {"name": "b"}], "views": [{"project": "p", "name": "v"}]},
         [
-            "roles a: missing (create, drift)",
-            "roles b: as wanted (none, ok)",
-            "views p/v: as wanted (none, ok)",
+            "role a: missing (create, drift)",
+            "role b: as wanted (none, ok)",
+            "view p/v: as wanted (none, ok)",
             "object 3: as wanted (none, ok)",
         ],
     ),
@@ -249,13 +249,13 @@ FAILURES: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
         "analysis_user",
         {"msg": "the server says no"},
         {"name": "eve"},
-        ["users eve: the server says no (none, failed)"],
+        ["user eve: the server says no (none, failed)"],
     ),
     "hidden": (
         "analysis_user",
         {"censored": "x", "msg": "secret"},
         {},
-        ["users the task: failed, no_log hides why (none, failed)"],
+        ["user the task: failed, no_log hides why (none, failed)"],
     ),
     "one of several objects": (
         "artifact_deploy",
@@ -282,7 +282,7 @@ FAILURES: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
             ],
         },
         {},
-        ["roles a: not wanted (delete, drift)", "roles b: refused (none, failed)"],
+        ["role a: not wanted (delete, drift)", "role b: refused (none, failed)"],
     ),
     "another task": ("", {"msg": "no"}, {}, ["task the task: no (none, failed)"]),
 }
@@ -375,7 +375,7 @@ def test_a_file_that_cannot_be_replaced_leaves_the_old_one(
         ("ci", "job", "a/b", "job/a/job/b/"),
         ("ci", "build", "a/b/7", "job/a/job/b/7/"),
         ("ci", "plugin", "git", "pluginManager/installed"),
-        ("analysis", "roles", "a", ""),
+        ("analysis", "role", "a", ""),
     ],
 )
 def test_an_object_has_a_link(service: str, kind: str, name: str, path: str) -> None:

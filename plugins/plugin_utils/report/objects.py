@@ -21,10 +21,10 @@ _GONE = {"delete", "deleted", "remove", "removed", "trashed", "uninstalled"}
 
 
 def compared(module: str, result: Result, options: Mapping[str, Any], task: str) -> list[Finding]:
-    """The objects that a task compared, as wanted or not.
+    """Return all objects that a task compared, unchanged ones included.
 
-    :param options: the options of the module as its result tells them
-    :param task: what names an object that nothing else names: the item of a loop, or the task
+    :param options: the module's options, from `invocation` of its result
+    :param task: name of an object that has no other: the item of a loop, or the task's name
     """
     descriptor = descriptor_of(module)
     if "censored" in result:
@@ -47,31 +47,29 @@ def compared(module: str, result: Result, options: Mapping[str, Any], task: str)
 
 
 def differing(module: str, result: Result) -> list[Finding]:
-    """What differs in the result of a module, with its service. A task that was skipped compared
-    nothing.
-    """
+    """Return the objects that differ, with their service; none for a skipped task."""
     if result.get("skipped"):
         return []
     if module in findings.READERS:
         found = findings.compared(result, module)
     else:
         found = compared(module, result, result, module)
-    # what `ci_script` read of Java is a finding of no module
+    # `ci_java` is no module: the role `ci_baseline` reads the Java version with `ci_script`
     service = "ci" if module == "ci_java" else descriptor_of(module).service
     return [{"service": service, **one} for one in found if one["status"] != "ok"]
 
 
 def failed(module: str, result: Result, options: Mapping[str, Any], task: str) -> list[Finding]:
-    """What a task that failed tells: the objects that it had planned, and what failed."""
-    text = _words_of(result)
-    told = [] if "censored" in result else _told_in_spite(module, result, options)
-    if any(one["status"] == "failed" for one in told):
-        return told
+    """Return the objects that a failed task had planned, and the failure."""
+    text = _message_of(result)
+    planned = [] if "censored" in result else _planned_before(module, result, options)
+    if any(one["status"] == "failed" for one in planned):
+        return planned
     kind, name = object_of(module, options, result, task)
-    return [*told, findings.failed(kind, name, text)]
+    return [*planned, findings.failed(kind, name, text)]
 
 
-def _told_in_spite(module: str, result: Result, options: Mapping[str, Any]) -> list[Finding]:
+def _planned_before(module: str, result: Result, options: Mapping[str, Any]) -> list[Finding]:
     if module != "analysis_config" or not result.get("plan"):
         return []
     return findings.compared({**options, **result}, module)
@@ -80,7 +78,7 @@ def _told_in_spite(module: str, result: Result, options: Mapping[str, Any]) -> l
 def object_of(
     module: str, options: Mapping[str, Any], result: Result, task: str
 ) -> tuple[str, str]:
-    """Kind and name of the object of a task; the task itself where nothing names one."""
+    """Return kind and name of the object of a task; the task itself if nothing names an object."""
     descriptor = descriptor_of(module) if module else None
     if descriptor is None or not descriptor.kind:
         return "task", task
@@ -99,12 +97,19 @@ def _filled(pattern: str, values: Mapping[str, Any]) -> str:
     text = ""
     fields = 0
     for separator, field, _spec, _conversion in Formatter().parse(pattern):
-        value = values.get(field) if field else None
-        shown = "/".join(map(str, value)) if isinstance(value, list) else value
-        if shown not in (None, ""):
-            text += (separator if text else "") + str(shown)
+        shown = _shown(values.get(field)) if field else ""
+        if shown:
+            text += (separator if text else "") + shown
         fields += field is not None
     return text if fields else pattern
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Mapping):  # an object that the module returns under the option's name
+        value = value.get("name")
+    if isinstance(value, list):
+        return "/".join(map(str, value))
+    return "" if value is None else str(value)
 
 
 def _censored(kind: str, result: Result, task: str) -> Finding:
@@ -115,7 +120,7 @@ def _censored(kind: str, result: Result, task: str) -> Finding:
 
 
 def _expected_job(result: Result, options: Mapping[str, Any]) -> list[Finding]:
-    """A job that was held against an expected configuration."""
+    """Return the job that `ci_job_info` compared with `expected_config`, if it did."""
     if not options.get("expected_config"):
         return []
     name = str(options.get("job"))
@@ -129,16 +134,16 @@ def _of_row(kind: str, name: str, row: Mapping[str, Any]) -> Finding:
     if action in _DONE:
         return findings.wanted(kind, name)
     changes = row.get("changes")
-    told = isinstance(changes, list) and all(isinstance(one, Mapping) for one in changes)
+    is_listed = isinstance(changes, list) and all(isinstance(one, Mapping) for one in changes)
     before, after = row.get("before"), row.get("after")
-    if told:
+    if is_listed:
         before = {one.get("field"): one.get("before") for one in changes or ()}
         after = {one.get("field"): one.get("after") for one in changes or ()}
     if action in _MADE:
         return findings.missing(kind, name, after)
     if action in _GONE:
         return findings.unwanted(kind, name, before)
-    if told and isinstance(before, dict):
+    if is_listed and isinstance(before, dict):
         return findings.different(kind, name, findings.differing(map(str, before)), before, after)
     return findings.different(kind, name, f"differs ({action})", before, after)
 
@@ -164,8 +169,8 @@ def _of_task(module: str, result: Result, options: Mapping[str, Any], task: str)
     )
 
 
-def _words_of(result: Result) -> str:
-    """What a failed task says of itself."""
+def _message_of(result: Result) -> str:
+    """Return the error message of a failed task."""
     if "censored" in result:
         return "failed, no_log hides why"
     return str(result.get("msg") or result.get("module_stderr") or "failed").strip()

@@ -66,8 +66,8 @@ def test_one_variable_holds_all_services(fresh: Fresh, tmp_path: Path) -> None:
     assert run.shows(["pass-word-12345"]) == []
     report = _report(tmp_path)
     assert sorted((one["service"], one["kind"], one["name"]) for one in report["findings"]) == [
-        ("analysis", "groups", "quality"),
-        ("analysis", "users", "eve"),
+        ("analysis", "group", "quality"),
+        ("analysis", "user", "eve"),
         ("ci", "job", "desired"),
         ("tracker", "version", "REL/9.9"),
         ("wiki", "page", "REL/Desired"),

@@ -75,9 +75,9 @@ def test_one_report_has_all_services(fresh: Fresh, tmp_path: Path) -> None:
     run = _run(sandbox, tmp_path, "drift", {**CONFIG, **MORE, "drift_report": "drift"})
     report = _read(tmp_path / "drift")
     assert _short(report) == [
-        ("analysis", "users", "eve", "create", "drift"),
-        ("analysis", "groups", "quality", "update", "drift"),
-        ("analysis", "modules", "toolchain/ui, web", "delete", "drift"),
+        ("analysis", "user", "eve", "create", "drift"),
+        ("analysis", "group", "quality", "update", "drift"),
+        ("analysis", "module", "toolchain/ui, web", "delete", "drift"),
         ("ci", "plugin", "there-is-none", "create", "drift"),
         ("ci", "java", "17", "update", "drift"),
         ("repo", "build", "nightly/101", "delete", "drift"),
@@ -85,7 +85,7 @@ def test_one_report_has_all_services(fresh: Fresh, tmp_path: Path) -> None:
     assert report["counts"] == {"ok": 5, "drift": 6, "failed": 0}
     assert (report["format"], report["check"], report["hosts"]) == (1, True, ["localhost"])
     group = report["findings"][1]
-    assert group["text"] == "groups quality: differs in users"
+    assert group["text"] == "group quality: differs in users"
     assert (group["before"], group["after"]) == ({"users": ["Carol, QA"]}, {"users": ["eve"]})
     assert group["server"] == sandbox.urls["analysis"]
     assert "6 of 11 objects differ on 3 of 3 servers." in run.output
@@ -94,7 +94,7 @@ def test_one_report_has_all_services(fresh: Fresh, tmp_path: Path) -> None:
     assert suites.attrib.items() >= {"tests": "11", "failures": "6", "errors": "0"}.items()
     assert len(suites.findall(".//testcase")) == 11
     assert len(suites.findall(".//failure")) == 6
-    assert "groups quality: differs in users" in (tmp_path / "drift/report.md").read_text("utf-8")
+    assert "group quality: differs in users" in (tmp_path / "drift/report.md").read_text("utf-8")
 
 
 def test_no_secret_is_in_any_file(fresh: Fresh, tmp_path: Path) -> None:
@@ -191,9 +191,9 @@ def test_any_playbook_with_the_callback_is_reported(fresh: Fresh, tmp_path: Path
     report = _read(tmp_path / "report")
     assert _short(report) == [
         ("wiki", "page", "REL/Drift", "create", "drift"),
-        ("analysis", "users", "eve", "create", "drift"),
-        ("analysis", "users", "A secret user", "update", "drift"),
-        ("analysis", "users", "Failing", "none", "failed"),
+        ("analysis", "user", "eve", "create", "drift"),
+        ("analysis", "user", "A secret user", "update", "drift"),
+        ("analysis", "user", "Failing", "none", "failed"),
     ], run.output
     assert (report["check"], report["playbook"]) == (True, "playbook.json")
     assert "new" in report["findings"][0]["after"]
@@ -270,7 +270,7 @@ def test_the_summary_on_the_wiki_changes_only_with_what_differs(
 
     first = publish(drift_report="drift")
     assert first["changed"] is True
-    assert "groups quality: differs in users" in first["diff"]["after"]
+    assert "group quality: differs in users" in first["diff"]["after"]
     assert _read(tmp_path / "drift")["counts"] == {"ok": 1, "drift": 3, "failed": 0}
     assert publish()["changed"] is False
     wrong = {**_logins(sandbox), "wiki": connections.connection("wiki", sandbox.urls["wiki"])}

@@ -57,9 +57,9 @@ def test_drift_tells_what_enforce_then_does(fresh: Fresh, tmp_path: Path) -> Non
     assert before.event(task).result["changed"] is True
     assert before.event(task).writes == []
     assert _found(before) == [
-        ("users", "eve", "create", "users eve: missing"),
-        ("groups", "quality", "update", "groups quality: differs in users"),
-        ("modules", "toolchain/ui, web", "delete", "modules toolchain/ui, web: not wanted"),
+        ("user", "eve", "create", "user eve: missing"),
+        ("group", "quality", "update", "group quality: differs in users"),
+        ("module", "toolchain/ui, web", "delete", "module toolchain/ui, web: not wanted"),
     ]
     enforced = _run(sandbox, tmp_path, "enforce", CONFIG).event(task)
     assert enforced.result["plan"] == before.event(task).result["plan"]
@@ -130,6 +130,5 @@ def test_drift_fails_where_that_is_wanted(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     run = _run(sandbox, tmp_path, "drift", {**CONFIG, "drift_fail": True}, code=2)
     assert (
-        "3 objects differ: users eve: missing; groups quality: differs in users; modules"
-        in run.output
+        "3 objects differ: user eve: missing; group quality: differs in users; module" in run.output
     )

@@ -46,10 +46,10 @@ def _contents(many: int = 0) -> Contents:
         values.setdefault("text", f"{kind} {name}: differs")
         contents.add(service=service, server=server, kind=kind, name=name, **values)
 
-    add("analysis", ANALYSIS, "roles", "fine", action="none", status="ok")
+    add("analysis", ANALYSIS, "role", "fine", action="none", status="ok")
     users = {"before": {"users": ["alice"]}, "after": {"users": ["alice", "bob"]}}
-    add("analysis", ANALYSIS, "groups", "quality", action="update", **users)
-    add("analysis", ANALYSIS, "groups", EVIL, action="create", after={"name": EVIL})
+    add("analysis", ANALYSIS, "group", "quality", action="update", **users)
+    add("analysis", ANALYSIS, "group", EVIL, action="create", after={"name": EVIL})
     text = "".join(f"line {number}\n" for number in range(40))
     other = text.replace("line 20\n", "another\n")
     add("wiki", "https://wiki", "page", "REL/Notes", action="update", before=text, after=other)

@@ -140,4 +140,4 @@ def test_a_job_hands_on_its_builds_and_its_drift_and_not_those_before(job: Job) 
     assert [type(number) for number in job.artifacts["release_build_numbers"]] == [int]
     assert job.artifacts["release_build_numbers"] != [0]
     (finding,) = job.artifacts["drift_findings"]
-    assert (finding["kind"], finding["name"]) == ("modules", "toolchain/runner")
+    assert (finding["kind"], finding["name"]) == ("module", "toolchain/runner")

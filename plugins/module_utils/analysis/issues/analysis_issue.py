@@ -78,7 +78,7 @@ class AnalysisIssueOperation:
     descriptor: ClassVar = Descriptor(
         "analysis",
         {"read": reads(), "update": writes(unforeseen=("change_issue_status",))},
-        kind="issues",
+        kind="issue",
         name="{project}",
     )
 

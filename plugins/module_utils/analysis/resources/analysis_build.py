@@ -67,7 +67,7 @@ class AnalysisBuildOperation(ResourceOperation):
             "rename": writes(unforeseen=("change_project_settings",)),
             "delete": writes(unforeseen=("delete_build",)),
         },
-        kind="builds",
+        kind="build",
         name="{project}/{name}",
     )
 

@@ -68,7 +68,7 @@ class AnalysisDefectTypeOperation(ResourceOperation):
     descriptor: ClassVar = Descriptor(
         "analysis",
         {"read": reads(), "update": writes(unforeseen=("change_project_settings",))},
-        kind="defect_types",
+        kind="defect_type",
         name="{project}/{code}",
     )
 

@@ -95,7 +95,7 @@ class AnalysisGroupOperation(GuardedOperation):
             "read": reads(),
             **dict.fromkeys(("create", "update", "delete"), writes(unforeseen=("manage_users",))),
         },
-        kind="groups",
+        kind="group",
         name="{name}",
     )
 

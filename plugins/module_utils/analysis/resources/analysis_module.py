@@ -87,7 +87,7 @@ class AnalysisModuleOperation(ResourceOperation):
             "read": reads(),
             **dict.fromkeys(("create", "update", "delete"), writes(unforeseen=("manage_modules",))),
         },
-        kind="modules",
+        kind="module",
         name="{project}/{name}",
     )
 

@@ -123,7 +123,7 @@ class AnalysisProjectOperation(ResourceOperation):
             "update": writes(unforeseen=("change_project_settings",)),
             "delete": writes(unforeseen=("delete_project",)),
         },
-        kind="projects",
+        kind="project",
         name="{name}",
     )
 

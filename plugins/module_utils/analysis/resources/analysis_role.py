@@ -168,7 +168,7 @@ class AnalysisRoleOperation(GuardedOperation):
             "read": reads(),
             **dict.fromkeys(("create", "update", "delete"), writes(unforeseen=("manage_roles",))),
         },
-        kind="roles",
+        kind="role",
         name="{name}",
     )
 

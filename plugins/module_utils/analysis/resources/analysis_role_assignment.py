@@ -98,7 +98,7 @@ class AnalysisRoleAssignmentOperation(GuardedOperation):
             "create": writes(unforeseen=("assign_role",)),
             "delete": writes(unforeseen=("assign_role",)),
         },
-        kind="role_assignments",
+        kind="role_assignment",
         name="{name}/{account}/{project}",
     )
 

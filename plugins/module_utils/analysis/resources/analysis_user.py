@@ -74,7 +74,7 @@ class AnalysisUserOperation(ResourceOperation):
             "create": writes(unforeseen=("manage_users",)),
             "delete": writes(unforeseen=("manage_users",)),
         },
-        kind="users",
+        kind="user",
         name="{name}",
     )
 

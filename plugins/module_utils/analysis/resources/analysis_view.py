@@ -114,7 +114,7 @@ class AnalysisViewOperation(ResourceOperation):
                 ("create", "update", "delete"), writes(unforeseen=("change_project_settings",))
             ),
         },
-        kind="views",
+        kind="view",
         name="{project}/{name}",
     )
 
