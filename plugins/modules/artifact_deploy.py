@@ -94,6 +94,13 @@ options:
     description: Deploy all files into O(path) itself. Two of the same name are refused.
     type: bool
     default: false
+  overwrite:
+    description:
+      - Whether a file may replace other content at its path. With V(false) the task fails with the kind V(conflict) before anything is sent.
+      - If the server shows no digest of a file, the file is downloaded and compared with V(false).
+      - Properties of a file with the same content are set in both cases.
+    type: bool
+    default: true
   moved_to:
     description:
       - Repositories to which a promotion with C(copy=false) takes items out of O(repo).
@@ -179,12 +186,16 @@ artifacts:
         - What was done, one of V(uploaded), V(exploded), V(checksum_deployed), V(unchanged), V(properties), V(deleted) and V(absent).
         - Check mode says V(uploaded) where a run may find that the server knows the content (V(checksum_deployed)).
       type: str
+    url:
+      description: Address of the item.
+      type: str
   sample:
     - repo: generic-staging-local
       path: toolchain/1.0.0/VERSION
       size: 6
       sha256: 59854984853104df5c353e2f681a15fc7924742f9a2e468c29af248dce45ce03
       action: uploaded
+      url: https://repo.example.org/artifactory/generic-staging-local/toolchain/1.0.0/VERSION
 uploaded_bytes:
   description: Bytes of files and archives that were sent.
   returned: always

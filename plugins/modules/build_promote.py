@@ -11,7 +11,11 @@ short_description: Promote a build in the artifact repository manager
 version_added: 1.0.0
 description:
   - Gives a build a status, copies or moves its files to another repository, or both.
-  - The newest promotion of the build is read first; where it has the wanted status and target already, nothing is sent.
+  - The promotions in the build record are read first. Nothing is sent if the newest one has the wanted status and target, and the
+    target holds the content of every recorded artifact. Artifacts that it lacks are promoted again with O(copy=true); with O(copy=false)
+    the task fails with the kind V(conflict).
+  - Nothing is sent if the record has the wanted promotion before a later one with another status. Use O(force) to go back to an earlier status.
+  - If the server does not let the account list the target, the files are not compared, and the task warns.
   - A server that does not show the promotions of a build is sent the promotion every time, and the task reports C(changed).
   - In check mode a server that has told that it speaks the dialect V(jfrog) is asked to try the promotion without doing it, so that what it
     would refuse fails there, too. Any other server is only read.
@@ -195,6 +199,13 @@ promotion:
     repository: generic-release-local
     timestamp: "2026-01-02T03:04:05.678+0000"
     user: deployer
+missing_files:
+  description:
+    - Artifacts of the record whose content the target did not hold although the build was promoted there, by path or name. They are promoted
+      again.
+  returned: success
+  type: list
+  elements: str
 promoted:
   description: Whether the build had been promoted like this, or is past it (see O(followed_by)), before the task.
   returned: success

@@ -78,6 +78,9 @@ options:
           action:
             description: As M(delivery.toolchain.artifact_deploy) returns it. V(deleted) and V(absent) are refused.
             type: str
+          url:
+            description: Address of the file, as C(artifact_deploy) returns it; ignored.
+            type: str
       dependencies:
         description: Files that the build has used, as C(artifacts).
         type: list

@@ -76,7 +76,7 @@ def _target_by_list(client: RepoClient, key: str, refused: Response, certain: bo
         if error.status not in _CANNOT_TELL or (certain and error.status == 404):
             raise
         client.transport.memory[_PLAIN] = error.status in _NO_LIST
-        client.warn(f"what the repository '{key}' is cannot be read: {error}")
+        client.warn(f"the repository '{key}' cannot be read: {error}")
         return key
     for entry in entries:
         if entry.get("key") == key:

@@ -155,10 +155,11 @@ class _Promotion:
         carried = carrying(self.current, self._name, self._number, self._body.get("sourceRepo"))
         items: list[Node] = []
         if self._body.get("artifacts", True):
-            items += carried
-            stored = {node["sha1"] for node in carried}
-            if any(sha1 not in stored for sha1 in digests(runs[0], "artifacts", None)):
+            recorded = digests(runs[0], "artifacts", None)
+            if not recorded <= {node["sha1"] for node in carried}:
                 raise error(400, aborted)
+            # server fact [repo-15]: found by sha1 and by the properties of the build
+            items += [node for node in carried if not recorded or node["sha1"] in recorded]
         if self._body.get("dependencies", False):
             wanted = digests(runs[0], "dependencies", self._body.get("scopes"))
             repos = [

@@ -14,6 +14,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds.bui
     BuildPromoteOperation,
     BuildPromoteOptions,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds.promotions import (
+    promotions,
+)
 from tests.helpers.options import build
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply
@@ -90,7 +93,6 @@ def test_half_a_promotion_is_compared_by_what_it_names(
         ({"status": "Released", "target_repo": "rel"}, [status("released")]),
         ({"status": "released", "target_repo": "rel"}, [status("released", "other")]),
         ({"status": "released", "target_repo": "rel"}, [status("released", None)]),
-        ({"status": "a"}, [status("a", second=1), status("b", second=2)]),
         ({"status": "a"}, []),
         ({"status": "released", "force": True}, [status("released")]),
     ],
@@ -138,10 +140,131 @@ def test_what_is_no_later_promotion_of_the_build_does_not_count(
 ) -> None:
     for key in ("rel", "other"):
         server.on[f"GET /api/repositories/{key}"] = Reply(body={"key": key, "rclass": "local"})
-    server.on[RECORD] = record(status("a", second=1), status("b", second=2))
+    server.on[RECORD] = record(status("b"))
     given = {**STAGES[0], "followed_by": [later]}
     plan, _ignored = server.run(BuildPromoteOperation, given, check=True)
     assert plan.changed
+
+
+def test_a_promotion_that_the_history_went_through_is_unchanged(server: Server) -> None:
+    server.on[RECORD] = record(status("a", "stage", second=1), status("b", second=2))
+    server.on["GET /api/repositories/other"] = Reply(body={"key": "other", "rclass": "local"})
+    plan, values = server.run(BuildPromoteOperation, options(status="a", target_repo="stage"))
+    assert not plan.changed
+    assert (values["promotion"]["status"], values["promoted"]) == ("b", True)
+    for given in ({"target_repo": "other"}, {"target_repo": "stage", "force": True}):
+        plan, _ignored = server.run(BuildPromoteOperation, options(status="a", **given), check=True)
+        assert plan.changed
+
+
+# --- what the target holds
+
+MODULES = [
+    {"artifacts": [{"sha1": "AA", "path": "app/a.jar"}, {"sha1": "bb", "name": "b.jar"}]},
+    {
+        "artifacts": [
+            {"sha1": "cc", "name": "c.jar", "originalDeploymentRepo": "other"},
+            {"md5": "1"},
+        ]
+    },
+]
+AQL = "POST /api/search/aql"
+
+
+def held(*digests: str) -> Reply:
+    rows = [{"repo": "rel", "path": ".", "name": "x", "actual_sha1": digest} for digest in digests]
+    return Reply(body={"results": rows})
+
+
+def promoted(**fields: Any) -> Reply:
+    return record(status("released"), modules=MODULES, **fields)
+
+
+def test_the_target_holds_every_recorded_artifact(server: Server) -> None:
+    server.on[RECORD], server.on[AQL] = promoted(), held("aa", "bb", "cc")
+    plan, values = server.run(BuildPromoteOperation, options(status="released", target_repo="rel"))
+    assert not plan.changed
+    assert (values["promoted"], values["missing_files"]) == (True, [])
+    assert server.asked == [RECORD, AQL]
+    assert '"repo": "rel"' in server.stub.seen[1].body.decode()
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_files_that_the_target_lacks_are_promoted_again(server: Server, check: bool) -> None:
+    server.on["GET /api/repositories/rel"] = LOCAL
+    again = record(status("released"), status("released", second=2), modules=MODULES)
+    server.on[RECORD] = [promoted(), again]
+    server.on[AQL] = [held("bb", "cc"), held("aa", "bb", "cc")]
+    server.on[PROMOTE] = said()
+    given = options(status="released", target_repo="rel")
+    plan, values = server.run(BuildPromoteOperation, given, check=check)
+    assert plan.changed
+    assert values["missing_files"] == ["app/a.jar"]
+    assert plan.before["missing_files"] == ["app/a.jar"]
+    assert plan.after["missing_files"] == []
+    assert server.asked.count(PROMOTE) == int(not check)
+
+
+def test_a_promotion_that_leaves_files_out_again_is_a_failure(server: Server) -> None:
+    server.on[RECORD] = [
+        promoted(),
+        record(status("released"), status("released", second=2), modules=MODULES),
+    ]
+    server.on[AQL], server.on[PROMOTE] = held("bb", "cc"), said()
+    error = server.fails(BuildPromoteOperation, options(status="released", target_repo="rel"))
+    assert error.kind == "failed"
+    assert "still does not hold the content of app/a.jar" in error.message
+
+
+def test_missing_files_of_a_moved_build_are_a_conflict(server: Server) -> None:
+    server.on[RECORD], server.on[AQL] = promoted(), held("aa")
+    given = options(status="released", target_repo="rel", copy=False)
+    error = server.fails(BuildPromoteOperation, given)
+    assert (error.kind, PROMOTE in server.asked) == ("conflict", False)
+    assert "b.jar, c.jar" in error.message
+
+
+def test_only_artifacts_of_the_source_repository_count(server: Server) -> None:
+    server.on[RECORD], server.on[AQL] = promoted(), held("aa", "bb")
+    given = options(status="released", target_repo="rel", source_repo="stage")
+    plan, _ignored = server.run(BuildPromoteOperation, given)
+    assert not plan.changed
+
+
+@pytest.mark.parametrize("query", [Reply(400, "no such field"), held()])
+@pytest.mark.parametrize("listing", [Reply(403), Reply(404)])
+def test_a_target_that_cannot_be_listed_is_not_promoted_again(
+    server: Server, query: Reply, listing: Reply
+) -> None:
+    server.on[RECORD], server.on[AQL] = promoted(), query
+    server.on["GET /api/storage/rel?list"] = listing
+    plan, _ignored = server.run(
+        BuildPromoteOperation, options(status="released", target_repo="rel")
+    )
+    assert not plan.changed
+    assert ["cannot be compared" in text for text in server.warnings] == [True]
+
+
+def test_an_empty_target_lacks_every_file(server: Server) -> None:
+    server.on[RECORD], server.on[AQL] = promoted(), held()
+    server.on["GET /api/storage/rel?list"] = Reply(body={"files": []})
+    plan, values = server.run(
+        BuildPromoteOperation, options(status="released", target_repo="rel"), check=True
+    )
+    assert plan.changed
+    assert values["missing_files"] == ["app/a.jar", "b.jar", "c.jar"]
+
+
+def test_a_server_without_such_queries_lists_the_target(server: Server) -> None:
+    server.dialect = "generic"
+    server.on[RECORD] = promoted()
+    files = [{"uri": f"/x/{digest}", "size": 1, "sha1": digest} for digest in ("aa", "bb", "cc")]
+    server.on["GET /api/storage/rel?list&deep=1"] = Reply(body={"files": files})
+    plan, _ignored = server.run(
+        BuildPromoteOperation, options(status="released", target_repo="rel")
+    )
+    assert not plan.changed
+    assert len(server.asked) == 2
 
 
 @pytest.mark.parametrize(
@@ -173,7 +296,7 @@ def test_later_promotions_that_say_nothing_are_refused(
 )
 def test_times_in_many_spellings(older: Any, newer: Any) -> None:
     entries = [{"status": "b", "timestamp": newer}, {"status": "a", "timestamp": older}]
-    assert [one.status for one in records.promotions({"statuses": entries})] == ["a", "b"]
+    assert [one.status for one in promotions({"statuses": entries})] == ["a", "b"]
 
 
 @pytest.mark.parametrize("time", [None, "", "yesterday", "2026-13-01T00:00:00Z", 10**30])
@@ -186,9 +309,9 @@ def test_a_promotion_without_a_time_stays_behind_the_one_before_it(time: Any) ->
         {"status": "b"},
         "no promotion",
     ]
-    found = [one.status for one in records.promotions({"statuses": entries})]
+    found = [one.status for one in promotions({"statuses": entries})]
     assert found == ["a", "b", "c", "d"]
-    assert records.promotions({"statuses": None}) == []
+    assert promotions({"statuses": None}) == []
 
 
 def test_a_promotion_without_a_status_is_seen_by_the_place_of_the_files(server: Server) -> None:
@@ -331,7 +454,7 @@ def test_a_target_that_is_not_shown_is_left_to_the_server(server: Server, hidden
     plan, values = server.run(BuildPromoteOperation, options(status="released", target_repo="rel"))
     assert plan.changed
     assert values["promotion"]["repository"] == "rel"
-    assert server.warnings[0].startswith("what the repository 'rel' is cannot be read")
+    assert server.warnings[0].startswith("the repository 'rel' cannot be read")
 
 
 @pytest.mark.parametrize(("dialect", "asked"), [("jfrog", [True]), ("generic", [])])
@@ -473,7 +596,7 @@ def test_a_server_that_promotes_instead_of_rehearsing_is_told_of(
     server.on[PROMOTE] = said()
     task, given = server.task(check=check), options(status="released", gate=True)
     operation = BuildPromoteOperation(task, build(BuildPromoteOptions, **given))
-    with pytest.raises(ToolchainError, match="does not rehearse") as caught:
+    with pytest.raises(ToolchainError, match="ignored the dry run") as caught:
         operation.plan()
     assert (caught.value.kind, task.failure(caught.value)["changed"]) == ("failed", True)
     assert server.asked.count(PROMOTE) == 1

@@ -84,6 +84,7 @@ def test_a_new_file(server: Server) -> None:
                 "size": 7,
                 "sha256": sums("text ü")["sha256"],
                 "action": "uploaded",
+                "url": f"{server.stub.url}/r/a/we%3Bird%20%231%20100%25%20%C3%BC.txt",
             }
         ],
         "uploaded_bytes": 7,
@@ -190,6 +191,34 @@ def test_check_mode_plans_without_a_write(server: Server) -> None:
     assert [name.split()[0] for name in server.asked] == ["GET", "HEAD"]
 
 
+@pytest.mark.parametrize("check", [True, False])
+def test_other_content_is_a_conflict_without_overwrite(server: Server, check: bool) -> None:
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on["HEAD /r/a.txt"] = Reply(200, headers={"X-Checksum-Sha256": sums("old")["sha256"]})
+    given = options(path="a.txt", content="new", overwrite=False)
+    with pytest.raises(ToolchainError, match="1 of 1 paths have other content") as caught:
+        server.run(ArtifactDeployOperation, given, check=check)
+    assert caught.value.kind == "conflict"
+    assert [one for one in server.asked if not one.startswith(("GET", "HEAD"))] == []
+
+
+@pytest.mark.parametrize(
+    ("content", "changed"), [(Reply(body="new"), False), (Reply(404), True)], ids=["same", "none"]
+)
+def test_without_overwrite_content_without_digests_is_downloaded(
+    server: Server, content: Reply, changed: bool
+) -> None:
+    server.dialect = "generic"
+    server.on["GET /api/repositories"] = Reply(body='[{"key": "r", "type": "LOCAL"}]')
+    server.on["HEAD /r/a.txt"] = Reply(405)
+    server.on["GET /r/a.txt"] = content
+    server.on["PUT /r/a.txt"] = Reply(201)
+    given = options(path="a.txt", content="new", overwrite=False)
+    plan, values = server.run(ArtifactDeployOperation, given, check=True)
+    assert plan.changed == changed
+    assert values["artifacts"][0]["action"] == ("uploaded" if changed else "unchanged")
+
+
 def test_a_virtual_repository_stands_for_its_deployment_repository(server: Server) -> None:
     server.on["GET /api/repositories/v"] = VIRTUAL
     server.on["HEAD /r/a"] = head("x")
@@ -243,7 +272,7 @@ def test_a_server_that_does_not_tell_its_repositories_is_written_to(
     plan, values = server.run(ArtifactDeployOperation, options(path="a", content="x"))
     assert plan.changed
     assert [one["path"] for one in values["artifacts"]] == ["a"]
-    assert server.warnings[0].startswith("what the repository 'r' is cannot be read")
+    assert server.warnings[0].startswith("the repository 'r' cannot be read")
 
 
 def test_without_a_licence_the_list_of_repositories_tells(server: Server) -> None:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Promoting a build: giving it a status, and copying or moving its files [C2.6]."""
+"""Promote a build: set its status, and copy or move its files [C2.6]."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 from ...core import address
@@ -16,12 +16,17 @@ from ...core.module.typed_options import Option
 from ...core.plan import Plan, without_none
 from .. import aql
 from ..client import RepoClient, refuse_page, repository_key
-from ..error_text import errors_in, messages_of, text_of
+from ..error_text import errors_in
 from ..properties import texts_of
 from ..repositories import deployment_target
 from . import records
-from .records import Promotion
-from .stages import LaterPromotionOptions, stages_of
+from .promotions import (
+    BuildSnapshot,
+    LaterPromotionOptions,
+    Promotion,
+    messages_in,
+    stages_of,
+)
 
 
 @dataclass(frozen=True)
@@ -49,10 +54,10 @@ class BuildPromoteOptions:
 
 
 class BuildPromoteOperation:
-    """Promotes a build, unless its newest promotion has the wanted status and target.
+    """Promote a build, unless its promotions and the files in the target are as wanted.
 
-    Server fact [repo-15]: every promotion adds an entry to the record, whether or not it is the
-    same as the one before.
+    Server fact [repo-15]: every promotion adds an entry to the record, even if it equals the one
+    before.
     """
 
     descriptor: ClassVar = Descriptor(
@@ -82,90 +87,134 @@ class BuildPromoteOperation:
             Promotion(options.status, options.target_repo),
         )
         self._client = RepoClient(task)
-        self._record: Mapping[str, Any] = {}
-        self._target = options.target_repo
-        self._hidden: ToolchainError | None = None
+        self._current = BuildSnapshot({})
 
     def plan(self) -> Plan:
-        self._read()
-        newest = self._newest()
-        if newest is not None and not self._options.force and self._is_past(newest):
+        options = self._options
+        current = self._current = self._read()
+        newest = current.newest
+        if newest is not None and not options.force and self._is_passed(current):
             return _nothing_to_do(newest)
-        if self._target is not None and not (newest and newest.repository == self._target):
-            self._target = self._behind(self._target)
-        if not self._options.force and self._is_done():
-            return _nothing_to_do(newest or Promotion(None, self._target))
-        if self._options.gate:
+        if options.target_repo and not (newest and newest.repository == options.target_repo):
+            target, error = self._resolve(options.target_repo)
+            current = self._current = replace(current, target=target, target_error=error)
+        missing: Sequence[str] = ()
+        if not options.force and self._is_promoted(current):
+            missing = self._missing_files(current)
+            if not missing:
+                return _nothing_to_do(newest or Promotion(None, current.target))
+            self._require_copy(current, missing)
+        if options.gate:
             self._validate(self._rehearse())
-        before = {} if newest is None else self._shown(newest)
-        wanted = Promotion(self._options.status, self._target)
-        result = {"messages": [], "promotion": wanted.as_dict(), "promoted": False}
-        after = {**before, **without_none(self._shown(wanted))}
+        return self._planned(current, missing)
+
+    def _planned(self, current: BuildSnapshot, missing: Sequence[str]) -> Plan:
+        wanted = Promotion(self._options.status, current.target)
+        before = {} if current.newest is None else _status_and_repository(current.newest)
+        after = {**before, **without_none(_status_and_repository(wanted))}
+        if missing:
+            before["missing_files"], after["missing_files"] = list(missing), []
+        result = _result(wanted, promoted=False, missing=missing)
         return Plan(before, after, "update" if before else "create", result=result)
 
-    def _is_past(self, newest: Promotion) -> bool:
-        """Whether the build has come to a later promotion of the same release already."""
-        return any(
-            later.status == newest.status
-            and (
-                later.repository in (None, newest.repository)
-                or self._behind(later.repository) == newest.repository
-            )
-            for later in self._later
-        )
+    def _read(self) -> BuildSnapshot:
+        """Read the record, and keep what is known of the target repository."""
+        record = records.read_record(self._client, self._name, self._number)
+        known = self._current
+        return replace(known, record=record, target=known.target or self._options.target_repo)
 
-    def _behind(self, target: str) -> str:
-        """The repository that the target stands for. One that is not shown may be there all the
-        same: the server tells.
+    def _resolve(self, target: str) -> tuple[str, ToolchainError | None]:
+        """Return the repository that receives the files for this target, and why it is not known.
+
+        The server may know a repository that it does not show.
         """
         try:
-            return deployment_target(self._client, target)
+            return deployment_target(self._client, target), None
         except ToolchainError as error:
             if error.kind != "not_found":
                 raise
-            self._task.warn(f"what the repository '{target}' is cannot be read: {error}")
-            self._hidden = error
-            return target
+            self._task.warn(f"the repository '{target}' cannot be read: {error}")
+            return target, error
 
-    def _shown(self, promotion: Promotion) -> dict[str, Any]:
-        return {"status": promotion.status, "repository": promotion.repository}
+    def _is_passed(self, current: BuildSnapshot) -> bool:
+        """Whether the build went through this promotion and got a later one.
 
-    def _read(self) -> None:
-        self._record = records.read_record(self._client, self._name, self._number)
-
-    def _newest(self) -> Promotion | None:
-        found = records.promotions(self._record)
-        return found[-1] if found else None
-
-    def _is_done(self) -> bool:
-        """Whether the record, or for a promotion without a status the place of the files, shows
-        what is wanted.
+        Either the newest promotion is one of C(followed_by), or the record has the wanted
+        promotion before a newest one with another status.
         """
-        newest, status = self._newest(), self._options.status
-        if newest is not None and status in (None, newest.status):
-            # server fact [repo-15]: a virtual target is recorded as its deployment repository
-            if self._target is None:
-                return True
-            if newest.repository in (self._target, self._options.target_repo):
-                return True
-        return status is None and self._is_relocated()
+        *history, newest = current.history
+        wanted = Promotion(self._options.status, self._options.target_repo)
+        if any(self._equals(newest, later) for later in self._later):
+            return True
+        if wanted.status in (None, newest.status):
+            return False
+        return any(self._equals(earlier, wanted) for earlier in history)
 
-    def _is_relocated(self) -> bool:
+    def _equals(self, recorded: Promotion, wanted: Promotion) -> bool:
+        """Whether a recorded promotion has the wanted status and repository.
+
+        Server fact [repo-15]: a virtual target is recorded as its deployment repository.
+        """
+        if recorded.status != wanted.status:
+            return False
+        if wanted.repository in (None, recorded.repository):
+            return True
+        return self._resolve(str(wanted.repository))[0] == recorded.repository
+
+    def _is_promoted(self, current: BuildSnapshot) -> bool:
+        """Whether the newest promotion is the wanted one.
+
+        A promotion without a status may leave no entry: then the place of the files decides.
+        """
+        newest, status = current.newest, self._options.status
+        if newest is not None and status in (None, newest.status):
+            targets = (current.target, self._options.target_repo)
+            if current.target is None or newest.repository in targets:
+                return True
+        return status is None and self._is_relocated(current)
+
+    def _is_relocated(self, current: BuildSnapshot) -> bool:
         options = self._options
-        if self._target is None or not options.artifacts or options.dependencies:
+        if current.target is None or not options.artifacts or options.dependencies:
             return False
         found = records.relocated(
             self._client,
             self._name,
             self._number,
-            self._record,
-            self._target,
+            current.record,
+            current.target,
             copied=options.copy,
         )
         return found is True
 
+    def _missing_files(self, current: BuildSnapshot) -> Sequence[str]:
+        """Return the artifacts of the record whose content the target does not hold.
+
+        A target that cannot be compared counts as complete, with a warning.
+        """
+        if current.target is None or not self._options.artifacts:
+            return ()
+        missing = records.missing_files(
+            self._client, current.record, current.target, self._options.source_repo
+        )
+        if missing is None:
+            self._task.warn(
+                f"the files of {self._label} in '{current.target}' cannot be compared with the"
+                " build record: the server does not list this repository"
+            )
+        return missing or ()
+
+    def _require_copy(self, current: BuildSnapshot, missing: Sequence[str]) -> None:
+        if not self._options.copy:
+            raise ToolchainError(
+                "conflict",
+                f"{self._label} is promoted, but '{current.target}' does not hold the content of"
+                f" {shorten(', '.join(missing), 400)}: deploy these files there, or promote again"
+                " with copy: true",
+            )
+
     def _body(self) -> dict[str, Any]:
-        """The request, without what is not given [W2.1]."""
+        """Return the request body, without options that are not given [W2.1]."""
         options = self._options
         given = {
             "status": options.status,
@@ -194,15 +243,15 @@ class BuildPromoteOperation:
             return
         if self._client.rehearses_promotions():
             self._validate(self._rehearse())
-        elif self._hidden is not None:
-            raise self._hidden
+        elif self._current.target_error is not None:
+            raise self._current.target_error
 
     def _rehearse(self) -> Response:
-        """Have the server try it without doing it (C(dryRun), written interface [W2.1]): a read.
+        """Send the promotion with C(dryRun), which is a read [W2.1].
 
-        Raises C(failed) where a server has not listened to that, and has promoted.
+        Raises C(failed) if the server ignored C(dryRun) and promoted the build.
         """
-        known = len(records.promotions(self._record))
+        known = len(self._current.history)
         response = self._client.transport.read(
             f"rehearsing the promotion of {self._label}",
             self._path,
@@ -211,16 +260,13 @@ class BuildPromoteOperation:
             expect=(200, 201, 202, 204, 400),
             validate=refuse_page,
         )
-        if not self._client.rehearses_promotions():
-            self._read()
-            if len(records.promotions(self._record)) > known:
-                error = response.error("failed", "this server does not rehearse: it has promoted")
-                error.result["changed"] = True
-                raise error
+        if not self._client.rehearses_promotions() and len(self._read().history) > known:
+            error = response.error("failed", "the server ignored the dry run and has promoted")
+            error.result["changed"] = True
+            raise error
         return response
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        known = len(records.promotions(self._record))
         response = self._client.transport.write(
             f"promoting {self._label}",
             "POST",
@@ -228,47 +274,56 @@ class BuildPromoteOperation:
             json=self._body(),
             expect=(200, 201, 202, 204, 400),
             validate=refuse_page,
-            verify=lambda: self._went_through(known),
+            verify=self._was_done,
         )
         messages = self._validate(response)
-        self._read()
-        self._check(response, messages)
-        return {"messages": messages, "promotion": self._recorded(plan)}
+        current = self._read()
+        self._require_promoted(response, current, messages)
+        if plan.result["missing_files"]:
+            self._require_files(response, current, messages)
+        recorded = plan.result["promotion"]
+        if current.newest is not None and self._options.status is not None:
+            recorded = current.newest.as_dict()
+        return {"messages": messages, "promotion": recorded}
 
-    def _went_through(self, known: int) -> bool | None:
-        """Whether a promotion is in the record, or for one without a status, the files in their
-        place; C(None): cannot tell, as where another one is in the record.
+    def _was_done(self) -> bool | None:
+        """Whether the server promoted the build although its response was lost.
+
+        C(None): unknown, for instance if the record has another new promotion.
         """
-        self._read()
-        added = len(records.promotions(self._record)) > known
+        current, known = self._read(), len(self._current.history)
+        added = len(current.history) > known
         if added or self._options.status is None:
-            done = self._is_done()
-            return None if not done and (added or self._has_begun()) else done
-        told = known or self._client.dialect.record_shows_promotions
-        return False if told and not self._has_begun() else None
+            done = self._is_promoted(current)
+            return None if not done and (added or self._has_begun(current)) else done
+        conclusive = known or self._client.dialect.record_shows_promotions
+        return False if conclusive and not self._has_begun(current) else None
 
-    def _has_begun(self) -> bool:
-        """Whether files may have gone to the target: the status is the last that a promotion does.
+    def _has_begun(self, current: BuildSnapshot) -> bool:
+        """Whether files may have reached the target.
 
-        Server fact [repo-15, repo-28]: items go one by one.
+        Server fact [repo-15, repo-28]: items are relocated one by one, and the status is set last.
         """
         options = self._options
-        if self._target is None or not (options.artifacts or options.dependencies):
+        if current.target is None or not (options.artifacts or options.dependencies):
             return False
-        criteria = {"@build.name": self._name, "@build.number": self._number, "repo": self._target}
         if options.dependencies or not self._client.dialect.query_by_property:
             return True
-        what = f"looking for the files of {self._label}"
+        criteria = {
+            "@build.name": self._name,
+            "@build.number": self._number,
+            "repo": current.target,
+        }
+        what = f"finding the files of {self._label}"
         return aql.ask_if_told(self._client, what, criteria, ["path"]) != []
 
     def _validate(self, response: Response) -> list[dict[str, str]]:
-        """The server's messages. Raises C(rejected) for an ERROR among them; a WARNING goes to
-        the user.
+        """Return the server's messages; a WARNING becomes a warning of the task.
 
-        Server fact [repo-15]: 200 although files stayed where they were, or 400 with the same
-        messages.
+        Raises C(rejected) for an ERROR among them. Server fact [repo-15]: the HTTP status is 200
+        although files stayed in place, or 400 with the same messages.
         """
-        messages = _messages(response)
+        messages = messages_in(response)
         wrong = [one["message"] for one in messages if one["level"] == "ERROR"]
         if response.status == 400 and not messages:
             raise self._client.transport.failure(response)
@@ -284,47 +339,57 @@ class BuildPromoteOperation:
                 self._task.warn(f"{response.request.what}: {one['message']}")
         return messages
 
-    def _check(self, response: Response, messages: list[dict[str, str]]) -> None:
-        """See that a record that shows promotions shows this one."""
-        newest = self._newest()
-        if self._options.status is None or self._is_done():
+    def _require_promoted(
+        self, response: Response, current: BuildSnapshot, messages: list[dict[str, str]]
+    ) -> None:
+        """Raise C(failed) if a record that lists promotions does not have this one."""
+        newest = current.newest
+        if self._options.status is None or self._is_promoted(current):
             return
         if newest is not None:
-            shown = f"has the status '{newest.status}' and the repository '{newest.repository}'"
+            found = f"has the status '{newest.status}' and the repository '{newest.repository}'"
         elif self._client.dialect.record_shows_promotions:
-            shown = "is missing"
+            found = "is missing"
         else:
             return
-        error = response.error(
-            "failed",
-            f"the server reported success, but the newest promotion in the record {shown}",
+        raise _failed(
+            response,
+            f"the server reported success, but the newest promotion in the record {found}",
+            messages,
         )
-        error.result["messages"] = messages
-        raise error
 
-    def _recorded(self, plan: Plan) -> dict[str, Any]:
-        """The promotion as the record has it, else as it was asked for."""
-        newest, planned = self._newest(), dict(plan.result["promotion"])
-        if newest is None or self._options.status is None:
-            return planned
-        return newest.as_dict()
+    def _require_files(
+        self, response: Response, current: BuildSnapshot, messages: list[dict[str, str]]
+    ) -> None:
+        """Raise C(failed) if the target still lacks files after a repeated promotion."""
+        missing = self._missing_files(current)
+        if missing:
+            raise _failed(
+                response,
+                f"the server reported success, but '{current.target}' still does not hold the"
+                f" content of {shorten(', '.join(missing), 400)}",
+                messages,
+            )
+
+
+def _status_and_repository(promotion: Promotion) -> dict[str, Any]:
+    return {"status": promotion.status, "repository": promotion.repository}
+
+
+def _failed(response: Response, message: str, messages: list[dict[str, str]]) -> ToolchainError:
+    error = response.error("failed", message)
+    error.result["messages"] = messages
+    return error
 
 
 def _nothing_to_do(newest: Promotion) -> Plan:
-    result = {"messages": [], "promotion": newest.as_dict(), "promoted": True}
-    return Plan({}, {}, result=result)
+    return Plan({}, {}, result=_result(newest, promoted=True))
 
 
-def _messages(response: Response) -> list[dict[str, str]]:
-    """Messages of an answer, whose body the written interface does not show: JSON, else its
-    text. Raises C(protocol) for an object that ends too early: it may have held an ERROR.
-    """
-    found = messages_of(response.text)
-    text = text_of(response.text)
-    if response.status < 300 and text.startswith("{"):
-        response.json()
-    if response.status < 300 and not found and errors_in(response.text):
-        return [{"level": "ERROR", "message": errors_in(response.text)}]
-    if found or response.status == 400 or not text or text.startswith(("{", "[")):
-        return found
-    return [{"level": "INFO", "message": shorten(text)}]
+def _result(promotion: Promotion, *, promoted: bool, missing: Sequence[str] = ()) -> dict[str, Any]:
+    return {
+        "messages": [],
+        "promotion": promotion.as_dict(),
+        "promoted": promoted,
+        "missing_files": list(missing),
+    }

@@ -28,6 +28,7 @@ from ..times import moment_of
 from . import records
 from .build_info import NO_BUILDS
 from .marks import Marks, Place
+from .promotions import promotions
 from .publication import Publication, milliseconds
 from .published_files import PublishedFile, PublishedFileOptions, files_of, with_digests
 from .published_modules import BuildModule, PublishedModuleOptions, modules_of
@@ -116,7 +117,7 @@ class BuildPublishOperation:
         self._wanted = replace(self._wanted, modules=modules)
         differences = [] if there is None else self._wanted.differences(there)
         if there is not None and differences:
-            self._refuse(there, differences)
+            self._require_replaceable(there, differences)
         self._is_to_be_sent = there is None or bool(differences)
         self._record = self._wanted.record(there) if self._is_to_be_sent else dict(there or {})
         self._unmarked = self._lacking(known)
@@ -140,8 +141,11 @@ class BuildPublishOperation:
                 repositories.listed(self._client)  # no repository manager has no builds, either
             return None
 
-    def _refuse(self, there: Mapping[str, Any], differences: Sequence[str]) -> None:
-        """Raise C(conflict) where the record that is there must not, or cannot, be replaced."""
+    def _require_replaceable(self, there: Mapping[str, Any], differences: Sequence[str]) -> None:
+        """Raise C(conflict) if the existing record must not, or cannot, be replaced.
+
+        Warns if the build is promoted: a promotion copied the files of the old record.
+        """
         lacks = shorten(", ".join(differences), 400)
         if "started" in differences:
             raise ToolchainError(
@@ -155,6 +159,14 @@ class BuildPublishOperation:
                 "conflict",
                 f"{self._label} is there with another content (it lacks: {lacks}); replace: true"
                 " replaces it and keeps its promotions",
+            )
+        history = promotions(there)
+        if history:
+            newest = history[-1]
+            place = f"promoted to '{newest.repository}'" if newest.repository else "promoted"
+            self._task.warn(
+                f"{self._label} is {place} with the status '{newest.status}', and its record is"
+                " replaced: promote it again, so that the target gets the new files"
             )
 
     def _lacking(self, known: Mapping[str, PublishedFile]) -> dict[Place, Any]:

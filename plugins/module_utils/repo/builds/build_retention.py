@@ -19,6 +19,7 @@ from ..client import RepoClient
 from ..times import age_of, moment_of
 from . import records
 from .build_info import BuildList, BuildRun, read_list
+from .promotions import promotions
 
 #: Seconds before each further look at the list: a server may be set to work asynchronously.
 _LOOKS = (0.5, 1.0, 2.0, 4.0)
@@ -141,7 +142,7 @@ class BuildRetentionOperation:
                 if error.kind != "not_found":
                     raise
                 return False  # gone meanwhile, or not to be seen
-            return bool(records.promotions(record))
+            return bool(promotions(record))
 
         responses = bounded(_PARALLEL, is_promoted, numbers)
         return [number for number, response in zip(numbers, responses, strict=True) if response]

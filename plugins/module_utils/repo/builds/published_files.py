@@ -29,8 +29,9 @@ _GONE = ("deleted", "absent")
 
 @dataclass(frozen=True)
 class PublishedFileOptions:
-    """The suboptions of C(artifacts): an item, or a name with digests. C(size) and C(action) are
-    there so that what C(artifact_deploy) returns is taken as it is.
+    """The suboptions of C(artifacts): an item, or a name with digests.
+
+    C(size), C(action) and C(url) accept the return values of C(artifact_deploy) unchanged.
     """
 
     repo: str | None = None
@@ -42,6 +43,7 @@ class PublishedFileOptions:
     md5: str | None = None
     size: int | None = None
     action: str | None = None
+    url: str | None = None
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Build records and the promotions that they list in C(statuses) [W2.1, repo-11]."""
+"""Read build records, and compare their artifacts with a repository [W2.1, repo-11]."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime, timezone
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...core import address
@@ -14,29 +12,10 @@ from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import unexpected_body
 from .. import aql
 from ..client import RepoClient, object_of, objects
-from ..times import moment_of
+from ..items import listing
 
 #: Seconds before a record that is not there is looked for once more: a promotion rewrites it.
 _REWRITE = 0.5
-_OLDEST = datetime.min.replace(tzinfo=timezone.utc)
-
-
-@dataclass(frozen=True)
-class Promotion:
-    """One entry of C(statuses); what it does not have is C(None)."""
-
-    status: str | None
-    repository: str | None
-    timestamp: str | None = None
-    user: str | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "status": self.status,
-            "repository": self.repository,
-            "timestamp": self.timestamp,
-            "user": self.user,
-        }
 
 
 def read_record(client: RepoClient, name: str, number: str) -> Mapping[str, Any]:
@@ -58,28 +37,6 @@ def read_record(client: RepoClient, name: str, number: str) -> Mapping[str, Any]
     if not isinstance(record, Mapping):
         raise unexpected_body(response, "a build record")
     return record
-
-
-def promotions(record: Mapping[str, Any]) -> list[Promotion]:
-    """The promotions of a build, the oldest first; empty where the record shows none.
-
-    One without a time that can be read stays behind the one before it.
-    """
-    found: list[tuple[datetime, Promotion]] = []
-    moment = _OLDEST
-    for entry in objects(record.get("statuses")):
-        moment = moment_of(entry.get("timestamp")) or moment
-        found.append((moment, _promotion(entry)))
-    return [promotion for _time, promotion in sorted(found, key=lambda pair: pair[0])]
-
-
-def _promotion(entry: Mapping[str, Any]) -> Promotion:
-    names = ("status", "repository", "timestamp", "user")
-    return Promotion(*(_text(entry.get(name)) for name in names))
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
 
 
 def relocated(
@@ -110,11 +67,62 @@ def relocated(
     return complete and (copied or not elsewhere)
 
 
+def missing_files(
+    client: RepoClient, record: Mapping[str, Any], target: str, source: str | None
+) -> list[str] | None:
+    """Return the recorded artifacts whose content is nowhere in the target, by path or name.
+
+    The same content at another path counts as present. C(None): the target cannot be listed.
+
+    :param source: only artifacts that were deployed to this repository, or to an unknown one
+    """
+    wanted = {
+        str(artifact["sha1"]).lower(): str(artifact.get("path") or artifact.get("name"))
+        for artifact in _artifacts(record)
+        if artifact.get("sha1")
+        and (source is None or artifact.get("originalDeploymentRepo") in (None, source))
+    }
+    if not wanted:
+        return []
+    found = _digests_in(client, record, target)
+    if found is None:
+        return None
+    return sorted(path for sha1, path in wanted.items() if sha1 not in found)
+
+
+def _digests_in(client: RepoClient, record: Mapping[str, Any], target: str) -> set[str] | None:
+    """Return the SHA-1 digests of the build's artifacts that a repository holds.
+
+    One query, since [repo-27] joins items and builds by SHA-1; a server that does not know such
+    queries lists the repository. C(None): neither is possible.
+    """
+    if client.dialect.query_by_property:
+        criteria = {
+            "repo": target,
+            "artifact.module.build.name": record.get("name"),
+            "artifact.module.build.number": record.get("number"),
+        }
+        what = f"comparing the files in '{target}' with the build record"
+        rows = aql.ask_if_told(client, what, criteria, ["actual_sha1"])
+        if rows:
+            return {str(row.get("actual_sha1")).lower() for row in rows}
+        if rows is None:
+            return None
+    # server fact [repo-14]: a query leaves out what may not be read, a listing is refused
+    try:
+        items = listing.listing(client, target, "", deep=not client.dialect.query_by_property)
+    except ToolchainError as error:
+        if error.kind not in ("permission", "not_found"):
+            raise
+        return None
+    return None if items is None else {item.sha1 for item in items.values() if item.sha1}
+
+
 def _recorded(record: Mapping[str, Any]) -> set[Any]:
     """SHA-1 of the artifacts that a record names."""
-    return {
-        artifact["sha1"]
-        for module in objects(record.get("modules"))
-        for artifact in objects(module.get("artifacts"))
-        if artifact.get("sha1")
-    }
+    return {artifact["sha1"] for artifact in _artifacts(record) if artifact.get("sha1")}
+
+
+def _artifacts(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for module in objects(record.get("modules")):
+        yield from objects(module.get("artifacts"))

@@ -51,6 +51,7 @@ class ArtifactDeployOptions:
     checksum_deploy: bool | None = None
     exclude: list[str] | None = None
     flat: bool = False
+    overwrite: bool = True
     moved_to: list[str] | None = None
     state: Literal["present", "absent"] = "present"
     force: bool = False
@@ -111,6 +112,7 @@ def _operation(task: Task, options: ArtifactDeployOptions) -> Operation:
         sources,
         parallel=options.parallel,
         checksum_deploy=options.checksum_deploy,
+        overwrite=options.overwrite,
         moved_to=options.moved_to or (),
     )
 
@@ -137,6 +139,7 @@ def _archive_deployment(task: Task, options: ArtifactDeployOptions) -> ArchiveDe
         folder,
         wanted,
         parallel=options.parallel,
+        overwrite=options.overwrite,
         moved_to=options.moved_to or (),
     )
 
@@ -151,6 +154,7 @@ def _removal(task: Task, options: ArtifactDeployOptions) -> ItemRemoval:
     only_present = (*_SOURCES, "properties", "checksum_deploy", "exclude", "moved_to")
     named = [name for name in only_present if getattr(options, name) is not None]
     named += [name for name in ("explode", "flat") if getattr(options, name)]
+    named += [] if options.overwrite else ["overwrite"]
     if named:
         raise invalid(f"state=absent does not go with {', '.join(named)}")
     return ItemRemoval(task, options.repo, path)

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.concurrency import transfer
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.task import Task
 from ...core.plan import Plan
 from .. import properties
-from ..client import RepoClient, join
+from ..client import RepoClient, item_path, join
 from ..progress import TransferProgress
 from ..properties import Properties
 from .archives import entries_of
-from .existing import FileState, read_moved, read_states
+from .existing import FileState, read_moved, read_states, with_known_content
 from .sources import FileSource, LocalFile, WantedFile, read_all
 from .uploads import Uploader
 
@@ -49,10 +49,11 @@ class FileDeployment:
         *,
         parallel: int,
         checksum_deploy: bool | None = None,
+        overwrite: bool = True,
         moved_to: Sequence[str] = (),
     ) -> None:
         self._task, self._repo, self._sources = task, repo, sources
-        self._moved_to = moved_to
+        self._moved_to, self._overwrite = moved_to, overwrite
         self._client = RepoClient(task, connections=parallel)
         self._checksum_deploy = checksum_deploy
         if checksum_deploy:
@@ -75,6 +76,8 @@ class FileDeployment:
 
     def plan(self) -> Plan:
         self._repo, found = read_states(self._client, self._repo, self._wanted_files())
+        if not self._overwrite:
+            found = with_known_content(self._client, self._repo, found)
         moved = read_moved(self._client, self._repo, self._moved_to, found)
         self._actions = self._decide(
             [
@@ -82,6 +85,8 @@ class FileDeployment:
                 for one, repo in (moved.get(one.wanted.path, (one, self._repo)) for one in found)
             ]
         )
+        if not self._overwrite:
+            self._require_free_paths()
         artifacts = [self._artifact(file, file.action) for file in self._actions]
         result = {"artifacts": artifacts, "uploaded_bytes": self._bytes_to_send()}
         differing = [file for file in self._actions if file.action != "unchanged"]
@@ -95,6 +100,21 @@ class FileDeployment:
 
     def _decide(self, actions: list[FileAction]) -> list[FileAction]:
         return actions
+
+    def _require_free_paths(self) -> None:
+        """Raise C(conflict) if a file would replace other content."""
+        taken = [
+            self._name(file)
+            for file in self._actions
+            if file.found.stored is not None and not file.found.has_content
+        ]
+        if taken:
+            raise ToolchainError(
+                "conflict",
+                f"{len(taken)} of {len(self._actions)} paths have other content, and overwrite is"
+                f" false: {shorten(', '.join(taken), 400)}; deploy to other paths, or set"
+                " overwrite: true",
+            )
 
     def _bytes_to_send(self) -> int:
         return sum(map(_bytes_to_send, self._actions))
@@ -155,6 +175,7 @@ class FileDeployment:
             "size": digests.size,
             "sha256": digests.sha256,
             "action": action,
+            "url": self._client.transport.url(item_path(file.repo, file.wanted.path)),
         }
 
     def _name(self, file: FileAction) -> str:
@@ -173,11 +194,12 @@ class ArchiveDeployment(FileDeployment):
         wanted: Properties,
         *,
         parallel: int,
+        overwrite: bool = True,
         moved_to: Sequence[str] = (),
     ) -> None:
         if not os.path.isfile(archive):
             raise invalid(f"src: '{archive}' is not a file, and explode needs one archive")
-        super().__init__(task, repo, (), parallel=parallel, moved_to=moved_to)
+        super().__init__(task, repo, (), parallel=parallel, overwrite=overwrite, moved_to=moved_to)
         self._archive, self._folder, self._properties = LocalFile(archive), folder, wanted
 
     def _wanted_files(self) -> list[WantedFile]:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from ...core.concurrency import bounded, first_alone
 from ...core.errors import ToolchainError
+from ...core.http.file_download import RemoteContent, look_at_file
 from .. import properties
-from ..client import RepoClient
+from ..client import RepoClient, item_path
 from ..repositories import deployment_target, refuse_properties
 from . import listing
 from .listing import StoredItem
@@ -91,6 +92,32 @@ def read_moved(
         if target != repo:
             moved.update({one.wanted.path: (one, target) for one in there if one.has_content})
     return moved
+
+
+def with_known_content(
+    client: RepoClient, repo: str, found: Sequence[FileState]
+) -> list[FileState]:
+    """Download the files whose digests the server does not show, so that they can be compared."""
+
+    def known(state: FileState) -> FileState:
+        if state.stored is None or state.stored.holds(state.wanted.digests) is not None:
+            return state
+        path = state.wanted.path
+        try:
+            content = look_at_file(
+                client.transport,
+                f"comparing '{repo}/{path}'",
+                item_path(repo, path),
+                content=RemoteContent(),
+            )
+        except ToolchainError as error:
+            if error.kind != "not_found":
+                raise
+            return FileState(state.wanted, None)
+        stored = StoredItem(content.size, content.sha256)
+        return _with_properties(client, repo, FileState(state.wanted, stored))
+
+    return list(first_alone(client.connections, known, found))
 
 
 def _one(client: RepoClient, repo: str, wanted: WantedFile) -> FileState:

@@ -35,6 +35,7 @@ class ItemRemoval:
             "size": None if stored is None else stored.size,
             "sha256": None if stored is None else stored.sha256,
             "action": "absent" if stored is None else "deleted",
+            "url": self._client.transport.url(item_path(self._repo, self._path)),
         }
 
     def _find(self, repo: str) -> StoredItem | None:
