@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The event filter of the rulebooks: four words for every service, and nothing for what is no event."""
+"""The event filter of the rulebooks: the same keys for every service, and none for what is no event."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from typing import Any
 import pytest
 
 PATH = Path(__file__).resolve().parents[2] / "extensions/eda/plugins/event_filter/normalize.py"
-NOTHING = (None, None, None, None)
+KEYS = (
+    *("service", "kind", "name", "state"),
+    *("job", "branch", "project", "project_id", "space", "repository"),
+)
+NOTHING: dict[str, Any] = {}
 
 
 def _load() -> ModuleType:
@@ -26,37 +30,90 @@ def _load() -> ModuleType:
 
 FILTER = _load()
 BUILD = {"number": 7, "phase": "FINALIZED", "status": "SUCCESS"}
-ISSUE = {"key": "REL-1", "fields": {"status": {"name": "In Review"}}}
+FIELDS = {"status": {"name": "In Review"}}
+ISSUE = {"key": "REL-1", "fields": FIELDS}
 FILE = {"repo_key": "generic-release-local", "path": "app/1.0/app.zip", "name": "app.zip"}
 IMAGE = {"repo_key": "docker-release-local", "image_name": "delivery/app", "tag": "1.0"}
-EVENTS: dict[str, tuple[Any, tuple[Any, ...]]] = {
+VERSION = {"name": "1.0.0", "projectId": 10000, "id": "10001", "released": True}
+RELEASED = {"webhookEvent": "jira:version_released", "version": VERSION}
+PAGE = {"id": 1, "title": "Größe", "spaceKey": "REL"}
+
+
+def _words(service: str, kind: str, name: str, state: str, **about: Any) -> dict[str, Any]:
+    return {"service": service, "kind": kind, "name": name, "state": state, **about}
+
+
+EVENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "a build that has ended": (
         {"name": "toolchain", "url": "job/delivery/job/toolchain/", "build": BUILD},
-        ("ci", "build", "delivery/toolchain", "SUCCESS"),
+        _words("ci", "build", "delivery/toolchain", "SUCCESS", job="delivery/toolchain", branch=""),
+    ),
+    "a build of a branch": (
+        {
+            "name": "my job",
+            "url": "job/my%20job/",
+            "build": {**BUILD, "scm": {"branch": "origin/main"}},
+        },
+        _words("ci", "build", "my job", "SUCCESS", job="my job", branch="origin/main"),
     ),
     "a build that has begun": (
         {"name": "toolchain", "build": {"number": 7, "phase": "STARTED"}},
-        ("ci", "build", "toolchain", "STARTED"),
+        _words("ci", "build", "toolchain", "STARTED", job="toolchain", branch=""),
     ),
+    "a build below a view": ({"name": "a", "url": "view/x/job/a/", "build": BUILD}, NOTHING),
     "a version": (
-        {"webhookEvent": "jira:version_released", "version": {"name": "1.0.0"}},
-        ("tracker", "version", "1.0.0", "released"),
+        RELEASED,
+        _words("tracker", "version", "1.0.0", "released", project=10000, project_id=10000),
+    ),
+    "a version with the key of its project": (
+        {**RELEASED, "version": {**VERSION, "project": "REL"}},
+        _words("tracker", "version", "1.0.0", "released", project="REL", project_id=10000),
+    ),
+    "a version of no project": (
+        {**RELEASED, "version": {"name": "1.0.0"}},
+        _words("tracker", "version", "1.0.0", "released"),
+    ),
+    "a version of a project without a number": (
+        {**RELEASED, "version": {**VERSION, "projectId": "x"}},
+        NOTHING,
     ),
     "an issue": (
         {"webhookEvent": "jira:issue_updated", "issue": ISSUE},
-        ("tracker", "issue", "REL-1", "In Review"),
+        _words("tracker", "issue", "REL-1", "In Review", project="REL"),
+    ),
+    "an issue with its project": (
+        {
+            "webhookEvent": "jira:issue_updated",
+            "issue": {
+                **ISSUE,
+                "fields": {**FIELDS, "project": {"id": "10000", "key": "REL"}},
+            },
+        },
+        _words("tracker", "issue", "REL-1", "In Review", project="REL", project_id=10000),
     ),
     "a page": (
-        {"event": "page_updated", "page": {"id": 1, "title": "Größe"}},
-        ("wiki", "page", "Größe", "updated"),
+        {"event": "page_updated", "page": PAGE},
+        _words("wiki", "page", "Größe", "updated", space="REL"),
     ),
     "a file": (
         {"domain": "artifact", "event_type": "deleted", "data": FILE},
-        ("repo", "artifact", "generic-release-local/app/1.0/app.zip", "deleted"),
+        _words(
+            "repo",
+            "artifact",
+            "generic-release-local/app/1.0/app.zip",
+            "deleted",
+            repository="generic-release-local",
+        ),
     ),
     "an image": (
         {"domain": "docker", "event_type": "pushed", "data": IMAGE},
-        ("repo", "image", "docker-release-local/delivery/app:1.0", "pushed"),
+        _words(
+            "repo",
+            "image",
+            "docker-release-local/delivery/app:1.0",
+            "pushed",
+            repository="docker-release-local",
+        ),
     ),
     "a build record": (
         {
@@ -64,26 +121,40 @@ EVENTS: dict[str, tuple[Any, tuple[Any, ...]]] = {
             "event_type": "promoted",
             "data": {"build_name": "app", "build_number": "7"},
         },
-        ("repo", "build", "app/7", "promoted"),
+        _words("repo", "build", "app/7", "promoted", repository=""),
     ),
     "something else": ({"hello": "world"}, NOTHING),
     "a list": ([1, 2], NOTHING),
     "no payload": (None, NOTHING),
     "half an event": ({"webhookEvent": "jira:issue_updated", "issue": {"key": "REL-1"}}, NOTHING),
     "a template": ({"name": "{{ lookup('pipe', 'id') }}", "build": BUILD}, NOTHING),
-    "a statement": (
-        {"webhookEvent": "jira:version_released", "version": {"name": "{% raw %}"}},
+    "a template in an address": (
+        {"name": "a", "url": "job/%7B%7B x %7D%7D/", "build": BUILD},
         NOTHING,
     ),
+    "a template in a space": (
+        {"event": "page_updated", "page": {**PAGE, "spaceKey": "{{ x }}"}},
+        NOTHING,
+    ),
+    "a statement": ({**RELEASED, "version": {**VERSION, "name": "{% raw %}"}}, NOTHING),
     "a control character": ({"event": "page_updated", "page": {"title": "a\x1b[2J"}}, NOTHING),
     "a number for a name": ({"name": 7, "build": BUILD}, NOTHING),
     "an endless name": ({"name": "n" * 5000, "build": BUILD}, NOTHING),
 }
+#: Bidirectional formatting, and characters that nobody sees.
+UNSEEN = "\u061c\u200b\u200e\u200f\u2028\u202a\u202d\u202e\u2066\u2069\ufeff\x9b"
 
 
 @pytest.mark.parametrize("what", EVENTS)
-def test_an_event_in_four_words(what: str) -> None:
+def test_an_event_has_the_same_keys_for_every_service(what: str) -> None:
     payload, expected = EVENTS[what]
     event = FILTER.main({"payload": payload, "meta": {"endpoint": "x"}})
-    assert tuple(event[word] for word in ("service", "kind", "name", "state")) == expected
+    assert {key: event[key] for key in KEYS} == {**dict.fromkeys(KEYS), **expected}
     assert event["payload"] == payload
+
+
+@pytest.mark.parametrize("character", UNSEEN)
+def test_a_name_with_an_unseen_character_is_no_event(character: str) -> None:
+    version = {**VERSION, "name": f"1.0.0{character}"}
+    event = FILTER.main({"payload": {**RELEASED, "version": version}})
+    assert [event[key] for key in KEYS] == [None] * len(KEYS)

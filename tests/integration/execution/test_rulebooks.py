@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 import requests
 
 from sandbox.client import Sandbox
@@ -109,11 +110,17 @@ def test_a_build_that_ended_well_is_promoted(fresh: Fresh, tmp_path: Path) -> No
     variables = {
         "eda_token": SECRET,
         "eda_job": "delivery/agent",
+        "eda_branch": "origin/main",
         "eda_build_name": "agent",
         "eda_status": "tried",
         "eda_target_repo": "generic-release-local",
     }
-    build = {"number": 12, "phase": "FINALIZED", "status": "SUCCESS"}
+    build = {
+        "number": 12,
+        "phase": "FINALIZED",
+        "status": "SUCCESS",
+        "scm": {"branch": "origin/main"},
+    }
     payload = {"name": "agent", "url": "job/delivery/job/agent/", "build": build}
     login = {"Authorization": f"Bearer {SECRET}"}
     with running("build_ended", tmp_path, sandbox, {}, **variables) as rulebook:
@@ -121,6 +128,12 @@ def test_a_build_that_ended_well_is_promoted(fresh: Fresh, tmp_path: Path) -> No
         assert rulebook.post(payload, {}) == 401
         assert rulebook.post(payload, {"Authorization": "Bearer wrong"}) == 401
         assert rulebook.post({**payload, "build": {**build, "status": "FAILURE"}}, login) == 200
+        for neighbour in (
+            {**payload, "url": "job/other/job/agent/"},
+            {**payload, "url": "job/delivery/job/agent/job/agent/"},
+            {**payload, "build": {**build, "scm": {"branch": "origin/feature"}}},
+        ):
+            assert rulebook.post(neighbour, login) == 200
         assert rulebook.post(payload, login) == 200
         rulebook.wait_for("PLAY RECAP")
         rulebook.wait_for("localhost")
@@ -130,20 +143,38 @@ def test_a_build_that_ended_well_is_promoted(fresh: Fresh, tmp_path: Path) -> No
     assert promotion["path"].endswith("/promote/agent/12")
 
 
-def test_the_notes_of_a_released_version_are_published(fresh: Fresh, tmp_path: Path) -> None:
+NOTES = {
+    "eda_secret": SECRET,
+    "eda_project": "REL",
+    "eda_space": "REL",
+    "eda_parent_id": "1003",
+}
+
+
+def _released(sandbox: Sandbox, project: str, name: str) -> dict[str, Any]:
+    """Return the tracker's event of a version, with the id of its project as the tracker sends it."""
+    with requests.Session() as session:
+        session.trust_env = False
+        session.headers["Authorization"] = f"Bearer {connections.LOGINS['tracker']['token']}"
+        listed = session.get(f"{sandbox.urls['tracker']}/rest/api/2/project", timeout=30).json()
+    (number,) = [each["id"] for each in listed if each["key"] == project]
+    version = {"id": "1", "name": name, "released": True, "projectId": int(number)}
+    return {"webhookEvent": "jira:version_released", "version": version}
+
+
+@pytest.mark.parametrize("written", [int, str])
+def test_the_notes_of_a_released_version_are_published(
+    fresh: Fresh, tmp_path: Path, written: Callable[[Any], Any]
+) -> None:
     sandbox = fresh("real")
-    variables = {
-        "eda_secret": SECRET,
-        "eda_project": "REL",
-        "eda_space": "REL",
-        "eda_parent_id": "1003",
-    }
-    payload = {"webhookEvent": "jira:version_released", "version": {"name": "1.0.0"}}
-    other = {**payload, "version": {"name": '1.0.0" OR project = "OPS'}}
+    payload, other = _released(sandbox, "REL", "1.0.0"), _released(sandbox, "OPS", "1.0.0")
+    forged = _released(sandbox, "REL", '1.0.0" OR project = "OPS')
+    variables = {**NOTES, "eda_project_id": written(payload["version"]["projectId"])}
     with running("version_released", tmp_path, sandbox, {}, **variables) as rulebook:
         rulebook.wait_for("Waiting for events")
         assert rulebook.post(payload, {}) == 400
-        assert rulebook.post(payload, _signed(other, "X-Hub-Signature")) == 401
+        assert rulebook.post(payload, _signed(forged, "X-Hub-Signature")) == 401
+        assert rulebook.post(forged, _signed(forged, "X-Hub-Signature")) == 200
         assert rulebook.post(other, _signed(other, "X-Hub-Signature")) == 200
         assert rulebook.post(payload, _signed(payload, "X-Hub-Signature")) == 200
         rulebook.wait_for("PLAY RECAP")
@@ -154,15 +185,44 @@ def test_the_notes_of_a_released_version_are_published(fresh: Fresh, tmp_path: P
     assert [each for each in sandbox.requests() if "OPS" in json.dumps(each)] == []
 
 
+def test_a_version_is_looked_up_where_only_the_key_of_the_project_is_given(
+    fresh: Fresh, tmp_path: Path
+) -> None:
+    sandbox = fresh("real")
+    with running("version_released", tmp_path, sandbox, {}, **NOTES) as rulebook:
+        rulebook.wait_for("Waiting for events")
+        for project, name, end in (
+            ("OPS", "1.0.0", "nothing is done"),
+            ("REL", "1.1.0", "no released version 1.1.0"),
+        ):
+            payload = _released(sandbox, project, name)
+            assert rulebook.post(payload, _signed(payload, "X-Hub-Signature")) == 200
+            rulebook.wait_for(end)
+            rulebook.wait_for("PLAY RECAP")
+        assert sandbox.requests(writes=True) == []
+        payload = _released(sandbox, "REL", "1.0.0")
+        assert rulebook.post(payload, _signed(payload, "X-Hub-Signature")) == 200
+        rulebook.wait_for("PLAY RECAP")
+        rulebook.wait_for("failed=0")
+    assert len(sandbox.requests("wiki", writes=True)) == 1
+
+
 def test_a_deletion_has_drift_looked_for(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     hosts = {"repo_housekeeping_retention": [{"build_name": "nightly", "count": 3}]}
     data = {"repo_key": "generic-release-local", "path": "app/1.0/app.zip"}
     payload = {"domain": "artifact", "event_type": "deleted", "data": data}
     header = "X-JFrog-Event-Auth"
-    with running("repository_changed", tmp_path, sandbox, hosts, eda_secret=SECRET) as rulebook:
+    variables = {
+        "eda_secret": SECRET,
+        "eda_repositories": ["docker.local", "generic-release-local"],
+    }
+    with running("repository_changed", tmp_path, sandbox, hosts, **variables) as rulebook:
         rulebook.wait_for("Waiting for events")
         assert rulebook.post(payload, {}) == 400
+        for repository in ("generic-release-local-2", "docker-local", "my-docker.local"):
+            other = {**payload, "data": {**data, "repo_key": repository}}
+            assert rulebook.post(other, _signed(other, header)) == 200
         deployed = {**payload, "event_type": "deployed"}
         assert rulebook.post(deployed, _signed(deployed, header)) == 200
         assert rulebook.post(payload, _signed(payload, header)) == 200

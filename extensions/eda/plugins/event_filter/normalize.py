@@ -1,25 +1,31 @@
 # Copyright (c) 2026, delivery.toolchain contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Say of an event what happened to what, in the same four words for every service."""
+"""Describe the event of a webhook with the same keys for every service."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import unquote
 
 DOCUMENTATION = r"""
 ---
-short_description: Tell service, kind, name and state of a webhook's event.
+short_description: Describe a webhook's event with the same keys for every service.
 description:
-  - Adds C(service), C(kind), C(name) and C(state) to the event of a webhook of the CI server (Notification plugin), the issue
-    tracker, the wiki or the repository manager. What it was sent stays in C(payload).
+  - Adds keys to the event of a webhook of the CI server (Notification plugin), the issue tracker, the wiki or the repository
+    manager. The webhook's body stays in C(payload).
   - C(service) is C(ci), C(tracker), C(wiki) or C(repo). C(kind) is C(build), C(issue), C(version), C(page), C(artifact) or C(image).
   - C(name) is the job, the key of the issue, the name of the version, the title of the page, C(repository/path),
     C(build name/number) or C(repository/image:tag).
   - C(state) is the result of a build that has ended, else its phase; the status of an issue; else what happened, as C(released).
-  - All four are none for an event that is of another form, and for one with a text that Ansible would take for a template.
+  - C(job) and C(branch) of a CI build, C(project) and C(project_id) of an issue or a version, C(space) of a page, and
+    C(repository) of a file or an image say what the event is about. A rule compares them, because a webhook often reports the
+    events of neighbours too.
+  - C(project) is the key of the project; of a version its numeric id if the tracker sends no key.
+  - A key that does not apply is none; C(branch) and C(repository) are empty for a build that does not name them. All keys are none for an event in an unknown form, and for an event with a string that
+    Ansible would take for a template, or with control characters or bidirectional formatting.
 options: {}
 """
 
@@ -32,63 +38,126 @@ EXAMPLES = r"""
     - delivery.toolchain.normalize:
 """
 
-#: Ansible would run what stands in such a text, and a control character steers a terminal.
-_REFUSED = re.compile(r"\{\{|\{%|\{#|[\x00-\x1f\x7f]")
-_LONGEST = 1024
-Words = tuple[str, str, Any, Any]
+_KEYS = (
+    *("service", "kind", "name", "state"),
+    *("job", "branch", "project", "project_id", "space", "repository"),
+)
+# Ansible would run a template, and a control character steers a terminal. The rest changes the order or the look of a name
+# without being seen: bidirectional formatting, zero-width characters, and line separators.
+_REFUSED = re.compile(
+    r"\{\{|\{%|\{#"
+    r"|[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
+)
+_MAX_LENGTH = 1024
+Words = dict[str, Any]
 
 
 def main(event: dict[str, Any]) -> dict[str, Any]:
-    """Add the four words to an event."""
-    words = _words(event.get("payload"))
-    event.update(zip(("service", "kind", "name", "state"), words, strict=True))
+    """Add the keys to an event.
+
+    :param event: event of a webhook source, with the body in `payload`
+    """
+    event.update({**dict.fromkeys(_KEYS), **_words(event.get("payload"))})
     return event
 
 
-def _words(payload: Any) -> tuple[str | None, ...]:
+def _words(payload: Any) -> Words:
     if isinstance(payload, dict):
         for read in _READERS:
             try:
                 found = read(payload)
-            except (KeyError, TypeError, AttributeError):
+            except (KeyError, TypeError, AttributeError, ValueError):
                 continue
-            if all(_is_plain(word) for word in found):
+            if all(found[key] for key in _KEYS[:4]) and all(map(_is_plain, found.values())):
                 return found
-    return (None, None, None, None)
+    return {}
 
 
 def _is_plain(word: Any) -> bool:
-    return isinstance(word, str) and 0 < len(word) <= _LONGEST and not _REFUSED.search(word)
+    if isinstance(word, str):
+        return len(word) <= _MAX_LENGTH and not _REFUSED.search(word)
+    return word is None or type(word) is int
+
+
+def _named(**words: Any) -> Words:
+    """Return the words of an event; a name that is no string raises `TypeError`."""
+    for key in _KEYS[:4]:
+        if not isinstance(words[key], str):
+            raise TypeError(key)
+    return words
 
 
 def _ci(payload: dict[str, Any]) -> Words:
     build = payload["build"]
     ended = build["phase"] in ("COMPLETED", "FINALIZED")
-    # `url` has every folder of a job; `name` only the last part of it
-    job = "/".join(payload["url"].strip("/").split("/")[1::2]) if "url" in payload else ""
-    return "ci", "build", job or payload["name"], build["status"] if ended else build["phase"]
+    job = _job(payload["url"]) if "url" in payload else payload["name"]
+    state = build["status"] if ended else build["phase"]
+    branch = build.get("scm", {}).get("branch", "")
+    return _named(service="ci", kind="build", name=job, state=state, job=job, branch=branch)
+
+
+def _job(url: str) -> str:
+    """Return the job with its folders: `name` of the payload is only the last part.
+
+    Raises:
+        KeyError: the address is not that of a job.
+    """
+    parts = url.strip("/").split("/")
+    if len(parts) % 2 or set(parts[::2]) != {"job"}:
+        raise KeyError(url)
+    return unquote("/".join(parts[1::2]))
 
 
 def _tracker(payload: dict[str, Any]) -> Words:
     event = payload["webhookEvent"].removeprefix("jira:")
     if event.startswith("version_"):
-        return "tracker", "version", payload["version"]["name"], event.removeprefix("version_")
+        version = payload["version"]
+        number = _number(version.get("projectId"))
+        return _named(
+            service="tracker",
+            kind="version",
+            name=version["name"],
+            state=event.removeprefix("version_"),
+            project=version.get("project") or number,
+            project_id=number,
+        )
     issue = payload["issue"]
-    return "tracker", "issue", issue["key"], issue["fields"]["status"]["name"]
+    key, fields = issue["key"], issue["fields"]
+    # excluded fields are left out of the body, but a key always begins with that of its project
+    project = fields.get("project") or {"key": key.rpartition("-")[0]}
+    return _named(
+        service="tracker",
+        kind="issue",
+        name=key,
+        state=fields["status"]["name"],
+        project=project["key"],
+        project_id=_number(project.get("id")),
+    )
+
+
+def _number(value: Any) -> int | None:
+    """Return an id of the tracker, which sends some as strings."""
+    return None if value is None else int(value)
 
 
 def _wiki(payload: dict[str, Any]) -> Words:
-    event = payload["event"]
-    return "wiki", "page", payload["page"]["title"], event.removeprefix("page_")
+    page, state = payload["page"], payload["event"].removeprefix("page_")
+    return _named(
+        service="wiki", kind="page", name=page["title"], state=state, space=page.get("spaceKey")
+    )
 
 
 def _repo(payload: dict[str, Any]) -> Words:
     data, domain, state = payload["data"], payload["domain"], payload["event_type"]
     if domain == "build":
-        return "repo", "build", f"{data['build_name']}/{data['build_number']}", state
+        name = f"{data['build_name']}/{data['build_number']}"
+        return _named(service="repo", kind="build", name=name, state=state, repository="")
+    repository = data["repo_key"]
     if domain == "docker":
-        return "repo", "image", f"{data['repo_key']}/{data['image_name']}:{data['tag']}", state
-    return "repo", "artifact", f"{data['repo_key']}/{data['path']}", state
+        kind, name = "image", f"{repository}/{data['image_name']}:{data['tag']}"
+    else:
+        kind, name = "artifact", f"{repository}/{data['path']}"
+    return _named(service="repo", kind=kind, name=name, state=state, repository=repository)
 
 
 _READERS: tuple[Callable[[dict[str, Any]], Words], ...] = (_ci, _tracker, _wiki, _repo)
