@@ -20,7 +20,8 @@ class Fault:
 
     Conditions: `service`; `method`; `path` (regex, searched in the path as sent, without the
     service's prefix); `match` (regex, searched in a textual body and in its decoded `name=value`
-    form lines); `times` (how many requests it hits); `skip` (how many pass before it).
+    form lines); `write` (whether the log counts the request as a write); `times` (how many requests
+    it hits); `skip` (how many pass before it).
 
     Effects: `delay` (seconds before anything happens); `status`, `headers`, `body` (text, or an
     object sent as JSON), `content_type`; `redirect` (a Location, status 302 unless given); `cut`
@@ -37,6 +38,7 @@ class Fault:
     method: str | None = None
     path: str | None = None
     match: str | None = None
+    write: bool | None = None
     times: int = 1
     skip: int = 0
     status: int | None = None
@@ -69,10 +71,11 @@ class Fault:
             or self.bomb is not None
         )
 
-    def hits(self, service: str, method: str, path: str, text: str) -> bool:
+    def hits(self, service: str, method: str, path: str, text: str, write: bool) -> bool:
         return (
             self.service == service
             and self.method in (None, method)
+            and self.write in (None, write)
             and (self.path is None or re.search(self.path, path) is not None)
             and (self.match is None or re.search(self.match, text) is not None)
         )
@@ -152,10 +155,12 @@ class Faults:
         self._pending.append(fault)
         return fault
 
-    def take(self, service: str, method: str, path: str, text: str) -> Fault | None:
+    def take(
+        self, service: str, method: str, path: str, text: str, *, write: bool = False
+    ) -> Fault | None:
         """The fault for this request; counts it down."""
         for fault in self._pending:
-            if fault.hits(service, method, path, text):
+            if fault.hits(service, method, path, text, write):
                 if fault.skip > 0:
                     fault.skip -= 1
                     continue

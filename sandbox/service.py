@@ -119,7 +119,7 @@ class Service:
     def is_write(self, method: str, path: str, form: Mapping[str, str]) -> bool:
         """Whether a request may change the state.
 
-        `path` is as sent, `form` the urlencoded body (last value per name).
+        `path` is as sent, `form` the parameters of query and urlencoded body (last value per name).
         """
         return method not in ("GET", "HEAD", "OPTIONS")
 
@@ -205,6 +205,10 @@ class _Body:
         return dict(parse_qsl(self.text(), keep_blank_values=True))
 
 
+def _query(scope: Scope) -> dict[str, str]:
+    return dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+
+
 class ServiceApp:
     """ASGI application of one service: log, faults, login, routes."""
 
@@ -230,7 +234,7 @@ class ServiceApp:
         pause = self.context.settings(self.service.name)["delay_ms"]
         if pause:
             await asyncio.sleep(pause / 1000)
-        fault = self._fault(scope, path, body, form)
+        fault = self._fault(entry, path, body, form)
         if fault is None:
             await self._answer(scope, body, _noting_status(entry, "status", send))
         else:
@@ -248,16 +252,19 @@ class ServiceApp:
             connection=scope["client"][1] if scope.get("client") else 0,
             body=mask(body.text()) if body.data and len(body.data) <= BODY_LIMIT else None,
             body_bytes=body.size,
-            write=self.service.is_write(method, path, form),
+            write=self.service.is_write(method, path, {**_query(scope), **form}),
         )
         scope["sandbox.entry"] = entry
         return self.context.log.add(entry)
 
-    def _fault(self, scope: Scope, path: str, body: _Body, form: Mapping[str, str]) -> Fault | None:
+    def _fault(self, entry: Entry, path: str, body: _Body, form: Mapping[str, str]) -> Fault | None:
         if not self.context.faults:
             return None
         lines = [body.text(), *(f"{name}={value}" for name, value in form.items())]
-        return self.context.faults.take(self.service.name, scope["method"], path, "\n".join(lines))
+        text = "\n".join(lines)
+        return self.context.faults.take(
+            self.service.name, entry.method, path, text, write=entry.write
+        )
 
     async def _answer(self, scope: Scope, body: _Body, send: Send) -> None:
         request = Request(scope, body.receive())

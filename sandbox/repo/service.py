@@ -229,8 +229,10 @@ class RepoService(Service):
         return None
 
     def is_write(self, method: str, path: str, form: Mapping[str, str]) -> bool:
-        """Searches read by POST."""
-        return super().is_write(method, path, form) and not path.startswith("/api/search/")
+        """Searches and dry runs of copies read by POST."""
+        dry = path.startswith(("/api/copy/", "/api/move/")) and form.get("dry") not in (None, "0")
+        reads = dry or path.startswith("/api/search/")
+        return super().is_write(method, path, form) and not reads
 
     def headers(self) -> dict[str, str]:
         """Server fact [repo-5]: nearly every answer tells which server it is of."""

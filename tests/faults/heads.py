@@ -21,10 +21,9 @@ from typing import Any
 from sandbox.client import Sandbox
 from tests.faults import cell_runs
 from tests.faults.matrix import identity
-from tests.faults.test_faults import FOLDERS
-from tests.faults.writes import IMPATIENT, WITHOUT
+from tests.faults.writes import arguments
 from tests.helpers import playbook
-from tests.helpers.cases import CASES, MODULES, first_arguments, seed, settings
+from tests.helpers.cases import CASES, MODULES, seed, settings
 from tests.helpers.sentences import assert_one_sentence
 
 #: Connection options of all cells: a read that was cut is repeated once.
@@ -49,10 +48,8 @@ class Baseline:
     def task(self, fault: dict[str, Any] | None = None, name: str = "") -> dict[str, Any]:
         """The task, from the state of the seeds."""
         label = name or str(self)
-        without = WITHOUT.get(self.module, ())
-        given = {**first_arguments(self.module), **IMPATIENT.get(self.module, {})}
-        options = {name: value for name, value in given.items() if name not in without}
-        for local in {FOLDERS.get(self.module, "dest"), "console"} & set(options):
+        options = arguments(self.module)
+        for local in {"dest", "console"} & set(options):
             options[local] = f"{_folder_name(label)}-{local}"
         service = CASES[self.module]["service"]
         variables = {

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.faults import cell_runs
-from tests.faults.writes import IMPATIENT, WITHOUT, WRITERS, WRITES
+from tests.faults.writes import WRITERS, arguments
 from tests.helpers import playbook
-from tests.helpers.cases import CASES, first_arguments, seed, settings
+from tests.helpers.cases import CASES, seed, settings
 
 NOTHING, OUTCOME_UNKNOWN = "nothing was changed", "whether it was done is not known"
 _LATE = 2.0  # seconds: longer than the time-out of the tasks
@@ -85,17 +85,14 @@ class Cell:
 
     def task(self) -> dict[str, Any]:
         """The task that meets the fault, from the state of the seeds."""
-        without = WITHOUT.get(self.module, ())
-        given = {**first_arguments(self.module), **IMPATIENT.get(self.module, {})}
-        options = {name: value for name, value in given.items() if name not in without}
         found = FAULTS[self.fault]
         fault = found.after if self.acted else found.before
         variables = {
             "sandbox_reset": settings(self.module),
             "sandbox_seed": seed(self.module),
-            "sandbox_faults": [{"service": self.service, **WRITES[self.module], **fault}],
+            "sandbox_faults": [{"service": self.service, "write": True, **fault}],
         }
-        return playbook.task(self.module, options, str(self), vars=variables)
+        return playbook.task(self.module, arguments(self.module), str(self), vars=variables)
 
     def wrong(self, event: playbook.Event) -> str | None:
         """What is wrong with what became of it; `None`: nothing."""

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.faults import cell_runs
-from tests.faults.writes import IMPATIENT
+from tests.faults.writes import arguments
 from tests.helpers import playbook
-from tests.helpers.cases import CASES, MODULES, first_arguments, seed, settings
+from tests.helpers.cases import CASES, MODULES, seed, settings
 from tests.helpers.sentences import assert_one_sentence
 
 _TIMEOUT = 0.7  # seconds
@@ -147,11 +147,7 @@ class Cell:
 
     def task(self) -> dict[str, Any]:
         """The task that meets the answer, from the state of the seeds."""
-        given = {
-            **first_arguments(self.module),
-            **IMPATIENT.get(self.module, {}),
-            **WAITS.get(self.module, {}),
-        }
+        given = {**arguments(self.module), **WAITS.get(self.module, {})}
         given["timeout"] = ALL[self.shape].timeout
         fault = {"service": CASES[self.module]["service"], "times": 9999, **ALL[self.shape].fault}
         variables = {

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from sandbox.client import Sandbox
-from tests.faults.writes import IMPATIENT, WITHOUT, WRITERS, WRITES
+from tests.faults.writes import WRITERS, arguments
 from tests.helpers import connections, playbook
 from tests.helpers.cases import CASES, MODULES, connection_options, first_arguments, seed, settings
 from tests.helpers.selection import parameters
@@ -82,9 +82,8 @@ HICCUPS: dict[str, dict[str, Any]] = {
     "too many requests once": {"status": 429, "headers": {"Retry-After": "0"}},
     "a short break": {"status": 503, "headers": {"Retry-After": "0"}},
 }
-#: Options that name a folder, in which a task would find what the one before has left.
-FOLDERS = dict.fromkeys(("artifact_download", "ci_artifact", "tracker_attachment"), "dest")
-FOLDERS |= {name: "dest" for name in MODULES if name.endswith("_export")}
+#: Modules that write into a folder, in which a task would find what the one before has left.
+FOLDERS = [name for name in MODULES if "dest" in first_arguments(name)]
 #: What hits the write alone.
 WRITE_TROUBLES = {
     "a redirected write": Trouble("protocol", {"redirect": "/repo/api/system/ping"}),
@@ -121,24 +120,22 @@ def _closed_port() -> int:
 
 
 def _tasks(module: str, url: str) -> list[dict[str, Any]]:
-    arguments = {**first_arguments(module), **IMPATIENT.get(module, {})}
+    given = arguments(module)
     fresh = {"sandbox_reset": settings(module), "sandbox_seed": seed(module)}
 
     def one(
         name: str, faults: list[Mapping[str, Any]], options: Mapping[str, Any], **variables: Any
     ) -> dict[str, Any]:
-        without = WITHOUT.get(module, ()) if name in ON_WRITE else ()
-        chosen = {key: value for key, value in arguments.items() if key not in without}
         variables["sandbox_faults"] = [
             {"service": CASES[module]["service"], "times": 99, **fault} for fault in faults
         ]
-        return playbook.task(module, {**chosen, **options}, name, vars=variables, diff=True)
+        return playbook.task(module, {**given, **options}, name, vars=variables, diff=True)
 
     def calm(name: str, **variables: Any) -> dict[str, Any]:
         return {**one(name, [], {}, **variables), "check_mode": True}
 
     def apart(name: str) -> dict[str, str]:
-        return {FOLDERS[module]: name} if module in FOLDERS else {}
+        return {"dest": name} if module in FOLDERS else {}
 
     troubles = [one(name, [each.fault], each.options) for name, each in TROUBLES.items()]
     nowhere = [
@@ -150,15 +147,10 @@ def _tasks(module: str, url: str) -> list[dict[str, Any]]:
         one(name, [{**fault, "times": 1}], {"retries": 2, **apart(name)}, **fresh)
         for name, fault in HICCUPS.items()
     ]
-    write = WRITES.get(module)
-    on_write = (
-        []
-        if write is None
-        else [
-            one(name, [{**each.fault, **write}], each.options, **fresh)
-            for name, each in ON_WRITE.items()
-        ]
-    )
+    on_write = [
+        one(name, [{**each.fault, "write": True}], each.options, **fresh)
+        for name, each in (ON_WRITE if module in WRITERS else {}).items()
+    ]
     return [
         calm("before", **fresh),
         *troubles,
@@ -207,11 +199,6 @@ def troubled(
     return once
 
 
-def _matches(request: Mapping[str, Any], module: str) -> bool:
-    """Whether a logged request is the write of the module."""
-    return bool(request["write"]) and request["method"] == WRITES[module].get("method", "POST")
-
-
 def _assert_failed(event: playbook.Event, trouble: Trouble) -> None:
     label = f"{event.task}: {event.result.get('msg')}"
     assert event.status == "failed", label
@@ -255,14 +242,14 @@ def test_a_hiccup_passes(troubled: Troubled, module: str, name: str) -> None:
     assert len(event.requests) == event.result["http"]["requests"]
 
 
-def test_every_writing_module_is_known() -> None:
+def test_a_case_writes_if_the_descriptor_of_its_module_does() -> None:
     writing = {
         name
         for name in MODULES
         if "create" in CASES[name] or any(CASES[name].get("writes", {}).values())
     }
     # what is fetched is written here, not on the server
-    assert writing - set(FOLDERS) == set(WRITES)
+    assert writing - set(FOLDERS) == set(WRITERS)
 
 
 @pytest.mark.parametrize("name", WRITE_TROUBLES)
@@ -271,7 +258,7 @@ def test_a_write_that_is_refused_is_sent_once(troubled: Troubled, module: str, n
     event = troubled(module).event(name)
     trouble = WRITE_TROUBLES[name]
     _assert_failed(event, replace(trouble, kind=KINDS.get((module, name), trouble.kind)))
-    assert len([each for each in event.requests if _matches(each, module)]) == 1
+    assert len(event.writes) == 1
     assert not [each for each in event.requests if each["path"] == "/api/system/ping"]
     assert event.result["changed"] is False
 
@@ -282,8 +269,7 @@ def test_a_write_without_an_answer_is_not_sent_twice(
     troubled: Troubled, module: str, name: str
 ) -> None:
     event = troubled(module).event(name)
-    writes = [each for each in event.requests if _matches(each, module)]
-    sent = Counter((each["path"], each["query"], each["body"]) for each in writes)
+    sent = Counter((each["path"], each["query"], each["body"]) for each in event.writes)
     assert set(sent.values()) == {1}, sent
     if event.status == "failed":
         _assert_failed(event, LOST_ANSWERS[name])

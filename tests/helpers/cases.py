@@ -12,7 +12,7 @@ import yaml
 KEYS = frozenset(
     {"module", "service", "flavours", "dialect", "login", "settings", "seed", "secrets", "missing"}
     | {"create", "update", "delete", "run", "run_changed", "check_changed", "again_changed"}
-    | {"writes", "requests", "after_create"}
+    | {"writes", "requests", "after_create", "permissions"}
 )
 
 #: Name to case: the module's name, or for a further case of a module that name and an addition.

@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 
 from sandbox.context import context
 from sandbox.repo import permissions, repositories
-from sandbox.repo.answers import SERVICE, flag, user_name
+from sandbox.repo.answers import flag, user_name
 from sandbox.repo.items.tree import Tree
 from sandbox.service import Answer
 
@@ -28,10 +28,7 @@ def handler(*, copy: bool) -> Handler:
     """POST /api/copy/{repo}/{path}?to= and /api/move/...: real servers only."""
 
     def relocate(request: Request) -> Response:
-        relocation = _Relocation(request, copy, bool(flag(request, "dry")))
-        if relocation.dry:
-            context(request).services[SERVICE].not_a_write(request)
-        return relocation.run()
+        return _Relocation(request, copy, bool(flag(request, "dry"))).run()
 
     return relocate
 

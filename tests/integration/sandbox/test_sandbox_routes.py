@@ -18,6 +18,7 @@ import pytest
 import requests
 from starlette.routing import Route
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci import permissions
 from sandbox.analysis.service import ACTIONS
 from sandbox.ci.actions import job_actions, root_actions
 from sandbox.ci.builds.build_actions import build_actions
@@ -25,17 +26,7 @@ from sandbox.ci.call import Action
 from sandbox.client import Sandbox
 from sandbox.context import Context
 from sandbox.service import Service
-from tests.faults.permissions import (
-    ADMIN,
-    ADMINISTER,
-    ALL,
-    CONFIGURE,
-    EXTENDED,
-    ITEM,
-    LOOK,
-    SEE,
-    allow,
-)
+from tests.faults.permissions import ADMIN, ALL, allow
 from tests.faults.permissions import LOGINS as LIMITED
 from tests.helpers.connections import LOGINS
 from tests.integration.sandbox import (
@@ -186,25 +177,25 @@ ROWS = [
     wiki("attach", "PUT", "/content/1002/child/attachment", FORM, cloud=True),
     wiki("attach", "POST", f"/content/1002/child/attachment/{MADE}/data", FORM, before=ATTACHED),
     Row("wiki", ("view",), "GET", "/download/attachments/1002/a.txt", before=ATTACHED),
-    ci(ADMINISTER, "POST", "/cancelQuietDown"),
-    ci(ADMINISTER, "POST", "/pluginManager/installPlugins", {"json": {"plugins": []}}),
-    ci(ADMINISTER, "POST", "/pluginManager/install"),
-    ci(ADMINISTER, "POST", "/pluginManager/checkUpdatesServer"),
-    ci(ADMINISTER, "POST", "/pluginManager/plugin/git/makeEnabled"),
+    ci(permissions.ADMINISTER, "POST", "/cancelQuietDown"),
+    ci(permissions.ADMINISTER, "POST", "/pluginManager/installPlugins", {"json": {"plugins": []}}),
+    ci(permissions.ADMINISTER, "POST", "/pluginManager/install"),
+    ci(permissions.ADMINISTER, "POST", "/pluginManager/checkUpdatesServer"),
+    ci(permissions.ADMINISTER, "POST", "/pluginManager/plugin/git/makeEnabled"),
     ci(SYSTEM, "GET", "/pluginManager"),
     ci(SYSTEM, "GET", "/pluginManager/installed"),
     ci(SYSTEM, "GET", "/pluginManager/updates"),
-    ci(LOOK, "GET", "/"),
-    ci(f"{ITEM}.Build", "POST", "/job/no-parameters/build"),
-    ci(EXTENDED, "GET", f"{JOB}/configure"),
-    ci(CONFIGURE, "POST", f"{JOB}/doRename?newName=other"),
-    ci(SEE, "GET", f"{JOB}/"),
-    ci(SEE, "GET", f"{JOB}/120/"),
-    ci(SEE, "GET", f"{JOB}/120/logText/progressiveText"),
-    ci(SEE, "GET", f"{JOB}/120/buildNumber"),
-    ci(f"{ITEM}.Cancel", "POST", f"{MAIN}/1/term", before=("POST", f"{MAIN}/build", {})),
-    ci(f"{ITEM}.Cancel", "POST", f"{MAIN}/1/stop", before=("POST", f"{MAIN}/build", {})),
-    ci(f"{ITEM}.Cancel", "POST", f"{MAIN}/1/kill", before=("POST", f"{MAIN}/build", {})),
+    ci(permissions.READ_SERVER, "GET", "/"),
+    ci(permissions.BUILD, "POST", "/job/no-parameters/build"),
+    ci(permissions.EXTENDED_READ, "GET", f"{JOB}/configure"),
+    ci(permissions.CONFIGURE, "POST", f"{JOB}/doRename?newName=other"),
+    ci(permissions.READ_JOB, "GET", f"{JOB}/"),
+    ci(permissions.READ_JOB, "GET", f"{JOB}/120/"),
+    ci(permissions.READ_JOB, "GET", f"{JOB}/120/logText/progressiveText"),
+    ci(permissions.READ_JOB, "GET", f"{JOB}/120/buildNumber"),
+    ci(permissions.CANCEL, "POST", f"{MAIN}/1/term", before=("POST", f"{MAIN}/build", {})),
+    ci(permissions.CANCEL, "POST", f"{MAIN}/1/stop", before=("POST", f"{MAIN}/build", {})),
+    ci(permissions.CANCEL, "POST", f"{MAIN}/1/kill", before=("POST", f"{MAIN}/build", {})),
     analysis("manage_roles", "update_role_permissions", name="Developer"),
     analysis(
         "manage_roles", "import_server_configuration", **test_sandbox_analysis_permissions.SOURCE

@@ -230,6 +230,13 @@ def test_a_fault_may_let_requests_pass_first() -> None:
     assert [hit and hit.status for hit in hits] == [None, None, None, 500, None]
 
 
+def test_a_fault_may_hit_writes_alone() -> None:
+    faults = Faults()
+    faults.add({"service": "repo", "write": True, "status": 500})
+    hits = [faults.take("repo", "POST", "/a", "", write=write) for write in (False, True, True)]
+    assert [hit and hit.status for hit in hits] == [None, 500, None]
+
+
 def test_log_keeps_the_newest_requests_and_says_what_it_forgot() -> None:
     log = Log()
     for number in range(1, KEPT + 1):

@@ -49,7 +49,7 @@ class ArtifactCleanupOperation:
     """Deletes the items that match a rule, each of them once."""
 
     descriptor: ClassVar = Descriptor(
-        "repo", {"search": reads("read"), "delete": writes(unforeseen=("delete",))}
+        "repo", {"search": reads("read"), "delete": writes("read", unforeseen=("delete",))}
     )
 
     def __init__(self, task: Task, options: ArtifactCleanupOptions) -> None:
