@@ -3,22 +3,20 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import yaml
 
-#: What a case may say.
-KEYS = frozenset(
-    {"module", "service", "flavours", "dialect", "login", "settings", "seed", "secrets", "missing"}
-    | {"create", "update", "delete", "run", "run_changed", "check_changed", "again_changed"}
-    | {"writes", "requests", "after_create", "permissions"}
-)
+_FOLDER = Path(__file__).parents[1] / "contract"
 
 #: Name to case: the module's name, or for a further case of a module that name and an addition.
 CASES: dict[str, dict[str, Any]] = {
     path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
-    for path in sorted((Path(__file__).parents[1] / "contract" / "cases").glob("*.yml"))
+    for path in sorted((_FOLDER / "cases").glob("*.yml"))
 }
 
 
@@ -29,6 +27,13 @@ MODULES = sorted(
 
 #: The steps whose requests a case may promise together.
 _UNCHANGED = ("create again", "update again", "run again")
+
+
+def problems(case: Mapping[str, Any]) -> list[str]:
+    """Return what a case has against its schema, `case.schema.json`."""
+    schema = json.loads((_FOLDER / "case.schema.json").read_text(encoding="utf-8"))
+    errors = jsonschema.Draft202012Validator(schema).iter_errors(case)
+    return [f"{error.json_path}: {error.message}" for error in errors]
 
 
 def first_arguments(module: str) -> dict[str, Any]:

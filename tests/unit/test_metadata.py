@@ -12,6 +12,7 @@ import importlib
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import yaml
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
 from tests.helpers import operations, request_table
-from tests.helpers.cases import CASES, KEYS
+from tests.helpers.cases import CASES, problems
 from tests.helpers.descriptors import DESCRIPTORS
 from tools import actions, lock, reference
 
@@ -221,8 +222,32 @@ def test_every_module_has_a_contract_case_and_no_case_is_left_over() -> None:
     assert {load(case)["module"] for case in cases} == MODULES
 
 
-def test_a_case_says_nothing_that_no_test_reads() -> None:
-    assert {name: left for name, case in CASES.items() if (left := set(case) - KEYS)} == {}
+def test_a_case_is_as_its_schema_describes() -> None:
+    assert {name: found for name, case in CASES.items() if (found := problems(case))} == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"flavour": ["real"]}, "'flavour' was unexpected"),
+        ({"writes": {"created": 1}}, "$.writes: 'created' does not match"),
+        ({"permissions": [{"operations": []}]}, "$.permissions[0].operations: [] "),
+        ({"permissions": [{"operation": ["create"]}]}, "'operation' was unexpected"),
+    ],
+)
+def test_a_mistake_in_a_case_is_found(change: dict[str, Any], words: str) -> None:
+    assert words in " ".join(problems({**CASES["wiki_page"], **change}))
+
+
+def test_every_key_of_a_case_is_described() -> None:
+    def members(schema: Any) -> Iterator[tuple[str, Any]]:
+        for name, value in schema.items() if isinstance(schema, dict) else ():
+            if name == "properties":
+                yield from value.items()
+            yield from members(value)
+
+    schema = load("tests/contract/case.schema.json")
+    assert [name for name, one in members(schema) if "description" not in one] == []
 
 
 def test_the_readme_names_every_module_lookup_filter_and_role() -> None:
