@@ -24,6 +24,8 @@ from typing import Any
 
 import yaml
 
+from tools.descriptors import DESCRIPTORS
+
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "tests" / "strangers" / "witnesses.yml"
 PAGE = ROOT / "docs" / "interfaces" / "witnesses.md"
@@ -69,9 +71,9 @@ def load() -> dict[str, Any]:
     return data
 
 
-def operations(data: dict[str, Any]) -> list[str]:
-    """All of them, as `module.operation`."""
-    return [f"{module}.{each}" for module, found in data["operations"].items() for each in found]
+def operations() -> list[str]:
+    """Return the operations of all modules, as `module.operation`."""
+    return [f"{module}.{each}" for module, one in DESCRIPTORS.items() for each in one.operations]
 
 
 def witnesses(data: dict[str, Any]) -> list[Witness]:
@@ -113,18 +115,18 @@ def page(data: dict[str, Any]) -> str:
     """The whole page."""
     found = witnesses(data)
     confirmed = {each for one in found for test in one.tests.values() for each in test}
-    bare = [each for each in operations(data) if each not in confirmed]
-    parts = [_HEAD, "## Operations\n", *_operations(data, found), "\n## The witnesses\n"]
+    bare = [each for each in operations() if each not in confirmed]
+    parts = [_HEAD, "## Operations\n", *_operations(found), "\n## The witnesses\n"]
     parts += ["| who | kind | how | tests |\n|---|---|---|---|", *_rows(found)]
     parts += ["\n## What nobody has confirmed\n", *_bare(bare), "\n## Looked for in vain\n"]
     parts += [*(f"- {one}" for one in data["looked_for"]), "\n## What the code stands on\n"]
-    parts += ["| module | facts |\n|---|---|", *_facts(data)]
+    parts += ["| module | facts |\n|---|---|", *_facts()]
     return "\n".join(parts) + "\n"
 
 
-def _operations(data: dict[str, Any], found: list[Witness]) -> Iterator[str]:
+def _operations(found: list[Witness]) -> Iterator[str]:
     yield "| module | operation | " + " | ".join(_KINDS) + " |\n|---|---|---|---|---|---|"
-    for operation in operations(data):
+    for operation in operations():
         module, _dot, name = operation.partition(".")
         cells = []
         for kind in _KINDS:
@@ -155,9 +157,9 @@ def _bare(bare: list[str]) -> Iterator[str]:
         yield "No operation: each has a row above."
 
 
-def _facts(data: dict[str, Any]) -> Iterator[str]:
+def _facts() -> Iterator[str]:
     marks = _marks()
-    for module in data["operations"]:
+    for module in DESCRIPTORS:
         cited = sorted(_cited(module) & marks.keys(), key=_in_order)
         names = (f"{each} ({', '.join(marks[each])})" if marks[each] else each for each in cited)
         yield f"| `{module}` | {', '.join(names) or 'none: what it does is written'} |"

@@ -17,7 +17,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.des
 from sandbox.client import Sandbox
 from tests.helpers import in_process
 from tests.helpers.cases import CASES, MODULES, first_arguments, seed, settings
-from tests.helpers.descriptors import DESCRIPTORS
+from tools.descriptors import DESCRIPTORS
 
 ADMIN = "admin"
 

@@ -15,7 +15,7 @@ import pytest
 from sandbox.client import Sandbox
 from tests.faults.permissions import OPERATIONS, play, without
 from tests.faults.writes import WRITERS
-from tests.helpers.descriptors import DESCRIPTORS
+from tools.descriptors import DESCRIPTORS
 
 CELLS = [(name, right) for name, operation in OPERATIONS.items() for right in operation.needs]
 

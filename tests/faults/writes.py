@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.helpers.cases import MODULES, first_arguments
-from tests.helpers.descriptors import DESCRIPTORS
+from tools.descriptors import DESCRIPTORS
 
 WRITERS = [module for module in MODULES if DESCRIPTORS[module].writes]
 #: Options that get another value: short pauses between polls, and no check of the user's own, which

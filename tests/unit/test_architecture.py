@@ -300,10 +300,14 @@ def test_the_sandbox_never_imports_the_collection_or_ansible() -> None:
     ] == []
 
 
-def test_tools_import_the_sandbox_and_the_connection_options_at_most() -> None:
-    plugins = "ansible_collections.delivery.toolchain.plugins"
-    options = (f"{plugins}.doc_fragments.connection", f"{UTILS}.core.connection.options")
-    assert strangers("tools", "tools", "sandbox", *options) == []
+def test_tools_import_of_the_plugins_what_describes_them() -> None:
+    described = (
+        f"{PLUGINS}.doc_fragments.connection",
+        f"{PLUGINS}.plugin_utils.descriptors",
+        f"{CORE}.connection.options",
+        f"{CORE}.module",
+    )
+    assert strangers("tools", "tools", "sandbox", "tests.helpers", *described) == []
 
 
 def test_a_module_is_short_and_its_main_shorter() -> None:

@@ -22,8 +22,8 @@ import yaml
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
 from tests.helpers import operations, request_table
 from tests.helpers.cases import CASES, problems
-from tests.helpers.descriptors import DESCRIPTORS
 from tools import actions, lock, reference
+from tools.descriptors import DESCRIPTORS
 
 ROOT = Path(__file__).resolve().parents[2]
 COLLECTION = "ansible_collections.delivery.toolchain"

@@ -30,7 +30,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.recorder import (
     Recorder,
 )
-from tests.helpers.descriptors import DESCRIPTORS
+from tools.descriptors import DESCRIPTORS
 
 SERVER = "https://ci.example.com"
 EVIL = 'a|b`<b>\x00\x1b[31m\ud800 "&'
