@@ -7,17 +7,18 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: report
 type: aggregate
-short_description: What differs, as a page, as JSON, for CI servers and for merge requests
+short_description: Report the differences of a run as a page, JSON, JUnit and Markdown
 version_added: 1.0.0
 description:
-  - Collects what the modules of this collection compare, and writes it at the end of the run where the variable C(drift_report) or
-    E(TOOLCHAIN_REPORT) names a folder.
-  - C(report.json) has one finding an object, with what is there and what is wanted. C(report.html) shows the same as a page of one file
-    that loads nothing, C(report.xml) is JUnit, C(report.md) a summary, C(history.json) the numbers of the last 365 runs.
-  - In check mode a finding is what differs, otherwise what was changed. What is there and what is wanted is known with C(--diff) alone.
-  - The playbooks of this collection bring it along. For other playbooks it has to be enabled, by C(callbacks_enabled) in the
-    configuration or by E(ANSIBLE_CALLBACKS_ENABLED).
-  - A task with the variable C(toolchain_report) set to V(failures) is reported where it fails, with V(none) it never is.
+  - Collects the objects that modules of this collection compare, and writes the report at the end of the run if the variable
+    C(drift_report) or E(TOOLCHAIN_REPORT) names a folder.
+  - C(report.json) has one finding for each object that differs, with both sides. C(report.html) shows the same as a page in one file
+    that loads nothing, C(report.xml) is JUnit, C(report.md) a summary, C(history.json) the counts of the last 365 runs.
+  - In check mode findings are differences, otherwise changes. The results of reported tasks contain C(diff), which Ansible shows with
+    C(--diff) only.
+  - The playbooks of this collection load the callback. For other playbooks enable it with C(callbacks_enabled) in the configuration or
+    with E(ANSIBLE_CALLBACKS_ENABLED).
+  - A task with the variable C(toolchain_report) set to V(failures) is only reported if it fails, with V(none) it is never reported.
 author: delivery.toolchain contributors (@delivery-toolchain)
 options: {}
 """
@@ -51,7 +52,7 @@ class CallbackModule(CallbackBase):
     CALLBACK_NAME = "delivery.toolchain.report"
     CALLBACK_NEEDS_ENABLED = True
 
-    #: The one that records: a playbook of the collection brings a second one along.
+    #: The instance that records: playbooks of the collection load a second one.
     _active: ClassVar[CallbackModule | None] = None
 
     def __init__(self) -> None:
@@ -102,8 +103,7 @@ class CallbackModule(CallbackBase):
         CallbackModule._active = None
         switch.turn(on=False)
         contents = self._recorder.contents
-        contents.check = bool(self._checks) and all(self._checks)
-        self._recorder.end(stats.processed)
+        self._recorder.end(stats.processed, check=any(self._checks))
         lines = texts.table(contents) if boolean(self._settings.get("drift_table", False)) else []
         place = self._place_of_report()
         if place is not None:
@@ -122,13 +122,13 @@ class CallbackModule(CallbackBase):
         if item:
             self._looped.add(place)
         elif place in self._looped:
-            return  # its items are in already
+            return  # its items were recorded
         host, task, values = (_part(result, name) for name in ("host", "task", "result"))
         self._read_settings(host)
         self._recorder.result(task, host.get_name(), values, failed=failed)
 
     def _read_settings(self, host: Any = None) -> None:
-        """The variables that steer the report: of the play, or of its first host that has them."""
+        """Read the variables of the report from the play, or from its first host that has them."""
         names = [name for name in _VARIABLES if name not in self._settings]
         if not names or str(host) in self._asked:
             return
@@ -142,8 +142,10 @@ class CallbackModule(CallbackBase):
         )
 
     def _place_of_report(self) -> Path | None:
-        """The folder of the report; what is relative begins in the folder of the playbook, for one
-        of the collection in the working directory [C1.6].
+        """Return the folder of the report, or `None`.
+
+        A relative path starts in the folder of the playbook; for a playbook of the collection it
+        starts in the working directory [C1.6].
         """
         named = self._settings.get("drift_report") or os.environ.get("TOOLCHAIN_REPORT")
         return self._folder / Path(str(named)).expanduser() if named else None
@@ -158,5 +160,5 @@ def _place(result: Any) -> tuple[str, str]:
 
 
 def _part(result: Any, name: str) -> Any:
-    """A part of a result, which up to core 2.18 has no public name."""
+    """Return an attribute of a result; up to ansible-core 2.18 it has no public name."""
     return getattr(result, name, None) or getattr(result, f"_{name}")

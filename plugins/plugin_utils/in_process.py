@@ -166,7 +166,13 @@ class Action(NormalAction):
                 )
             )
         rest["task_vars"] = {**(rest.get("task_vars") or {}), **switch.variables()}
-        result: dict[str, Any] = super()._execute_module(module_name, arguments, **rest)
+        shown = self._task.diff
+        # a report needs both sides; restored, so that Ansible shows a diff with --diff only
+        self._task.diff = shown or switch.is_on()
+        try:
+            result: dict[str, Any] = super()._execute_module(module_name, arguments, **rest)
+        finally:
+            self._task.diff = shown
         if self.service is not None and (result.get("http") or {}).get("writes") != 0:
             lookup_answers.forget()
         return result

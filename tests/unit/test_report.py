@@ -390,6 +390,7 @@ def _task(action: str, **variables: Any) -> Any:
         resolved_action=action,
         get_name=lambda: "A task",
         get_vars=lambda: variables,
+        check_mode=True,
         _role=None,
     )
 
@@ -444,9 +445,53 @@ def test_a_terminal_shows_the_first_findings_and_how_many_more() -> None:
     for number in range(60):
         add(contents, str(number))
     lines = texts.table(contents)
-    assert "  and 10 more" in lines
+    assert "and 10 more" in lines
     assert lines[0].split() == ["service", "server", "as", "wanted", "differ", "failed"]
     assert lines[1].split() == ["ci", SERVER, "0", "60", "0"]
+
+
+def test_a_terminal_names_server_and_host() -> None:
+    contents = Contents(check=True, hosts=["one", "two"])
+    add(contents, "slow", host="one", text="job slow:\n differs")
+    add(contents, "new", host="two", action="create", text="job new: missing")
+    add(contents, "old", host="two", action="delete", text="job old: not wanted")
+    for host in ("one", "two", "three"):
+        add(contents, "Ask", "failed", host=host, server="", service="", text="task Ask: no")
+    lines = texts.table(contents)
+    assert [line.split() for line in lines[1:5]] == [
+        *(["playbook", "host", host, "0", "0", "1"] for host in ("one", "three", "two")),
+        ["ci", SERVER, "0", "3", "0"],
+    ]
+    assert lines[6:] == [
+        "playbook host one",
+        "! task Ask: no",
+        "playbook host three",
+        "! task Ask: no",
+        "playbook host two",
+        "! task Ask: no",
+        f"ci {SERVER}",
+        "~ job slow: differs (host one)",
+        "+ job new: missing (host two)",
+        "- job old: not wanted (host two)",
+        "",
+        "3 of 6 objects differ on 1 of 4 servers; 3 failed.",
+    ]
+
+
+def test_a_report_is_of_a_check_if_its_tasks_only_checked() -> None:
+    result = {"changed": True, "invocation": {"module_args": {"job": "a"}}}
+    for checks, check in (([True], True), ([False], False), ([True, False], False), ([], True)):
+        recorder = Recorder(Contents())
+        for mode in checks:
+            task = _task("delivery.toolchain.ci_job")
+            task.check_mode = mode
+            recorder.result(task, "h", result, failed=False)
+        # a later play without check mode
+        debug = _task("ansible.builtin.debug")
+        debug.check_mode = False
+        recorder.result(debug, "h", {}, failed=True)
+        recorder.end(["h"], check=True)
+        assert recorder.contents.check is check
 
 
 def test_a_wiki_page_tells_findings_as_data() -> None:

@@ -1,43 +1,54 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a report says: the objects of a run, their numbers, and C(report.json) [C9]."""
+"""The compared objects of a run, their counts, and `report.json` [C9]."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
 FORMAT = 1
-#: The keys of a finding, in their order.
+#: The keys of a finding, in the order of `report.json`.
 KEYS = (
     *("host", "service", "server", "kind", "name", "action", "text"),
     *("before", "after", "task", "status"),
 )
 Object = dict[str, Any]
-_NUMBERS = ("ok", "drift", "failed")
+_STATUSES = ("ok", "drift", "failed")
+TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def now() -> str:
-    """The time, as all times of a report are written."""
-    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """Return the current time in the format of a report."""
+    return datetime.now(timezone.utc).strftime(TIME_FORMAT)
 
 
 @dataclass(frozen=True)
 class Row:
-    """What was found on one server of a service."""
+    """Counts of one server of a service.
+
+    :param host: only if the address of the server is unknown, because a task failed before that
+    """
 
     service: str
     server: str
+    host: str
     ok: int
     drift: int
     failed: int
 
+    def title(self) -> tuple[str, str]:
+        """Return service and server as people read them; never empty."""
+        return self.service or "playbook", self.server or f"host {self.host or 'unknown'}"
+
 
 @dataclass
 class Contents:
-    """All objects that a run compared. There is one entry an object, however often it was touched:
-    the worst status counts, and what it was first and what it is to be last.
+    """All objects that a run compared, each once.
+
+    If tasks compare an object several times, the worst status counts, with the first `before` and
+    the last `after`.
     """
 
     playbook: str = ""
@@ -47,6 +58,7 @@ class Contents:
     hosts: list[str] = field(default_factory=list)
     _objects: dict[tuple[str, ...], Object] = field(default_factory=dict)
     _known: set[tuple[str, ...]] = field(default_factory=set)
+    _unnamed: dict[tuple[str, str, str], int] = field(default_factory=dict)
 
     def add(self, **values: Any) -> None:
         """Add an object, with the keys of a finding."""
@@ -54,10 +66,17 @@ class Contents:
         place = tuple(str(one[key]) for key in ("host", "service", "server", "kind", "name"))
         self._known.add((*place[:2], *place[3:]))
         before = self._objects.get(place)
-        self._objects[place] = one if before is None else _both(before, one)
+        self._objects[place] = one if before is None else _merged(before, one)
+
+    def add_unnamed(self, place: tuple[str, str, str], count: int) -> None:
+        """Add unchanged objects of which only the number is known.
+
+        :param place: service, server, and the host if the server is unknown
+        """
+        self._unnamed[place] = self._unnamed.get(place, 0) + count
 
     def knows(self, host: str, service: str, kind: str, name: str) -> bool:
-        """Whether an object is there already, on whatever server."""
+        """Return whether the object was added already, on any server."""
         return (host, service, kind, name) in self._known
 
     @property
@@ -70,10 +89,16 @@ class Contents:
 
     @property
     def counts(self) -> dict[str, int]:
-        return _counted(self._objects.values())
+        found = _counted(self._objects.values())
+        found["ok"] += sum(self._unnamed.values())
+        return found
+
+    def unnamed(self) -> dict[tuple[str, str, str], int]:
+        """Return the numbers of `add_unnamed`."""
+        return dict(self._unnamed)
 
     def as_json(self) -> dict[str, Any]:
-        """C(report.json)."""
+        """Return `report.json`."""
         return {
             "format": FORMAT,
             "started": self.started,
@@ -82,22 +107,24 @@ class Contents:
             "check": self.check,
             "hosts": self.hosts,
             "counts": self.counts,
+            "servers": [asdict(row) for row in self.rows()],
             "findings": self.findings,
         }
 
     def rows(self) -> list[Row]:
-        """The servers, by service."""
-        places: dict[tuple[str, str], list[Object]] = {}
+        """Return the counts of each server, sorted by service."""
+        places: dict[tuple[str, str, str], list[Object]] = {place: [] for place in self._unnamed}
         for one in self._objects.values():
-            places.setdefault((one["service"], one["server"]), []).append(one)
+            places.setdefault(place_of(one), []).append(one)
         rows = []
         for place in sorted(places):
-            numbers = _counted(places[place])
-            rows.append(Row(*place, *(numbers[name] for name in _NUMBERS)))
+            found = _counted(places[place])
+            ok = found["ok"] + self._unnamed.get(place, 0)
+            rows.append(Row(*place, ok, found["drift"], found["failed"]))
         return rows
 
     def sentence(self) -> str:
-        """The whole report in a sentence."""
+        """Return a summary of the report in one sentence."""
         rows, counts = self.rows(), self.counts
         whole = sum(counts.values())
         objects, servers = _many(whole, "object"), _many(len(rows), "server")
@@ -111,22 +138,27 @@ class Contents:
         return f"{text}; {counts['failed']:,} failed." if counts["failed"] else f"{text}."
 
 
+def place_of(one: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return service, server, and the host if the server is unknown."""
+    return one["service"], one["server"], "" if one["server"] else one["host"]
+
+
 def _many(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _counted(objects: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    found = dict.fromkeys(_NUMBERS, 0)
+    found = dict.fromkeys(_STATUSES, 0)
     for one in objects:
         found[one["status"]] += 1
     return found
 
 
-def _both(first: Object, second: Object) -> Object:
-    """One object that was touched twice."""
+def _merged(first: Object, second: Object) -> Object:
+    """Merge two comparisons of the same object."""
     worse, other = (
         (second, first)
-        if _NUMBERS.index(second["status"]) >= _NUMBERS.index(first["status"])
+        if _STATUSES.index(second["status"]) >= _STATUSES.index(first["status"])
         else (first, second)
     )
     if worse["status"] != "drift" or other["status"] != "drift":

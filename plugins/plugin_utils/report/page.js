@@ -215,7 +215,8 @@
     row.isCut = told.length > mostText;
     row.body = node("div", "body");
     row.details = node("details", "", node("summary", "", node("span", "kind", kind), node("span", "name", name),
-      node("span", "text", row.isCut ? `${told.slice(0, mostText)}…` : told)), row.body);
+      node("span", "text", row.isCut ? `${told.slice(0, mostText)}…` : told),
+      ...(report.hosts.length > 1 ? [node("span", "faint", row.finding.host)] : [])), row.body);
     row.details.addEventListener("toggle", () => { if (row.details.open) fill(row); });
     row.place = node("li", "", row.details);
     return row.place;
@@ -248,12 +249,13 @@
   const showObjects = () => {
     const places = new Map();
     for (const row of rows) {
-      const key = JSON.stringify([row.finding.service, row.finding.server]);
+      const { service, server, host } = row.finding;
+      const key = JSON.stringify([service || "playbook", server || `host ${host || "unknown"}`]);
       if (!places.has(key)) places.set(key, []);
       places.get(key).push(row);
     }
     for (const [key, inside] of [...places].sort(([one], [two]) => (one < two ? -1 : 1))) {
-      const section = node("section", "", node("h3", "", JSON.parse(key).filter(Boolean).join(" · ") || "playbook"));
+      const section = node("section", "", node("h3", "", JSON.parse(key).join(" · ")));
       for (const name of groups) {
         const members = inside.filter((row) => row.group === name);
         if (members.length) makePart(section, members, name);

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""C(report.html): a page of one file that loads nothing.
+"""`report.html`: a page in one file that loads nothing.
 
-What comes from servers is in the page as JSON, which a script turns into texts, or escaped here.
-The page's own rule (its content security policy) lets no other script run and no request leave.
+Strings from servers are escaped here, or embedded as JSON that a script turns into text nodes. The
+content security policy of the page allows no other script and no request.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ _FOLDER = Path(__file__).resolve().parent
 
 
 def html(contents: Contents, history: list[dict[str, Any]]) -> str:
-    """The page of a report and of the runs before it, this one included."""
+    """Return the page of a report.
+
+    :param history: the runs up to this one, oldest first
+    """
     style, script = _part("page.css"), _part("page.js")
     report = contents.as_json()
     data = {
@@ -49,8 +52,8 @@ def html(contents: Contents, history: list[dict[str, Any]]) -> str:
         "mode": "nothing was changed (check mode)"
         if contents.check
         else "what differed was changed",
-        "hosts": escape(_told(contents.hosts)),
-        "heading": "What differs" if contents.check else "What was changed",
+        "hosts": escape(_shown(contents.hosts)),
+        "heading": "Differences" if contents.check else "Changes",
         "servers": "".join(map(_row, contents.rows())),
         "data": _embedded(data),
         "style": style,
@@ -70,7 +73,7 @@ def _digest(text: str) -> str:
 
 
 def _embedded(data: Any) -> str:
-    """JSON that no parser of HTML reads as anything else: no tag, no comment ends it."""
+    """Return JSON without characters that an HTML parser could take for a tag or a comment."""
     text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), default=str)
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -78,7 +81,8 @@ def _embedded(data: Any) -> str:
 
 
 def _row(row: Row) -> str:
-    address = escape(row.server)
+    service, where = row.title()
+    address = escape(where)
     shown = f'<a href="{address}" rel="noopener noreferrer">{address}</a>'
     server = shown if row.server.startswith(("http://", "https://")) else address
     classes = ("different" if row.drift else "", "failed" if row.failed else "", "")
@@ -86,8 +90,8 @@ def _row(row: Row) -> str:
         f'<td class="number {name}">{count:,}</td>'
         for name, count in zip(classes, (row.drift, row.failed, row.ok), strict=True)
     )
-    return f"<tr><td>{escape(row.service or 'playbook')}</td><td>{server}</td>{numbers}</tr>"
+    return f"<tr><td>{escape(service)}</td><td>{server}</td>{numbers}</tr>"
 
 
-def _told(hosts: list[str]) -> str:
+def _shown(hosts: list[str]) -> str:
     return ", ".join(hosts) if len(hosts) <= 3 else f"{len(hosts)} hosts"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From the results of tasks, as a callback sees them, to the contents of a report [C9]."""
+"""Collect the contents of a report from the results of tasks [C9]."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-try:  # ansible-core 2.22 and newer leave it to whoever shows a result
+from ansible.module_utils.parsing.convert_bool import boolean
+
+try:  # ansible-core 2.22 and newer leave the masking of secrets to the display
     from ansible.module_utils.secrets import mask_secrets
-except ImportError:  # older ones take the secrets of a module out of its result
+except ImportError:  # older ones mask the secrets in the result of a module
 
     def mask_secrets(value: str, /, *, mask_placeholder: str) -> str:
         return value
@@ -37,23 +39,25 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents
 )
 
 _NAME = "delivery.toolchain."
-#: The variable of a task that is not reported: C(none) of it, or its C(failures) alone.
+#: Task variable: `none` keeps the task out of the report, `failures` reports only its failure.
 VARIABLE = "toolchain_report"
 _TEXT = 4000
 _NAME_LENGTH = 1000
-#: Facts by which roles leave behind what differs; what no result of a module tells is in them.
+#: Facts in which roles keep their findings, also those that are in no result of a module.
 _FACT = re.compile(r"(analysis|ci|repo)\w*_drift")
 _OWNERS = {"artifact": "repo", "build": "repo", "docker": "repo", "jql": "tracker"}
 
 
 class Recorder:
-    """Collects the objects of a run. What is given away elsewhere by the environment (the tokens of
-    C(TOOLCHAIN_...)) is masked once more, and what Ansible itself takes for a secret.
+    """Collect the objects of a run.
+
+    Secrets in the environment variables `TOOLCHAIN_...`, and those that Ansible knows, are masked.
     """
 
     def __init__(self, contents: Contents) -> None:
         self.contents = contents
         self._servers: dict[tuple[str, str], str] = {}
+        self._checks: set[bool] = set()
         self._hidden = Hidden()
         self._hidden.add(
             *(
@@ -64,7 +68,7 @@ class Recorder:
         )
 
     def result(self, task: Any, host: str, result: Mapping[str, Any], *, failed: bool) -> None:
-        """Take in the result of a task, or of one item of its loop."""
+        """Add the objects in the result of a task, or of one item of its loop."""
         wanted = task.get_vars().get(VARIABLE, "all")
         if wanted == "none" or (wanted == "failures" and not failed):
             return
@@ -84,10 +88,12 @@ class Recorder:
         server = server or self._servers.get((host, service), "")
         read = objects.failed if failed else objects.compared
         found = read(module, result, options, _title(task, result))
+        if module and found:
+            self._checks.add(boolean(task.check_mode or False, strict=False))
         self._add(found, host, service, server, task.get_name().strip())
 
     def _facts(self, task: Any, host: str, facts: Any) -> None:
-        """What a role left behind and no result of a module told."""
+        """Add the findings of a role that were in no result of a module."""
         for name, entries in facts.items() if isinstance(facts, Mapping) else ():
             service = _service(name)
             if _FACT.fullmatch(str(name)) is None or not isinstance(entries, list):
@@ -128,7 +134,7 @@ class Recorder:
         return masked
 
     def _masked(self, value: Any) -> Any:
-        """A value as JSON has it, without secrets, in its keys, too."""
+        """Return a value for JSON, with the secrets in its keys and strings masked."""
         if isinstance(value, Mapping):
             return {self._mask(key): self._masked(each) for key, each in value.items()}
         if isinstance(value, list | tuple):
@@ -137,14 +143,18 @@ class Recorder:
             return value
         return self._mask(value)
 
-    def end(self, hosts: Iterable[str]) -> None:
-        """The run is over."""
+    def end(self, hosts: Iterable[str], *, check: bool) -> None:
+        """Complete the contents at the end of the run.
+
+        :param check: the mode of a run in which no module of the collection compared anything
+        """
         self.contents.hosts = sorted(hosts)
         self.contents.finished = now()
+        self.contents.check = all(self._checks) if self._checks else check
 
 
 def _service(name: str) -> str:
-    """The service that a role, or a fact of it, is named after; empty where it has more."""
+    """Return the service in the name of a role or of its fact; "" for roles of several services."""
     word = str(name).partition("_")[0]
     service = _OWNERS.get(word, word)
     return service if service in SERVICES else ""
@@ -156,13 +166,13 @@ def _service_of_role(task: Any) -> str:
 
 
 def _server(options: Mapping[str, Any]) -> str:
-    """The base address that a task spoke to."""
+    """Return the base address of the server, without login and query."""
     url = options.get("url")
     return without_user_info(str(url)).split("?")[0].rstrip("/") if url else ""
 
 
 def _title(task: Any, result: Mapping[str, Any]) -> str:
-    """What people call the object of a task: the item of its loop, or the name of the task."""
+    """Return the label of the loop item, or the name of the task."""
     label = result.get("_ansible_item_label", result.get("item"))
     if isinstance(label, str | int) and "ansible_loop_var" in result:
         return str(label)

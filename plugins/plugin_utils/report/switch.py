@@ -1,24 +1,27 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the results of this run are reported: set by the callback, seen by the workers that its
-process forks.
-"""
+"""Switch that the callback turns on if it reports the run; forked workers inherit it."""
 
 from __future__ import annotations
 
-#: The variable of ansible-core 2.21 and newer by which a result tells its arguments, as all results
-#: did before. Without them a report knows neither the server nor the name of an object.
-TOLD = "ansible_inject_invocation"
+#: With this variable, results of ansible-core 2.21 and newer contain `invocation`, as results of
+#: older releases do. A report takes the server and the name of an object from it.
+INVOCATION = "ansible_inject_invocation"
 _reporting: set[str] = set()
 
 
 def turn(on: bool) -> None:
-    """Begin or end reporting."""
+    """Turn reporting on or off."""
     if on:
-        _reporting.add(TOLD)
+        _reporting.add(INVOCATION)
     else:
         _reporting.clear()
 
 
 def variables() -> dict[str, bool]:
-    """The variables that the tasks of a reported run have besides their own."""
+    """Return the additional variables for tasks of a reported run."""
     return dict.fromkeys(_reporting, True)
+
+
+def is_on() -> bool:
+    """Return whether the run is reported."""
+    return bool(_reporting)

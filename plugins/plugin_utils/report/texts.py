@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The report as texts: for CI servers (JUnit), for merge requests (Markdown), for a terminal."""
+"""The report as JUnit for CI servers, as Markdown for merge requests, and for the terminal."""
 
 from __future__ import annotations
 
@@ -12,24 +12,29 @@ from xml.etree import ElementTree
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import (
     Contents,
     Object,
+    Row,
+    place_of,
 )
 
-#: So many findings Markdown and the terminal tell one by one; then they say how many there are.
-MOST_TOLD = 500
-MOST_SHOWN = 50
+#: Maximum of findings that Markdown and the terminal list; then follows the number of the others.
+MAX_LISTED = 500
+MAX_SHOWN = 50
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$]|:(?=//))")
-_TITLES = ("service", "server", "as wanted", "differ", "failed")
+#: The sign of a finding on the terminal, by its action.
+_SIGNS = {"create": "+", "update": "~", "delete": "-"}
 
 
 def junit(contents: Contents) -> str:
-    """C(report.xml): a suite for each server, a test case for each object."""
+    """Return `report.xml`: a suite for each server, a test case for each object."""
     root = ElementTree.Element("testsuites", name=_xml(contents.playbook))
-    suites: dict[tuple[str, str], list[Object]] = {}
+    suites: dict[tuple[str, str, str], list[Object]] = {}
+    for place, count in contents.unnamed().items():
+        suites.setdefault(place, []).append(_unnamed(place, count))
     for one in contents.objects:
-        suites.setdefault((one["service"], one["server"]), []).append(one)
+        suites.setdefault(place_of(one), []).append(one)
     for place in sorted(suites):
-        root.append(_suite(" ".join(filter(None, place)), suites[place], contents.finished))
+        root.append(_suite(" ".join(_title(place)), suites[place], contents.finished))
     for key in ("tests", "failures", "errors"):
         root.set(key, str(sum(int(suite.get(key, "0")) for suite in root)))
     ElementTree.indent(root)
@@ -37,27 +42,37 @@ def junit(contents: Contents) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
+def _title(place: tuple[str, str, str]) -> tuple[str, str]:
+    return Row(*place, 0, 0, 0).title()
+
+
+def _unnamed(place: tuple[str, str, str], count: int) -> Object:
+    """Return a passed test case for unchanged objects of which only the number is known."""
+    name = f"{count:,} unchanged"
+    return {"service": place[0], "host": place[2], "kind": "object", "name": name, "status": "ok"}
+
+
 def _suite(name: str, objects: Sequence[Object], time: str) -> ElementTree.Element:
     statuses = [one["status"] for one in objects]
     suite = ElementTree.Element(
         "testsuite",
-        name=_xml(name or "play"),
+        name=_xml(name),
         tests=str(len(objects)),
         failures=str(statuses.count("drift")),
         errors=str(statuses.count("failed")),
         timestamp=time.rstrip("Z"),
     )
     for one in objects:
-        words = (one["service"] or "play", one["host"], one["kind"])
+        words = filter(None, (one["service"] or "playbook", one["host"], one["kind"]))
         case = ElementTree.SubElement(
             suite, "testcase", classname=_xml(".".join(words)), name=_xml(one["name"])
         )
         tag = {"drift": "failure", "failed": "error"}.get(one["status"])
         if tag is not None:
-            told = ElementTree.SubElement(
+            result = ElementTree.SubElement(
                 case, tag, type=_xml(one["action"]), message=_xml(one["text"])
             )
-            told.text = _xml(_sides(one))
+            result.text = _xml(_sides(one))
     return suite
 
 
@@ -78,28 +93,25 @@ def _lines(value: Any) -> Iterator[str]:
 
 
 def _xml(text: Any) -> str:
-    """A text without the characters that XML has no place for."""
+    """Replace the characters that XML cannot contain."""
     return _NO_XML.sub("\ufffd", str(text))
 
 
 def markdown(contents: Contents) -> str:
-    """C(report.md)."""
+    """Return `report.md`."""
     lines = [f"# {escaped(contents.playbook)}", "", contents.sentence(), ""]
     lines += [f"Finished {contents.finished}.", ""]
-    lines += ["| service | server | as wanted | differ | failed |", "|---|---|--:|--:|--:|"]
-    lines += [
-        f"| {row.service} | {escaped(row.server)} | {row.ok} | {row.drift} | {row.failed} |"
-        for row in contents.rows()
-    ]
+    lines += [f"| {' | '.join(_titles(contents))} |", "|---|---|--:|--:|--:|"]
+    lines += [f"| {' | '.join(map(escaped, _cells_of(row)))} |" for row in contents.rows()]
     found = contents.findings
     if found:
         lines += ["", "| host | object | action |", "|---|---|---|"]
     lines += [
         f"| {escaped(one['host'])} | {escaped(one['text'])} | {_action(one)} |"
-        for one in found[:MOST_TOLD]
+        for one in found[:MAX_LISTED]
     ]
-    if len(found) > MOST_TOLD:
-        lines += ["", f"{len(found) - MOST_TOLD:,} more are in report.json."]
+    if len(found) > MAX_LISTED:
+        lines += ["", f"{len(found) - MAX_LISTED:,} more are in report.json."]
     return "\n".join([*lines, ""])
 
 
@@ -108,23 +120,47 @@ def _action(one: Mapping[str, Any]) -> str:
 
 
 def escaped(text: str) -> str:
-    """A text as Markdown shows it letter by letter, on one line."""
+    """Escape a string so that Markdown shows it literally, on one line."""
     return _MARKUP.sub(r"\\\1", " ".join(text.split()))
 
 
 def table(contents: Contents) -> list[str]:
-    """What a terminal shows at the end: the servers as a table, and the first findings."""
-    cells = [
-        (row.service, row.server, str(row.ok), str(row.drift), str(row.failed))
-        for row in contents.rows()
-    ]
-    widths = [max(len(line[column]) for line in (_TITLES, *cells)) for column in range(5)]
-    lines = [_aligned(line, widths) for line in (_TITLES, *cells)]
-    found = contents.findings
-    lines += ["", *(f"  {' '.join(one['text'].split())}" for one in found[:MOST_SHOWN])]
-    if len(found) > MOST_SHOWN:
-        lines.append(f"  and {len(found) - MOST_SHOWN:,} more")
-    return [*lines, *([""] if found else []), contents.sentence()]
+    """Return the lines at the end of a run: counts of each server, findings, and a summary."""
+    titles = _titles(contents)
+    cells = [_cells_of(row) for row in contents.rows()]
+    widths = [max(len(line[column]) for line in (titles, *cells)) for column in range(5)]
+    lines = [_aligned(line, widths) for line in (titles, *cells)]
+    return [*lines, "", *_listed(contents), contents.sentence()]
+
+
+def _titles(contents: Contents) -> tuple[str, ...]:
+    verb = "differ" if contents.check else "changed"
+    return ("service", "server", "as wanted", verb, "failed")
+
+
+def _cells_of(row: Row) -> tuple[str, ...]:
+    return (*row.title(), str(row.ok), str(row.drift), str(row.failed))
+
+
+def _listed(contents: Contents) -> Iterator[str]:
+    """Yield a line for each finding below the line of its server, with its host if there are
+    several.
+    """
+    found = sorted(contents.findings, key=lambda one: (place_of(one), one["kind"]))
+    several = len(contents.hosts) > 1
+    last = None
+    for one in found[:MAX_SHOWN]:
+        place = place_of(one)
+        if place != last:
+            yield " ".join(_title(place))
+            last = place
+        sign = "!" if one["status"] == "failed" else _SIGNS.get(one["action"], "~")
+        host = f" (host {one['host']})" if several and place[1] else ""
+        yield f"{sign} {' '.join(one['text'].split())}{host}"
+    if len(found) > MAX_SHOWN:
+        yield f"and {len(found) - MAX_SHOWN:,} more"
+    if found:
+        yield ""
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
@@ -134,21 +170,23 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def storage(findings: Sequence[Mapping[str, Any]]) -> str:
-    """Findings as the body of a wiki page. It names no time: it is another one only where something
-    else differs.
+    """Return findings as the body of a wiki page.
+
+    The body contains no time, so that a new version of the page means other findings.
     """
     failed = sum(1 for one in findings if one["status"] == "failed")
-    told = [f"Differences: {len(findings) - failed:,}.", f"Failures: {failed:,}." if failed else ""]
-    parts = [f"<p><strong>{' '.join(filter(None, told))}</strong></p>"]
+    counts = f"Differences: {len(findings) - failed:,}."
+    counts += f" Failures: {failed:,}." if failed else ""
+    parts = [f"<p><strong>{counts}</strong></p>"]
     if findings:
         rows = [_cells("th", ("Host", "Service", "Object", "Action"))]
         rows += [
             _cells("td", (one.get("host", ""), one["service"], one["text"], _action(one)))
-            for one in findings[:MOST_TOLD]
+            for one in findings[:MAX_LISTED]
         ]
         parts.append(f"<table><tbody>{''.join(rows)}</tbody></table>")
-    if len(findings) > MOST_TOLD:
-        parts.append(f"<p>And {len(findings) - MOST_TOLD:,} more.</p>")
+    if len(findings) > MAX_LISTED:
+        parts.append(f"<p>And {len(findings) - MAX_LISTED:,} more.</p>")
     return "\n".join(parts)
 
 

@@ -152,7 +152,7 @@ def test_a_role_that_refuses_its_variables_is_a_finding(fresh: Fresh, tmp_path: 
 def test_enforce_reports_what_it_changed_and_then_nothing(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     run = _run(sandbox, tmp_path, "enforce", {**CONFIG, "drift_report": "{{ 'en' ~ 'forced' }}"})
-    assert "differ" not in run.output.split("PLAY RECAP")[1]
+    assert "3 of 4 objects were changed on 1 of 1 server." in run.output
     changed = _read(tmp_path / "enforced")
     assert (changed["check"], changed["counts"]) == (False, {"ok": 1, "drift": 3, "failed": 0})
     _run(sandbox, tmp_path, "enforce", {**CONFIG, "drift_report": "enforced"})
@@ -160,6 +160,46 @@ def test_enforce_reports_what_it_changed_and_then_nothing(fresh: Fresh, tmp_path
     history = json.loads((tmp_path / "enforced/history.json").read_text("utf-8"))
     assert [run["counts"]["drift"] for run in history] == [3, 0]
     assert history[0].keys() == {"finished", "playbook", "check", "counts"}
+
+
+def test_enforce_reports_both_sides_as_drift_does(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    login = connections.connection("tracker", sandbox.urls["tracker"])
+    make = {"project": "REL", "name": "8.1", "description": "one"}
+    tasks = [
+        playbook.task("tracker_version", {**make, **login, "name": name}, "Make it")
+        for name in ("8.1", "8.2")
+    ]
+    assert playbook.run(tmp_path, [playbook.play(tasks)]).code == 0
+    variables = {
+        "desired_state_versions": [
+            {**make, "description": "two"},
+            {"project": "REL", "name": "8.2", "state": "absent"},
+            {"project": "REL", "name": "8.3"},
+        ],
+        "enforce_connections": {"tracker": login},
+    }
+    reports = {}
+    for name in ("drift", "enforce"):
+        play = {
+            "import_playbook": f"delivery.toolchain.{name}",
+            "vars": {**variables, "drift_report": name},
+        }
+        # what a play of others does says nothing of this one
+        other = playbook.play([{"ansible.builtin.debug": {"msg": "done"}}])
+        run = playbook.run(tmp_path, [play, other])
+        assert run.code == 0, run.output
+        assert "+ version REL/8.3: missing" in run.output
+        assert '"two"' not in run.output.split("PLAY RECAP")[0] or name == "drift"
+        reports[name] = _read(tmp_path / name)
+    assert [one["action"] for one in reports["enforce"]["findings"]] == [
+        "update",
+        "delete",
+        "create",
+    ]
+    assert reports["enforce"]["findings"] == reports["drift"]["findings"]
+    assert (reports["drift"]["check"], reports["enforce"]["check"]) == (True, False)
+    assert "were changed" not in (tmp_path / "drift/report.md").read_text("utf-8")
 
 
 def test_any_playbook_with_the_callback_is_reported(fresh: Fresh, tmp_path: Path) -> None:
