@@ -32,6 +32,23 @@ _ROLES_OF_RELEASE = ("release_version", "wiki_docs")
 #: Variables of `release` that a survey does not ask for: what it hands on, what a credential or the
 #: inventory says.
 _NOT_ASKED = {"release_build_numbers", "release_connections", "release_hosts"}
+#: Variables of `drift_summary`.
+_SUMMARY = {
+    "summary_reports": {
+        "type": "str",
+        "description": "Folder with the report folders.",
+    },
+    "summary_folder": {"type": "str", "description": "Folder of the summary."},
+    "summary_expected": {
+        "type": "list",
+        "elements": "str",
+        "description": "Names of hosts that must be in the reports.",
+    },
+    "summary_max_age": {
+        "type": "str",
+        "description": "Maximum age of a report, as 2d, 26h or 30m; an older one is a failure.",
+    },
+}
 _SERVICES = {
     "repo": "artifact repository manager",
     "tracker": "issue tracker",
@@ -140,6 +157,10 @@ def _surveys() -> dict[str, Any]:
         "release": [_question(*each) for each in _release_variables().items()],
         "enforce": enforce,
         "drift": [_question("drift_fail", {"type": "bool", "description": fails}), *enforce],
+        "drift_summary": [
+            _question("drift_fail", {"type": "bool", "description": fails}),
+            *(_question(*each) for each in _SUMMARY.items()),
+        ],
         "housekeeping": list(_role_questions("repo_housekeeping")),
     }
 

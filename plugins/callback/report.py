@@ -147,6 +147,8 @@ class CallbackModule(CallbackBase):
         A relative path starts in the folder of the playbook; for a playbook of the collection it
         starts in the working directory [C1.6].
         """
+        if self._recorder.folder is not None:
+            return self._recorder.folder
         named = self._settings.get("drift_report") or os.environ.get("TOOLCHAIN_REPORT")
         return self._folder / Path(str(named)).expanduser() if named else None
 

@@ -13,6 +13,9 @@ from typing import Any
 from ansible.module_utils.common.yaml import yaml_load
 
 _COLLECTION = Path(__file__).resolve().parents[2]
+#: Playbooks whose variables do not begin with their name. A prefix `drift_summary` would make the
+#: variables of `drift` ambiguous.
+_PREFIXES = {"drift_summary": "summary"}
 
 
 def unknown(owner: str, names: Iterable[str]) -> list[str]:
@@ -50,7 +53,8 @@ def _told(name: str, taken: Iterable[str]) -> str:
 def owners() -> frozenset[str]:
     """The roles and playbooks of the collection."""
     roles = {path.name for path in (_COLLECTION / "roles").iterdir() if path.is_dir()}
-    return frozenset(roles | {path.stem for path in (_COLLECTION / "playbooks").glob("*.yml")})
+    playbooks = {path.stem for path in (_COLLECTION / "playbooks").glob("*.yml")}
+    return frozenset(roles | {_PREFIXES.get(name, name) for name in playbooks})
 
 
 @cache

@@ -207,7 +207,9 @@ def test_lookups_read_the_environment_of_settings_and_leave_credentials_to_the_c
 def test_a_lookup_has_the_connection_options_of_one_service() -> None:
     asks_nobody = {
         "desired_state",
+        "drift_reports",
         "enforcement",
+        "report_folder",
         "survey_answers",
         "unknown_variables",
     }

@@ -340,12 +340,12 @@ def test_names_are_data_in_every_file(tmp_path: Path) -> None:
 
 def test_the_history_keeps_a_year(tmp_path: Path) -> None:
     counts = {"ok": 1, "drift": 0, "failed": 0}
-    runs = [{"finished": str(n), "counts": counts} for n in range(writing.MOST_RUNS)]
+    runs = [{"finished": str(n), "counts": counts} for n in range(writing.MAX_RUNS)]
     (tmp_path / "history.json").write_text(json.dumps(runs), encoding="utf-8")
     writing.write(tmp_path, Contents("play.yml", finished="now"))
     history = json.loads((tmp_path / "history.json").read_text("utf-8"))
     assert [history[0]["finished"], history[-1]["finished"]] == ["1", "now"]
-    assert len(history) == writing.MOST_RUNS
+    assert len(history) == writing.MAX_RUNS
 
 
 def test_a_file_that_cannot_be_replaced_leaves_the_old_one(

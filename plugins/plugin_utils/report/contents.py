@@ -16,12 +16,11 @@ KEYS = (
 )
 Object = dict[str, Any]
 _STATUSES = ("ok", "drift", "failed")
-TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def now() -> str:
     """Return the current time in the format of a report."""
-    return datetime.now(timezone.utc).strftime(TIME_FORMAT)
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,8 @@ class Row:
 
     def title(self) -> tuple[str, str]:
         """Return service and server as people read them; never empty."""
-        return self.service or "playbook", self.server or f"host {self.host or 'unknown'}"
+        where = f"host {self.host}" if self.host else "unknown server"
+        return self.service or "playbook", self.server or where
 
 
 @dataclass

@@ -250,7 +250,7 @@
     const places = new Map();
     for (const row of rows) {
       const { service, server, host } = row.finding;
-      const key = JSON.stringify([service || "playbook", server || `host ${host || "unknown"}`]);
+      const key = JSON.stringify([service || "playbook", server || (host ? `host ${host}` : "unknown server")]);
       if (!places.has(key)) places.set(key, []);
       places.get(key).push(row);
     }

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.parsing.convert_bool import boolean
@@ -43,6 +44,8 @@ _NAME = "delivery.toolchain."
 VARIABLE = "toolchain_report"
 _TEXT = 4000
 _NAME_LENGTH = 1000
+#: The fact of the playbook `drift_summary` with the content of several reports.
+SUMMARY = "summary_read"
 #: Facts in which roles keep their findings, also those that are in no result of a module.
 _FACT = re.compile(r"(analysis|ci|repo)\w*_drift")
 _OWNERS = {"artifact": "repo", "build": "repo", "docker": "repo", "jql": "tracker"}
@@ -58,6 +61,9 @@ class Recorder:
         self.contents = contents
         self._servers: dict[tuple[str, str], str] = {}
         self._checks: set[bool] = set()
+        self._hosts: set[str] = set()
+        #: The folder of the report, if it is a summary of other reports.
+        self.folder: Path | None = None
         self._hidden = Hidden()
         self._hidden.add(
             *(
@@ -95,6 +101,8 @@ class Recorder:
     def _facts(self, task: Any, host: str, facts: Any) -> None:
         """Add the findings of a role that were in no result of a module."""
         for name, entries in facts.items() if isinstance(facts, Mapping) else ():
+            if name == SUMMARY:
+                self._summarise(entries)
             service = _service(name)
             if _FACT.fullmatch(str(name)) is None or not isinstance(entries, list):
                 continue
@@ -107,6 +115,18 @@ class Recorder:
             ]
             server = self._servers.get((host, service), "")
             self._add(new, host, service, server, task.get_name().strip())
+
+    def _summarise(self, summary: Mapping[str, Any]) -> None:
+        """Add the content of other reports, as the lookup `drift_reports` returns it."""
+        self.folder = Path(summary["folder"])
+        self._checks.add(summary["check"])
+        self._hosts.update(summary["hosts"])
+        for one in summary["findings"]:
+            places = (one["host"], one["service"], one["server"], one["task"])
+            self._add([one], *map(self._line, places))
+        for row in summary["unchanged"]:
+            place = (row["service"], row["server"], row["host"])
+            self.contents.add_unnamed(place, row["ok"])
 
     def _add(
         self, found: Iterable[Mapping[str, Any]], host: str, service: str, server: str, task: str
@@ -148,7 +168,7 @@ class Recorder:
 
         :param check: the mode of a run in which no module of the collection compared anything
         """
-        self.contents.hosts = sorted(hosts)
+        self.contents.hosts = sorted(self._hosts or hosts)
         self.contents.finished = now()
         self.contents.check = all(self._checks) if self._checks else check
 

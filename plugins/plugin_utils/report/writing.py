@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files of a report: each is whole or not there, whoever reads the folder meanwhile [C9]."""
+"""Write the files of a report; a reader of the folder never sees half of a file [C9]."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import fcntl
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -15,19 +15,44 @@ from typing import Any
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import page, texts
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import Contents
 
-#: So many runs C(history.json) remembers.
-MOST_RUNS = 365
+#: Maximum number of runs in `history.json`.
+MAX_RUNS = 365
 _HISTORY = "history.json"
+_PLAYBOOKS = Path(__file__).resolve().parents[3] / "playbooks"
+
+
+def resolved(path: str, variables: Mapping[str, Any]) -> Path:
+    """Return an absolute path. A relative one starts in the folder of the playbook; for a playbook
+    of the collection it starts in the working directory [C1.6].
+
+    :param variables: the variables of the task, with `playbook_dir`
+    """
+    playbooks = Path(str(variables.get("playbook_dir", "."))).resolve()
+    start = Path.cwd() if playbooks == _PLAYBOOKS else playbooks
+    return start / Path(path).expanduser()
+
+
+def problem(folder: Path) -> str:
+    """Make the folder of a report. Return an error message if it cannot be written to, or ""."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return ""
+    except OSError as error:
+        return (
+            f"Cannot write the report to {folder}: {error.strerror}. Name a folder that this"
+            " account may write to."
+        )
 
 
 def write(folder: Path, contents: Contents) -> list[str]:
-    """Write all files of a report; what has to be said about it, in sentences."""
+    """Write all files of a report, and return warnings."""
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder):
         history, warnings = _history(folder)
         run = contents.as_json()
         history.append({key: run[key] for key in ("finished", "playbook", "check", "counts")})
-        history = history[-MOST_RUNS:]
+        history = history[-MAX_RUNS:]
         _replace(folder / "report.json", _json(run))
         _replace(folder / "report.xml", texts.junit(contents))
         _replace(folder / "report.md", texts.markdown(contents))
@@ -38,7 +63,7 @@ def write(folder: Path, contents: Contents) -> list[str]:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Two runs that end at once write one after the other, so that the history has both."""
+    """Let runs that end at the same time write one after the other: the history needs both."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -48,7 +73,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _history(folder: Path) -> tuple[list[dict[str, Any]], list[str]]:
-    """The runs so far. A file that cannot be read is put aside, not written over."""
+    """Return the previous runs and warnings; an unreadable file is renamed, not overwritten."""
     file = folder / _HISTORY
     try:
         history = json.loads(file.read_text("utf-8"))
@@ -60,7 +85,7 @@ def _history(folder: Path) -> tuple[list[dict[str, Any]], list[str]]:
         return history, []
     aside = folder / f"{_HISTORY}.unreadable"
     file.replace(aside)
-    return [], [f"{file} is no history of reports: it is now {aside}, and a new one begins"]
+    return [], [f"{file} is no history of reports: it was renamed to {aside}, and a new one begins"]
 
 
 def _is_run(entry: Any) -> bool:
@@ -75,7 +100,7 @@ def _json(value: Any) -> str:
 
 
 def _replace(file: Path, text: str) -> None:
-    """Write a file beside its place and move it there, readable as the user's other new files."""
+    """Replace a file atomically, with the permissions of the user's other new files."""
     handle, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
     try:
         with open(handle, "w", encoding="utf-8", errors="replace") as stream:

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read the reports of several runs as one report [C9]."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import (
+    FORMAT,
+    KEYS,
+)
+
+_FILE = "report.json"
+_STATUSES = {"drift": ("create", "update", "delete"), "failed": ("none",)}
+
+
+class SummaryError(Exception):
+    """There is nothing to summarise; the message says why."""
+
+
+class _UnusableError(Exception):
+    """A report that cannot be used; the message says why, and what to do."""
+
+
+def report_folders(place: Path, excluded: Path) -> list[Path]:
+    """Return the subfolders of `place`, without hidden ones and the folder of the summary.
+
+    :raises SummaryError: if there is no such folder
+    """
+    try:
+        found = sorted(each for each in place.iterdir() if each.is_dir())
+    except OSError as error:
+        raise SummaryError(f"cannot read the folder {place}: {error.strerror}") from error
+    excluded = excluded.resolve()
+    return [one for one in found if one.name[0] != "." and one.resolve() != excluded]
+
+
+def read(
+    places: Sequence[Path], expected: Iterable[str], max_age: timedelta | None, at: datetime
+) -> dict[str, Any]:
+    """Read the reports, and return their content as one.
+
+    A report that is missing, unreadable, of another format or too old gives a finding with status
+    `failed`, as does an expected host that is in no report.
+
+    :param places: folders of reports, or their files `report.json`
+    :param at: the time that ages are counted to
+    :return: `check`, `hosts`, `findings`, and `unchanged`, a list of dicts with `service`,
+        `server`, `host` and `ok`
+    :raises SummaryError: if no place is given
+    """
+    if not places:
+        raise SummaryError("there are no reports")
+    summary: dict[str, Any] = {"check": True, "hosts": [], "findings": [], "unchanged": []}
+    for place in places:
+        try:
+            report = _read(place)
+            age = at - _time(report)
+        except _UnusableError as error:
+            summary["findings"].append(_failure(place.name, str(place), str(error)))
+            continue
+        hosts = [str(host) for host in report["hosts"]]
+        if max_age is not None and age > max_age:
+            text = f"is {_shown(age)} old, the limit is {_shown(max_age)}; run drift again"
+            summary["findings"].append(_failure(", ".join(hosts), str(place), text))
+        summary["check"] = summary["check"] and bool(report.get("check"))
+        summary["hosts"] = sorted({*summary["hosts"], *hosts})
+        summary["findings"] += report["findings"]
+        summary["unchanged"] += _unchanged(report)
+    for host in sorted(set(expected) - set(summary["hosts"])):
+        text = "is in no report; check that its run ended and where it wrote"
+        summary["findings"].append(_failure(host, host, text, kind="host"))
+    return summary
+
+
+def _read(place: Path) -> dict[str, Any]:
+    file = place if place.is_file() else place / _FILE
+    try:
+        report = json.loads(file.read_text("utf-8"))
+    except FileNotFoundError:
+        raise _UnusableError(f"has no {_FILE}; check that its run ended") from None
+    except OSError as error:
+        raise _UnusableError(f"cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError):
+        raise _UnusableError("cannot be read: it is not JSON; run drift again") from None
+    if isinstance(report, dict) and report.get("format", FORMAT) != FORMAT:
+        found = str(report["format"])[:20]
+        raise _UnusableError(
+            f"has format {found}, this release reads format {FORMAT}; use the same release of"
+            " the collection for all runs"
+        )
+    if not _is_report(report):
+        raise _UnusableError("cannot be read: it is not a report; run drift again")
+    return {**report, "findings": [_finding(one) for one in report["findings"]]}
+
+
+def _is_report(report: Any) -> bool:
+    return (
+        isinstance(report, dict)
+        and report.get("format") == FORMAT
+        and isinstance(report.get("hosts"), list)
+        and isinstance(report.get("findings"), list)
+        and isinstance(report.get("counts"), dict)
+        and _is_count(report["counts"].get("ok"))
+        and all(isinstance(one, Mapping) and _is_finding(one) for one in report["findings"])
+    )
+
+
+def _is_finding(one: Mapping[str, Any]) -> bool:
+    strings = (set(KEYS) - {"before", "after"}) <= {
+        key for key, value in one.items() if isinstance(value, str)
+    }
+    return strings and one["action"] in _STATUSES.get(one["status"], ())
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and value >= 0
+
+
+def _finding(one: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: one.get(key) for key in KEYS}
+
+
+def _time(report: Mapping[str, Any]) -> datetime:
+    try:
+        return datetime.strptime(str(report.get("finished")), "%Y-%m-%dT%H:%M:%S%z")
+    except ValueError:
+        raise _UnusableError("cannot be read: 'finished' is not a time; run drift again") from None
+
+
+def _unchanged(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the numbers of unchanged objects by server; release 1.0.0 wrote their sum only."""
+    rows = report.get("servers")
+    if not isinstance(rows, list):
+        hosts = ", ".join(map(str, report["hosts"]))
+        rows = [{"service": "", "server": "", "host": hosts, "ok": report["counts"]["ok"]}]
+    for row in rows:
+        if isinstance(row, Mapping) and _is_count(row.get("ok")) and row["ok"]:
+            yield {
+                **{key: str(row.get(key) or "") for key in ("service", "server", "host")},
+                "ok": row["ok"],
+            }
+
+
+def _failure(host: str, name: str, text: str, *, kind: str = "report") -> dict[str, Any]:
+    one = dict.fromkeys(KEYS, "")
+    one |= {"host": host, "kind": kind, "name": name, "action": "none", "status": "failed"}
+    one["text"] = f"{kind} {name}: {text}"
+    return {**one, "before": None, "after": None}
+
+
+def _shown(age: timedelta) -> str:
+    """Return an age in the notation of `summary_max_age`, as `26h`."""
+    minutes = int(age.total_seconds() // 60)
+    if minutes >= 2 * 24 * 60:
+        return f"{minutes // (24 * 60)}d"
+    return f"{minutes // 60}h" if minutes >= 2 * 60 else f"{minutes}m"

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The reports of several runs as one."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import summary, writing
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import (
+    KEYS,
+    Contents,
+)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.recorder import Recorder
+
+AT = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
+SERVER = "https://ci.example.com"
+
+
+def write(folder: Path, host: str, **changes: Any) -> Path:
+    """Write a report with an unchanged and a differing job."""
+    contents = Contents("delivery.toolchain.drift", check=True, hosts=[host])
+    contents.finished = changes.pop("finished", "2026-11-22T11:00:00Z")
+    one = {"host": host, "service": "ci", "server": SERVER, "kind": "job", "task": "Jobs"}
+    contents.add(**one, name=f"{host}-ok", action="none", text="job: as wanted", status="ok")
+    contents.add(
+        **one,
+        name=host,
+        action="update",
+        text=f"job {host}: differs",
+        status="drift",
+        after={"a": 1},
+    )
+    writing.write(folder, contents)
+    report = json.loads((folder / "report.json").read_text("utf-8"))
+    (folder / "report.json").write_text(json.dumps({**report, **changes}), encoding="utf-8")
+    return folder
+
+
+def texts(found: dict[str, Any], status: str) -> list[str]:
+    return [one["text"] for one in found["findings"] if one["status"] == status]
+
+
+def test_reports_of_several_runs_are_one(tmp_path: Path) -> None:
+    places = [write(tmp_path / name, name) for name in ("two", "one")]
+    found = summary.read(places, ["one", "two"], timedelta(hours=2), AT)
+    assert (found["hosts"], found["check"]) == (["one", "two"], True)
+    assert texts(found, "drift") == ["job two: differs", "job one: differs"]
+    assert texts(found, "failed") == []
+    assert found["unchanged"] == [{"service": "ci", "server": SERVER, "host": "", "ok": 1}] * 2
+
+
+def test_a_missing_or_old_report_is_a_failure(tmp_path: Path) -> None:
+    old = write(tmp_path / "old", "web1", finished="2026-11-19T11:00:00Z")
+    (tmp_path / "empty").mkdir()
+    found = summary.read([old, tmp_path / "empty"], ["web2", "web1"], timedelta(days=1), AT)
+    assert texts(found, "failed") == [
+        f"report {old}: is 3d old, the limit is 24h; run drift again",
+        f"report {tmp_path}/empty: has no report.json; check that its run ended",
+        "host web2: is in no report; check that its run ended and where it wrote",
+    ]
+    assert texts(found, "drift") == ["job web1: differs"]
+
+
+BROKEN: dict[str, tuple[str, str]] = {
+    "another format": (
+        '{"format": 2, "findings": 7}',
+        "has format 2, this release reads format 1; ",
+    ),
+    "no JSON": ("{", "cannot be read: it is not JSON"),
+    "deep": ("[" * 100_000, "cannot be read: it is not JSON"),
+    "a list": ("[]", "cannot be read: it is not a report"),
+    "no format": ("{}", "cannot be read: it is not a report"),
+    "no hosts": ('{"format": 1, "findings": [], "counts": {"ok": 1}}', "it is not a report"),
+    "a strange status": (
+        json.dumps(
+            {
+                "format": 1,
+                "hosts": [],
+                "counts": {"ok": 0},
+                "findings": [dict.fromkeys(KEYS, "x")],
+            }
+        ),
+        "it is not a report",
+    ),
+    "no time": (
+        '{"format": 1, "hosts": [], "findings": [], "counts": {"ok": 1}, "finished": "now"}',
+        "'finished' is not a time",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_an_unusable_report_is_a_failure(tmp_path: Path, what: str) -> None:
+    content, words = BROKEN[what]
+    (tmp_path / "report.json").write_text(content, encoding="utf-8")
+    found = summary.read([tmp_path], [], None, AT)
+    (text,) = texts(found, "failed")
+    assert text.startswith(f"report {tmp_path}: ")
+    assert words in text
+
+
+def test_a_report_of_the_first_release_counts(tmp_path: Path) -> None:
+    report = json.loads((write(tmp_path, "web1") / "report.json").read_text("utf-8"))
+    del report["servers"]
+    (tmp_path / "report.json").write_text(json.dumps(report), encoding="utf-8")
+    found = summary.read([tmp_path / "report.json"], [], None, AT)
+    assert found["unchanged"] == [{"service": "", "server": "", "host": "web1", "ok": 1}]
+
+
+def test_the_folder_of_the_summary_is_no_report(tmp_path: Path) -> None:
+    for name in ("a", ".git", "summary"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "file").touch()
+    assert summary.report_folders(tmp_path, tmp_path / "summary") == [tmp_path / "a"]
+    with pytest.raises(summary.SummaryError, match=r"cannot read the folder .*: No such file"):
+        summary.report_folders(tmp_path / "gone", tmp_path)
+    with pytest.raises(summary.SummaryError, match="there are no reports"):
+        summary.read([], [], None, AT)
+
+
+def test_the_callback_reports_a_summary(tmp_path: Path) -> None:
+    places = [write(tmp_path / name, name) for name in ("one", "two")]
+    found = summary.read(places, ["three"], None, AT)
+    task = SimpleNamespace(
+        action="ansible.builtin.set_fact", get_vars=dict, get_name=lambda: "Read", check_mode=False
+    )
+    recorder = Recorder(Contents("delivery.toolchain.drift_summary"))
+    facts = {"ansible_facts": {"summary_read": {"folder": str(tmp_path / "all"), **found}}}
+    recorder.result(task, "localhost", facts, failed=False)
+    recorder.end(["localhost"], check=False)
+    assert recorder.folder == tmp_path / "all"
+    writing.write(recorder.folder, recorder.contents)
+    report = json.loads((tmp_path / "all/report.json").read_text("utf-8"))
+    assert report["counts"] == {"ok": 2, "drift": 2, "failed": 1}
+    assert (report["hosts"], report["check"]) == (["one", "two"], True)
+    assert [one["task"] for one in report["findings"]][:2] == ["Jobs", "Jobs"]
+    assert [(row["server"], row["host"], row["ok"]) for row in report["servers"]] == [
+        ("", "three", 0),
+        (SERVER, "", 2),
+    ]
+    suites = ElementTree.parse(tmp_path / "all/report.xml").getroot()
+    assert suites.attrib.items() >= {"tests": "4", "failures": "2", "errors": "1"}.items()
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert writing.problem(tmp_path / "made/here") == ""
+    assert list((tmp_path / "made/here").iterdir()) == []
+    (tmp_path / "file").touch()
+    problem = writing.problem(tmp_path / "file")
+    assert problem == (
+        f"Cannot write the report to {tmp_path}/file: File exists. Name a folder that this account"
+        " may write to."
+    )
+    assert "Not a directory" in writing.problem(tmp_path / "file/below")
+    monkeypatch.chdir(tmp_path)
+    ours = Path(writing.__file__).parents[3] / "playbooks"
+    assert writing.resolved("report", {"playbook_dir": str(ours)}) == tmp_path / "report"
+    assert writing.resolved("report", {"playbook_dir": "/plays"}) == Path("/plays/report")
