@@ -13,6 +13,7 @@ from ...core.errors import ToolchainError
 from ...core.http.messages import Response
 from ...core.http.transport import Transport
 from ...core.http.writes import Verify
+from .. import xml_reader
 from ..client import object_of, objects, refuse_evasion, refuse_page
 from ..job_address import Job
 from .configuration import with_enabled
@@ -49,12 +50,21 @@ class JobStore:
         return unquote(self.job.path.rpartition("/")[2])
 
     def configuration(self, job: Job | None = None) -> str | None:
-        """The configuration; C(None) where there is no such job, or it is not to be seen."""
+        """Return the configuration; `None` if there is no such job, or the account may not see it.
+
+        Raises:
+            ToolchainError: `protocol` if the response is not XML, as an empty body.
+        """
         path = (job or self.job).path
         response = self._read(f"{path}/config.xml")
         if response is None:
             return None
         refuse_page(response)
+        try:
+            xml_reader.parse(response.text)
+        except xml_reader.UnreadableXml as error:
+            message = f"the server's configuration of the job cannot be read: {error}"
+            raise response.error("protocol", message) from None
         return response.text
 
     def state(self) -> Mapping[str, Any] | None:

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Configurations of jobs that the server returns and nobody can read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs.ci_job import (
+    CiJobOperation,
+    CiJobOptions,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from tests.helpers.options import build as options_of
+from tests.unit.ci.tasks import Run
+from tests.unit.stub import Reply, Seen, Stub
+
+OLD = "<project><description>old</description></project>"
+NEW = "<project><description>new</description></project>"
+UNREADABLE = {
+    "empty": Reply(body=""),
+    "json": Reply(body={"name": "agent"}),
+    "half": Reply(body="<project><description>"),
+    "doctype": Reply(body='<!DOCTYPE project [<!ENTITY a "b">]><project/>'),
+}
+
+
+@dataclass
+class Server:
+    """A server whose configuration is unreadable from the first write on, or from the start."""
+
+    unreadable: Reply
+    before: Reply
+    write: Reply = field(default_factory=Reply)
+    writes: int = 0
+
+    def __call__(self, seen: Seen) -> Reply:
+        if seen.method == "POST":
+            self.writes += 1
+            return self.write
+        if "crumbIssuer" in seen.path:
+            return Reply(404)
+        if seen.path.endswith("config.xml"):
+            return self.unreadable if self.writes else self.before
+        return Reply(body={"jobs": []})
+
+
+def _error(server: Server) -> ToolchainError:
+    options = options_of(CiJobOptions, job="agent", config=NEW)
+    with Stub(answer=server) as stub, pytest.raises(ToolchainError) as caught:
+        Run(stub.url).play(lambda task: CiJobOperation(task, options))
+    return caught.value
+
+
+@pytest.mark.parametrize("what", UNREADABLE)
+@pytest.mark.parametrize("before", [Reply(body=OLD), Reply(404, headers={"X-Jenkins": "2.479.3"})])
+def test_a_verification_read_that_is_unreadable(what: str, before: Reply) -> None:
+    server = Server(UNREADABLE[what], before)
+    error = _error(server)
+    assert (error.kind, server.writes) == ("protocol", 1)
+    assert "cannot be read back" in str(error)
+
+
+@pytest.mark.parametrize("what", UNREADABLE)
+def test_a_lost_response_whose_verification_read_is_unreadable(what: str) -> None:
+    server = Server(UNREADABLE[what], Reply(body=OLD), Reply(cut=True))
+    error = _error(server)
+    assert server.writes == 1
+    assert "whether it was done is not known" in str(error)
+
+
+@pytest.mark.parametrize("what", UNREADABLE)
+def test_an_unreadable_configuration_is_not_replaced(what: str) -> None:
+    server = Server(UNREADABLE[what], UNREADABLE[what])
+    error = _error(server)
+    assert (error.kind, server.writes) == ("protocol", 0)
+    assert "configuration of the job cannot be read" in str(error)
