@@ -14,6 +14,10 @@ from typing import Any
 
 import yaml
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.files import open_regular
+
+from .unreadable_yaml import UNREADABLE, told
+
 _SCHEMAS = Path(__file__).resolve().parents[2] / "roles" / "desired_state" / "files"
 _ENDINGS = (".yml", ".yaml")
 #: What JSON calls the values of YAML.
@@ -47,15 +51,22 @@ def variables(folder: Path, load: Callable[[str], Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     errors: list[str] = []
     for file, service in _files(folder, errors):
-        slips = list(_slips(file, service))
+        slips = _slips(file, service)
         errors += [f"{file.relative_to(folder)}{slip}" for slip in slips]
         if not slips:
-            errors += _merge(found, service, file, load(str(file)) or {})
+            errors += _merge(found, service, file, _loaded(folder, file, load) or {})
     if errors:
         raise DesiredStateError("; ".join(errors))
     if not found:
         raise DesiredStateError(f"{folder} describes nothing: {', '.join(_services())}.yml")
     return found
+
+
+def _loaded(folder: Path, file: Path, load: Callable[[str], Any]) -> Any:
+    try:
+        return load(str(file))
+    except UNREADABLE as error:
+        raise DesiredStateError(f"{file.relative_to(folder)} is no YAML: {told(error)}") from None
 
 
 def _files(folder: Path, errors: list[str]) -> Iterator[tuple[Path, str]]:
@@ -65,7 +76,9 @@ def _files(folder: Path, errors: list[str]) -> Iterator[tuple[Path, str]]:
         if any(part.startswith(".") for part in parts) or file.suffix not in _ENDINGS:
             continue
         service = parts[0] if len(parts) > 1 else file.stem
-        if service in _services():
+        if not file.is_file():
+            errors.append(f"{file.relative_to(folder)} is no regular file: move it elsewhere")
+        elif service in _services():
             yield file, service
         else:
             known = ", ".join(_services())
@@ -83,20 +96,19 @@ def _schema(service: str) -> dict[str, Any]:
     return schema
 
 
-def _slips(file: Path, service: str) -> Iterator[str]:
-    """What in a file does not follow the schema of its service, as C(:line: sentence)."""
+def _slips(file: Path, service: str) -> list[str]:
+    """Return what in a file does not follow the schema of its service, as `:line: sentence`."""
     try:
-        with file.open("rb") as stream:
+        with open(file, "rb", opener=open_regular) as stream:
             root = yaml.compose(stream, Loader=yaml.SafeLoader)
+        return [] if root is None else list(_judged(root, _schema(service), ""))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        yield f":{line}: this is no YAML: {error.problem}"
-        return
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        yield f":1: this is no YAML: {error}"
-        return
-    if root is not None:
-        yield from _judged(root, _schema(service), "")
+        return [f":{line}: this is no YAML: {error.problem}"]
+    except OSError as error:
+        return [f": the file cannot be read: {error.strerror}"]
+    except UNREADABLE as error:
+        return [f":1: this is no YAML: {told(error)}"]
 
 
 def _judged(node: yaml.Node, schema: Mapping[str, Any], place: str) -> Iterator[str]:

@@ -15,6 +15,8 @@ from typing import Any
 import yaml
 from ansible.module_utils.common.yaml import yaml_load
 
+from .unreadable_yaml import UNREADABLE, told
+
 _SURVEYS = Path(__file__).resolve().parents[2] / "playbooks" / "vars" / "awx_surveys.yml"
 _PREFIX = "survey_"
 
@@ -45,10 +47,11 @@ def _taken(name: str, kind: str, value: Any) -> Any:
         return value
     try:
         read = yaml.safe_load(value)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" in line {mark.line + 1}" if mark else ""
+    except yaml.MarkedYAMLError as error:
+        where = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise SurveyError(f"{name}: the answer is no YAML{where}") from None
+    except UNREADABLE as error:
+        raise SurveyError(f"{name}: the answer is no YAML: {told(error)}") from None
     if not isinstance(read, list | dict):
         raise SurveyError(f"{name}: the answer is no list and no mapping; write '- one' a line")
     return read

@@ -113,7 +113,8 @@ def test_every_variable_of_a_release_is_asked_for() -> None:
         if not re.match(rf"({roles})(_|$)", name)
     }
     asked = {question["variable"].removeprefix("survey_") for question in SURVEYS["release"]}
-    assert mentioned - asked == {"release_build_numbers", "release_connections", "release_hosts"}
+    not_asked = {"build_numbers", "connections", "hosts", "when_released"}
+    assert mentioned - asked == {f"release_{name}" for name in not_asked}
     for role in ("release_version", "wiki_docs"):
         specs = load(f"roles/{role}/meta/argument_specs.yml")["argument_specs"]["main"]["options"]
         assert set(specs) <= asked
@@ -138,6 +139,27 @@ def test_answers_are_taken_as_their_variables_want_them() -> None:
     ("name", "answer", "text"),
     [
         ("survey_release_job", "- job: x", "(is survey_release_jobs meant?)"),
+        (
+            "survey_release_jobs",
+            "[" * 3000,
+            "survey_release_jobs: the answer is no YAML: it is nested",
+        ),
+        (
+            "survey_release_jobs",
+            "- 2026-13-45",
+            "survey_release_jobs: the answer is no YAML: month",
+        ),
+        ("survey_release_jobs", "- !!int x", "survey_release_jobs: the answer is no YAML: invalid"),
+        (
+            "survey_release_jobs",
+            "- !!bool x",
+            "survey_release_jobs: the answer is no YAML: a value",
+        ),
+        (
+            "survey_release_jobs",
+            "- \x00",
+            "survey_release_jobs: the answer is no YAML: unacceptable",
+        ),
         ("survey_release_jobs", "- job: x\n- {", "survey_release_jobs: the answer is no YAML in"),
         ("survey_release_jobs", "delivery/toolchain", "no list and no mapping"),
     ],

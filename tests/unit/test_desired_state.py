@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -89,3 +91,46 @@ def test_a_setting_in_two_files_and_an_empty_folder_are_slips(tmp_path: Path) ->
         desired_state.variables(tmp_path / "none", lambda name: {})
     with pytest.raises(desired_state.DesiredStateError, match="stands in another file"):
         read(tmp_path, ci__a="check_java: true", ci__b="check_java: false")
+
+
+IRREGULAR: dict[str, Callable[[Path], None]] = {
+    "a pipe": os.mkfifo,
+    "a folder": Path.mkdir,
+    "a device": lambda file: file.symlink_to("/dev/zero"),
+    "a link to nothing": lambda file: file.symlink_to("nothing"),
+}
+
+
+@pytest.mark.parametrize("what", IRREGULAR)
+def test_what_is_no_regular_file_is_never_opened(what: str, tmp_path: Path) -> None:
+    IRREGULAR[what](tmp_path / "ci.yml")
+    with pytest.raises(desired_state.DesiredStateError) as caught:
+        read(tmp_path)
+    assert str(caught.value) == "ci.yml is no regular file: move it elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[" * 3000, "ci.yml:1: this is no YAML: it is nested too deeply"),
+        ("a: 2026-13-45", "ci.yml:1: a is not known"),
+        ("jobs: [{job: a, parameters: &a [*a]}]", "ci.yml"),
+        ("\x00", "ci.yml:1: this is no YAML: unacceptable character"),
+    ],
+)
+def test_a_file_that_yaml_cannot_read_ends_in_one_sentence(
+    text: str, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(desired_state.DesiredStateError) as caught:
+        read(tmp_path, ci=text)
+    assert str(caught.value).startswith(said)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_value_that_cannot_be_made_is_named_with_its_file(tmp_path: Path) -> None:
+    def load(name: str) -> Any:
+        return yaml.safe_load("a: 2026-13-45")
+
+    (tmp_path / "ci.yml").write_text("jobs: []", encoding="utf-8")
+    with pytest.raises(desired_state.DesiredStateError, match=r"^ci.yml is no YAML: month must be"):
+        desired_state.variables(tmp_path, load)
