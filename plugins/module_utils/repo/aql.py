@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The query language: texts, answers row by row, and what the server says of their completeness.
+"""Query the item search: query strings, rows, and the server's notice of truncated results.
 
-Written interface [W4.1]. Server facts [repo-17]: non-administrators must ask for repo, path and
-name; what the server trims it says in C(range.notification); C(range.limit) is there where the
-query has a limit, or the server one of its own; C(range.total) is no number of matches.
+Written interface [W4.1]. Server facts [repo-17]: non-administrators must include repo, path and
+name. `range.notification` reports truncated results. `range.limit` is present if the query or the
+server has a limit. `range.total` is not the number of matches.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from .client import RepoClient, objects
 
 _PATH = "api/search/aql"
 _LIMIT = re.compile(r"\.\s*limit\s*\(")
-#: How a server says that it does not answer a query, or not this one, or not in time.
+#: Statuses by which a server rejects queries, this query, or reports a timeout.
 _REFUSALS = frozenset({400, 403, 404, 405, 408})
 _DAY, _MINUTE = timedelta(days=1), timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
 class QueryResult:
-    """What a query found.
+    """Result of a query.
 
-    :param trimmed: the server's words where it did not give all of it, else empty
-    :param moment: the server's clock when it answered, C(None) where it does not tell
+    :param trimmed: the server's notice if the result is truncated, else ""
+    :param moment: the server's clock when it responded; `None` if it sends no date
     """
 
     rows: list[dict[str, Any]]
@@ -41,13 +41,13 @@ class QueryResult:
 
 
 def ask(client: RepoClient, what: str, text: str) -> QueryResult:
-    """Send a query; C(rejected) with the server's words where it does not understand it."""
+    """Send a query. Raises `rejected` with the server's error message if the query is malformed."""
     parts = {"body": text.encode(), "headers": {"Content-Type": "text/plain"}}
     try:
         response = json_rows.read(client, what, _PATH, "results", method="POST", **parts)
     except ToolchainError as error:
         if error.status == 405:
-            # below another address it is the path of an item, to which nothing is posted
+            # below another address this is the path of an item, which accepts no POST
             error.kind = "not_found"
             error.with_hint("there is no repository manager at this address: check url")
         raise
@@ -59,8 +59,8 @@ def ask(client: RepoClient, what: str, text: str) -> QueryResult:
 def ask_if_told(
     client: RepoClient, what: str, criteria: Mapping[str, Any], fields: Sequence[str]
 ) -> list[dict[str, Any]] | None:
-    """All items that meet the criteria; C(None) where the server refuses to tell, or does not give
-    all of them.
+    """Return all items that match; `None` if the server rejects the query or truncates
+    its result.
     """
     try:
         found = ask(client, what, items(criteria, fields))
@@ -81,7 +81,7 @@ def _trimmed(span: Mapping[str, Any], text: str, rows: int) -> str:
 
 
 def items(criteria: Mapping[str, Any], fields: Sequence[str]) -> str:
-    """The text of an item query for these fields, besides those that it always must have."""
+    """Return an item query for these fields and for the mandatory ones."""
     wanted = dict.fromkeys(("repo", "path", "name", *fields))
     return f"items.find({_json(criteria)}).include({', '.join(map(_json, wanted))})"
 
@@ -91,7 +91,7 @@ def _json(value: Any) -> str:
 
 
 def properties_in(row: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The properties in a row: a list of C(key) and C(value), a key for each of its values."""
+    """Return the properties of a row, which lists `key` and `value` once per value."""
     found: dict[str, list[str]] = {}
     for entry in objects(row.get("properties")):
         found.setdefault(str(entry.get("key")), []).append(str(entry.get("value", "")))
@@ -99,7 +99,7 @@ def properties_in(row: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def age(time: timedelta) -> str:
-    """A time as the query language takes it: it has weeks, days and minutes, but no hours."""
+    """Return an age in the units of the query language: weeks, days and minutes, but no hours."""
     if time % (7 * _DAY) == timedelta():
         return f"{time // (7 * _DAY)}w"
     if time % _DAY == timedelta():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What all operations on the repository manager share: transport, dialect and addresses."""
+"""Client of the repository manager: transport, dialect and paths."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from .dialect import JFROG, Dialect, dialect_of, generic, tells_jfrog
 from .error_text import describe, errors_in, messages_of
 from .globs import has_wildcards
 
-#: What is remembered of a server, and the address that only one of the dialects has [repo-5].
+#: Keys of the session's memory, and the address that only one dialect has [repo-5].
 _SPEAKS_JFROG, _VERSION = "speaks jfrog", "api/system/version"
 #: Statuses of a server that does not know an address.
 _UNKNOWN = (400, 404, 405, 501)
-#: What no key has, and nobody means in one.
+#: Characters that no repository key has.
 _NO_KEY = re.compile(r"[/*?\s]")
 LOOKS_INSIDE = "by which a server looks into an archive: what is deployed there cannot be fetched"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-#: How a part of a page begins: no text of the server does.
+#: Start of an HTML fragment. No plain response of the server starts like this.
 _PART_OF_PAGE = re.compile(
     r"[\ufeff\s]*<(?:!--|(?:a|b|br|center|div|form|h\d|img|link|meta|p|script|span|style|table"
     r"|title)\b)",
@@ -33,15 +33,15 @@ _PART_OF_PAGE = re.compile(
 
 
 class RepoClient:
-    """The way to one repository manager; C(connections) is the most that are open at once."""
+    """Client of one repository manager with at most `connections` open connections."""
 
     def __init__(self, task: Task, *, connections: int = 4) -> None:
         settings = task.connection.settings
         self._named, self._generic = dialect_of(settings), generic(settings["vendor"])
         self._finding = threading.Lock()
         self.connections, self.warn = connections, task.warn
-        #: Whether asking for properties or checksums is worth a request: the written interface
-        #: lists neither.
+        #: Whether requests for properties or checksums are worthwhile: the written interface lists
+        #: neither.
         self.tells_properties = True
         self.tells_checksums = True
         self.transport = task.transport(
@@ -53,16 +53,16 @@ class RepoClient:
 
     @property
     def dialect(self) -> Dialect:
-        """The spelling that the server speaks. With C(auto) the answers tell it that came before,
-        else one more request does [C1.6].
+        """Return the dialect of the server. With `auto` it is detected from earlier responses,
+        otherwise by one request [C1.6].
         """
         if self._named is not None:
             return self._named
         return JFROG if self._speaks_jfrog() else self._generic
 
     def rehearses_promotions(self) -> bool:
-        """Whether a promotion with C(dryRun) surely promotes nothing: the dialect has it, and the
-        server itself has told that it speaks it, whatever the option C(dialect) says.
+        """Whether a promotion with `dryRun` certainly promotes nothing: the dialect supports it,
+        and the server identified itself as one that speaks it, whatever the option `dialect` is.
         """
         if not self.dialect.rehearses_promotions:
             return False
@@ -72,14 +72,14 @@ class RepoClient:
             return False
 
     def _speaks_jfrog(self) -> bool:
-        """What the server has told of itself; it is asked once where no answer did."""
+        """Whether the server identified itself; if no response did so yet, ask once."""
         with self._finding:
             if _SPEAKS_JFROG not in self.transport.memory:
                 self.transport.memory[_SPEAKS_JFROG] = self._ask()
             return bool(self.transport.memory[_SPEAKS_JFROG])
 
     def _possible(self) -> tuple[Dialect, ...]:
-        """The dialects that the server may speak, before it was asked anything."""
+        """Return the dialects that the server may speak, before any request was sent."""
         return (JFROG, self._generic) if self._named is None else (self._named,)
 
     def _notice(self, headers: Mapping[str, str]) -> None:
@@ -87,8 +87,8 @@ class RepoClient:
             self.transport.memory[_SPEAKS_JFROG] = True
 
     def _ask(self) -> bool:
-        """Ask for what the written interface does not have; without its own headers a server may
-        still be one behind a proxy that takes them out.
+        """Request an address that the written interface does not have. A server without its own
+        headers may be behind a proxy that removes them.
         """
         try:
             response = self.transport.read(
@@ -101,15 +101,15 @@ class RepoClient:
             raise error.with_hint("the option dialect saves this request") from None
 
     def write(self, what: str, method: str, path: str, **parts: Any) -> Response:
-        """Send a write; see :meth:`Transport.send`. An answer that is a page, or that reports
-        errors, is a failure whatever its status.
+        """Send a write; see :meth:`Transport.send`. A response with an HTML page or with errors is
+        a failure whatever its status.
         """
         return self.transport.write(what, method, path, validate=refuse_reported, **parts)
 
 
 def refuse_page(response: Response) -> None:
-    """Raise C(protocol), or C(auth) for a login form, where a good answer is an HTML page, or a
-    part of one.
+    """Raise `protocol` if a successful response is an HTML page or a fragment, `auth` for a login
+    form.
     """
     if response.status >= 300:
         return
@@ -119,9 +119,9 @@ def refuse_page(response: Response) -> None:
 
 
 def refuse_reported(response: Response) -> None:
-    """Raise for a page, and for errors that an answer reports whatever its status.
+    """Raise for an HTML page, and for errors in a response of any status.
 
-    Server fact [repo-28]: a 401 with messages is about permissions, and not about the login.
+    Server fact [repo-28]: a 401 with messages is about permissions, not about the login.
     """
     refuse_page(response)
     if response.status == 401 and messages_of(response.text):
@@ -136,7 +136,7 @@ def refuse_reported(response: Response) -> None:
 
 
 def object_of(response: Response, wanted: str) -> Mapping[str, Any]:
-    """The JSON object of an answer; C(protocol) where it is something else."""
+    """Return the JSON object of a response. Raises `protocol` for anything else."""
     decoded = response.json()
     if not isinstance(decoded, Mapping):
         raise unexpected_body(response, wanted)
@@ -144,13 +144,13 @@ def object_of(response: Response, wanted: str) -> Mapping[str, Any]:
 
 
 def objects(value: Any) -> list[Mapping[str, Any]]:
-    """The objects in a JSON list; none where it is no list."""
+    """Return the objects of a JSON list; empty if the value is not a list."""
     return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
 def objects_of(response: Response, member: str, wanted: str) -> list[Mapping[str, Any]]:
-    """The objects in a list of an answer, none where it is C(null); C(protocol) where it is
-    missing or no list.
+    """Return the objects of a list in a response; empty if it is `null`. Raises `protocol` if it is
+    missing or not a list.
     """
     decoded = object_of(response, wanted)
     if member not in decoded:
@@ -159,8 +159,8 @@ def objects_of(response: Response, member: str, wanted: str) -> list[Mapping[str
 
 
 def listed_objects(response: Response, listed: Any, wanted: str) -> list[Mapping[str, Any]]:
-    """The objects in a list that an answer holds, none where it is C(null); C(protocol) where it is
-    no list.
+    """Return the objects of a list; empty if it is `null`. Raises `protocol` if it is
+    not a list.
     """
     if not isinstance(listed, (list, type(None))):
         raise unexpected_body(response, wanted)
@@ -168,9 +168,9 @@ def listed_objects(response: Response, listed: Any, wanted: str) -> list[Mapping
 
 
 def segments(path: str) -> list[str]:
-    """The segments of a path in a repository, without slashes at its ends.
+    """Split a path in a repository, without its leading and trailing slashes.
 
-    Raises C(invalid) for C(..), C(.) and empty segments: servers resolve them in their own ways.
+    Raises `invalid` for `..`, `.` and empty segments, which servers resolve differently.
     """
     trimmed = path.strip("/")
     found = trimmed.split("/") if trimmed else []
@@ -180,17 +180,17 @@ def segments(path: str) -> list[str]:
 
 
 def join(*parts: str) -> str:
-    """Parts of a path with one slash between them; empty parts are left out."""
+    """Join parts of a path with single slashes; empty parts are left out."""
     return "/".join([bare for part in parts if (bare := part.strip("/"))])
 
 
 def item_path(repo: str, path: str, *, slash: bool = False) -> str:
-    """The address of an item, relative to the base address."""
+    """Return the address of an item, relative to the base address."""
     return address.path(repo, *segments(path), slash=slash)
 
 
 def refuse_glob(path: str) -> None:
-    """C(invalid) for a path with wildcards where one item is to go: no item is called so."""
+    """Raise `invalid` for a path with wildcards if it must name one item."""
     if has_wildcards(path):
         raise invalid(
             f"path: '{path}' has wildcards, but names one item; artifact_cleanup deletes by"
@@ -199,13 +199,13 @@ def refuse_glob(path: str) -> None:
 
 
 def is_inside_archive(path: str) -> bool:
-    """Whether a server takes a path for that of an entry in an archive."""
+    """Whether a server reads a path as an entry inside an archive."""
     return "!/" in path
 
 
 def require_new_path(option: str, path: str) -> None:
-    """C(invalid) for a path that is to be made and that nobody means: a server takes wildcards,
-    blanks around a name and control characters as they are.
+    """Raise `invalid` for an unintended path of a new item: a server accepts wildcards, surrounding
+    blanks and control characters.
     """
     if is_inside_archive(path):
         raise invalid(f"{option}: '{path}' has '!/' in it, {LOOKS_INSIDE}")
@@ -220,7 +220,9 @@ def require_new_path(option: str, path: str) -> None:
 
 
 def repository_key(name: str, value: str) -> str:
-    """The value of an option that names a repository; C(invalid) where it cannot be a key."""
+    """Return the value of an option that names a repository. Raises `invalid` if it cannot be a
+    key.
+    """
     if _NO_KEY.search(value) or value in ("", ".", ".."):
         raise invalid(f"{name}: '{value}' is not the key of a repository")
     return value

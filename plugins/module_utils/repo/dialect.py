@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The two spellings of the repository manager's interface, as one table [C1.5], and how a server
-tells which of them it speaks.
+"""Table of the two dialects of the repository manager's interface [C1.5], and their detection.
 
-Nothing else asks which dialect a server speaks: code asks for a property of :class:`Dialect`.
+No other code asks for the dialect: it asks for a property of :class:`Dialect`.
 """
 
 from __future__ import annotations
@@ -17,44 +16,44 @@ from ..core.errors import invalid
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a server spells what differs between the written interface and a real server."""
+    """Differences between the written interface and a real server."""
 
     api_key_header: str
-    #: Container paths begin here: C({containers}/{repo}/v2/...).
+    #: Prefix of container paths: `{containers}/{repo}/v2/...`.
     containers: str
-    #: Properties are set at C({properties}/{repo}/{path}).
+    #: Properties are set at `{properties}/{repo}/{path}`.
     properties: str
-    #: A header with checksums goes with each file, and may stand in for bytes that are known.
+    #: A checksum header is sent with each file, and can replace bytes that the server already has.
     checksum_headers: bool
-    #: An archive is put at its own name below the folder, not at the folder with a slash.
+    #: An archive is sent to its own name below the folder, not to the folder with a trailing slash.
     archive_by_name: bool
-    #: A manifest answers HEAD with its digest; elsewhere only tags can be read.
+    #: HEAD of a manifest returns its digest; otherwise only tags can be read.
     manifest_digests: bool
-    #: A list of tags that goes on says so with C(Link); elsewhere a short page proves nothing.
+    #: `Link` announces the next page of tags; otherwise a short page does not prove the end.
     tag_links: bool
-    #: The item query knows properties, as criteria and as fields.
+    #: Item queries support properties as criteria and as fields.
     query_by_property: bool
-    #: A build record without C(statuses) is one that was never promoted.
+    #: A build record without `statuses` was never promoted.
     record_shows_promotions: bool
-    #: Builds whose numbers hold a comma are deleted by a JSON body, not by the query.
+    #: Builds whose number contains a comma are deleted by a JSON body instead of the query.
     builds_deleted_by_body: bool
     #: Build records can be published.
     publishes_builds: bool
     #: Items can be copied and moved.
     relocates_items: bool
-    #: The pattern search.
+    #: Address of the pattern search.
     patterns: str
-    #: The key of the repository of build records, as the trash has it.
+    #: Key of the build-info repository in the trash.
     builds_trash: str
-    #: What is in the trash can be looked at item by item, not only by repository.
+    #: The trash lists single items, not only repositories.
     trash_shows_items: bool
     #: Properties can be read and removed, not only set.
     full_properties: bool
-    #: Properties of a folder go to all that is in it, unless the request says that they do not.
+    #: Properties of a folder apply to its content, unless the request excludes that.
     recursive_unless_told: bool
-    #: A build promotion is told to fail fast; elsewhere it is told only not to.
+    #: `failFast` is always sent with a promotion; otherwise only if it is false.
     fail_fast_told: bool
-    #: A promotion with C(dryRun) is known to promote nothing; elsewhere the field is only named.
+    #: `dryRun` certainly promotes nothing; otherwise the interface only names the field.
     rehearses_promotions: bool
 
 
@@ -76,7 +75,7 @@ JFROG = Dialect(
     trash_shows_items=True,
     full_properties=True,
     recursive_unless_told=True,
-    # server fact [repo-15]: what a missing field stands for differs between releases
+    # server fact [repo-15]: the default of the field differs between releases
     fail_fast_told=True,
     rehearses_promotions=True,
 )
@@ -104,15 +103,15 @@ def generic(vendor: str) -> Dialect:
         recursive_unless_told=False,
         # the written interface has no such field
         fail_fast_told=False,
-        # the written interface names the field, and does not say what a server does with it
+        # the written interface names the field, but not its effect
         rehearses_promotions=False,
     )
 
 
 def dialect_of(settings: Mapping[str, Any]) -> Dialect | None:
-    """The dialect that the connection options C(dialect) and C(vendor) name; C(None) for C(auto).
+    """Return the dialect of the connection options `dialect` and `vendor`; `None` for `auto`.
 
-    Raises C(invalid) for a vendor that cannot be part of a header's name.
+    Raises `invalid` for a vendor that cannot be part of a header name.
     """
     vendor = settings["vendor"]
     if re.fullmatch(r"[0-9A-Za-z._-]+", vendor) is None:
@@ -125,8 +124,8 @@ def dialect_of(settings: Mapping[str, Any]) -> Dialect | None:
 
 
 def tells_jfrog(headers: Mapping[str, str]) -> bool:
-    """Whether headers are those of a server that speaks C(jfrog). Others tell nothing: a proxy may
-    have taken them out.
+    """Whether these headers identify a server of the dialect `jfrog`. Other headers prove nothing:
+    a proxy may have removed them.
 
     Server fact [repo-5].
     """

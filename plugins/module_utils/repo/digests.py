@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Size and digests of a content, in one pass over it."""
+"""Compute size and digests of a content in one pass."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import IO
 from ..core.concurrency import Beside
 
 _BLOCK = 2 * 1024 * 1024
-#: Most files are shorter: room for a whole block would cost more than reading them.
+#: Most files are shorter, and allocating a whole block would take longer than reading them.
 _FIRST_BLOCK = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Digests:
-    """C(size) in bytes, digests in lower-case hexadecimal."""
+    """Size in bytes, and digests in lower-case hexadecimal."""
 
     size: int
     sha256: str
@@ -24,16 +24,16 @@ class Digests:
 
 
 def digests_of_bytes(content: bytes) -> Digests:
-    """The digests of a content that is held."""
+    """Return the digests of a content in memory."""
     sha1 = hashlib.sha1(content, usedforsecurity=False)
     return Digests(len(content), hashlib.sha256(content).hexdigest(), sha1.hexdigest())
 
 
 def digests_of(stream: IO[bytes]) -> Digests:
-    """Read a stream to its end once, in memory that does not depend on its length.
+    """Read a stream to its end once, in constant memory.
 
-    Of a long one the two digests are made side by side, and the next block is read meanwhile: all
-    of them leave the interpreter to others.
+    For a long stream the two digests and the next read run concurrently: all of them release the
+    interpreter lock.
     """
     sha256, size = hashlib.sha256(), 0
     sha1 = hashlib.sha1(usedforsecurity=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The words of the repository manager in an error answer, whatever shape they come in."""
+"""Extract the error message of the repository manager from a response of any shape."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 from ..core import errors
 from ..core.http.messages import Response, json_or_none
 
-# server fact [repo-4]: a server without a licence refuses half of the interface with 400 and this
-# text
+# server fact [repo-4]: a server without a licence rejects half of the interface with 400 and this
+# message
 _EDITION = re.compile(r"available only in ", re.IGNORECASE)
-#: What a body without any of it reports no errors by; JSON may write each letter as an escape.
+#: A body without any of these reports no error; JSON may escape each letter.
 _REPORTING = ('"errors"', '"messages"', "\\u")
 _EDITION_NAME = re.compile(r"\bpro\b", re.IGNORECASE)
 
 
 def describe(response: Response) -> str:
-    """The server's words: C(errors[]), C(messages[]) with their levels, registry errors, text,
-    HTML.
+    """Return the error message: `errors[]`, `messages[]` with levels, registry errors, plain text,
+    or HTML.
     """
     said = "; ".join(
         f"{message['level']}: {message['message']}" for message in messages_of(response.text)
@@ -34,7 +34,7 @@ def describe(response: Response) -> str:
 
 
 def messages_of(body: str) -> list[dict[str, str]]:
-    """The C(messages) of a JSON body as C(level) (upper case) and C(message); none where it has
+    """Return the `messages` of a JSON body as `level` (upper case) and `message`; empty if it has
     none.
     """
     decoded = json_or_none(body)
@@ -42,9 +42,9 @@ def messages_of(body: str) -> list[dict[str, str]]:
 
 
 def errors_in(body: str) -> str:
-    """What a body reports as errors, whatever its status; empty where it reports none.
+    """Return the errors that a body reports, whatever its status; "" if it reports none.
 
-    Server fact [repo-2]: C(errors[]), and C(messages[]) of the level ERROR.
+    Server fact [repo-2]: `errors[]`, and `messages[]` of the level ERROR.
     """
     decoded = json_or_none(body) if any(part in body for part in _REPORTING) else None
     if not isinstance(decoded, Mapping):
@@ -57,7 +57,7 @@ def errors_in(body: str) -> str:
 
 
 def text_of(body: str) -> str:
-    """A body that is a plain text, or a text as JSON."""
+    """Return a body that is plain text or a JSON string."""
     if body.strip() == "null":
         return ""
     decoded = json_or_none(body)

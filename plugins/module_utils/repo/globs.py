@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Patterns on paths: those that choose files, and those that leave some of them out."""
+"""Match paths against patterns, to select or to exclude files."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ def has_wildcards(path: str) -> bool:
 
 
 def fixed_part(pattern: str) -> str:
-    """The folder above the first segment with a wildcard, without slashes at its ends."""
+    """Return the folder above the first segment with a wildcard, without surrounding slashes."""
     begin = _WILDCARD.split(pattern, maxsplit=1)[0]
     return begin.rpartition("/")[0].strip("/")
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """Whether a path is meant: C(*) and C(?) stay within a segment, C(**) does not, and C(**/) is
-    any number of folders, none too.
+    """Return a test for paths: `*` and `?` match within a segment, `**` across segments, and `**/`
+    any number of folders including none.
     """
     return _compiled(pattern.strip("/"), within="[^/]")
 
 
 class Exclusion:
-    """Leaves out paths by patterns, in which C(*) goes beyond a slash and a slash at the end means
-    all that is below; remembers which of them served.
+    """Exclude paths by patterns and record which patterns matched.
+
+    `*` also matches slashes, and a trailing slash means all content of a folder.
     """
 
     def __init__(self, patterns: Sequence[str] | None) -> None:
@@ -40,7 +41,7 @@ class Exclusion:
         self._used: set[str] = set()
 
     def leaves_out(self, paths: Iterable[str]) -> bool:
-        """Whether an item is left out, by any of the paths that name it."""
+        """Whether an item is excluded by any of the paths that name it."""
         names = list(paths)
         found = [
             pattern for pattern, fits in self._matchers.items() if any(fits(name) for name in names)
@@ -50,7 +51,7 @@ class Exclusion:
 
     @property
     def unused(self) -> list[str]:
-        """The patterns that have left out nothing."""
+        """Return the patterns that excluded nothing."""
         return [pattern for pattern in self._matchers if pattern not in self._used]
 
 

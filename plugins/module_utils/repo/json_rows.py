@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""JSON objects with one long list, read row by row as they come: the body is never held whole.
+"""Parse JSON objects with one long list row by row, so that the body is never held in memory.
 
-Server fact [repo-6, repo-17] (query language, listings): the answer is written while it is
-computed, so that one that fails midway is a 200 whose JSON ends too early.
+Server fact [repo-6, repo-17] (query language, listings): the response is written while it is
+computed. If the server fails midway, the response is a 200 with truncated JSON.
 """
 
 from __future__ import annotations
@@ -24,33 +24,33 @@ if TYPE_CHECKING:
     from ..core.http.connections import Incoming
 
 CHUNK = 64 * 1024
-#: Longest text of one value: without a limit a text that never ends would be read again and again.
+#: Maximum length of one value: without a limit an endless string would be parsed repeatedly.
 _LONGEST = 16 * 1024 * 1024
 _BLANK = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
-#: What breaks in the middle of an answer.
+#: Error kinds of a response that was interrupted.
 _BROKEN = frozenset({"network", "timeout"})
 
 
 @dataclass
 class StreamedObject:
-    """A JSON object: the rows of its list, its other members, and the headers that came with it."""
+    """Rows of the list of a JSON object, its other members, and the response headers."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     members: dict[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def take(self, row: dict[str, Any]) -> None:
-        """Keep a row; decoded one by one, rows would have names of their own each."""
+        """Keep a row. Rows that are decoded separately do not share their key strings."""
         self.rows.append({sys.intern(key): value for key, value in row.items()})
 
 
 class InvalidJson(ValueError):
-    """A text that is not JSON, or ends too early."""
+    """Raised for input that is not JSON or is truncated."""
 
 
 class _JsonReader:
-    """A text that comes in pieces, of which only what is not understood yet is held."""
+    """Buffer of a chunked JSON document that holds only what is not parsed yet."""
 
     def __init__(self, pieces: Iterator[str]) -> None:
         self._pieces, self._text, self._at = pieces, "", 0
@@ -63,7 +63,7 @@ class _JsonReader:
         return len(self._text) <= _LONGEST
 
     def mark(self) -> str:
-        """The next character that is no blank; empty at the end."""
+        """Return the next character that is not blank; "" at the end."""
         while True:
             found = _BLANK.match(self._text, self._at)
             self._at = self._at if found is None else found.end()
@@ -73,7 +73,7 @@ class _JsonReader:
                 return ""
 
     def take(self, mark: str) -> bool:
-        """Whether the next character is this one, which is then behind us."""
+        """Consume the next character if it is this one; return whether it was."""
         if self.mark() != mark:
             return False
         self._at += 1
@@ -84,7 +84,7 @@ class _JsonReader:
             raise InvalidJson(f"no '{mark}' where one must be")
 
     def value(self) -> Any:
-        """The next value: whole when something follows it."""
+        """Return the next value, which is complete once another character follows."""
         self.mark()
         while True:
             try:
@@ -100,7 +100,7 @@ class _JsonReader:
                     found = whole(found)
                 self._at = end
                 return found
-            # twice as much each time, so that a long value is not read again and again
+            # double the amount each time, so that a long value is not parsed repeatedly
             wanted = 2 * (len(self._text) - self._at)
             if not self._more():
                 raise InvalidJson("it ends too early")
@@ -108,7 +108,7 @@ class _JsonReader:
                 pass
 
     def entries(self, closing: str) -> Iterator[None]:
-        """Stand before each entry of a list or an object that has been opened."""
+        """Yield before each entry of an opened list or object."""
         if self.take(closing):
             return
         while True:
@@ -119,9 +119,9 @@ class _JsonReader:
 
 
 def parse(pieces: Iterable[bytes], member: str, found: StreamedObject) -> None:
-    """Add what is in a JSON object to C(found): the objects of its list C(member) as rows.
+    """Add the members of a JSON object to `found`, and the objects of its list `member` as rows.
 
-    Raises :class:`InvalidJson` for a text that is no such object.
+    Raises :class:`InvalidJson` for anything else.
     """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     text = _JsonReader(decoder.decode(piece) for piece in pieces)
@@ -145,9 +145,9 @@ def parse(pieces: Iterable[bytes], member: str, found: StreamedObject) -> None:
 
 
 def read(client: RepoClient, what: str, path: str, member: str, **parts: Any) -> StreamedObject:
-    """Send a read and take its answer row by row; see :meth:`Transport.stream`.
+    """Send a read and parse its response row by row; see :meth:`Transport.stream`.
 
-    An answer that breaks off is asked for once more, as far as the task wants reads tried again.
+    An interrupted response is requested once more, if the task retries reads.
     """
     again = client.transport.connection.settings["retries"] > 0
     found = StreamedObject()
@@ -155,7 +155,7 @@ def read(client: RepoClient, what: str, path: str, member: str, **parts: Any) ->
         return _read(client, what, path, member, found, **parts)
     except ToolchainError as error:
         broken = error.kind in _BROKEN or (error.kind == "protocol" and found.rows)
-        # without headers nothing came, which the transport has tried again already
+        # without headers there was no response, and the transport has retried already
         if not (again and broken and found.headers):
             raise
     client.transport.accounting.add(retries=1)
@@ -189,7 +189,7 @@ def _read(
 
 
 def _noted(incoming: Incoming, head: list[bytes]) -> Iterator[bytes]:
-    """The pieces of a body; the first is kept in C(head), for messages."""
+    """Yield the chunks of a body; the first one is kept in `head` for error messages."""
     for piece in incoming.iter_content(CHUNK):
         if not head:
             head.append(piece)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a user sees of a long transfer."""
+"""Report the progress of a long transfer."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _SECONDS_BETWEEN_LINES = 2.0
 
 
 class TransferProgress:
-    """A line every few seconds: files done and bytes that went over the line.
+    """Print a line every few seconds: finished files and transferred bytes.
 
-    :param doing: as C(deploying)
-    :param moved: as C(sent)
+    :param doing: as `deploying`
+    :param moved: as `sent`
     """
 
     def __init__(self, task: Task, doing: str, moved: str, total: int) -> None:
@@ -23,7 +23,7 @@ class TransferProgress:
         self._next = time.monotonic() + _SECONDS_BETWEEN_LINES
 
     def show(self, sizes: Callable[[], Collection[int]]) -> None:
-        """Show the line where it is time: C(sizes) are those of the files that are done."""
+        """Print the line if it is due; `sizes` returns the sizes of the finished files."""
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + _SECONDS_BETWEEN_LINES

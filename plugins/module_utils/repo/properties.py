@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Properties of items: the encoding that the server's parser reads, reading, setting, comparing.
+"""Encode, read, set and compare the properties of items.
 
-Server fact [repo-18] (the parser): entries are split at C(|) and C(;), name and values at C(=),
-values at C(,), each where no backslash stands before it; entries are trimmed; an entry with two
-C(=) is dropped without a word.
+Server fact [repo-18] (the parser): entries are split at `|` and `;`, name and values at `=`, values
+at `,`, unless a backslash precedes. Entries are trimmed, and an entry with two `=` is dropped
+silently.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from .client import RepoClient, item_path, object_of
 
 Properties = Mapping[str, list[str]]
 
-#: Longest encoded text of one request: addresses of 8 KiB and more are refused by servers and
-#: proxies.
+#: Maximum length of the encoded properties of one request: servers and proxies reject addresses of
+#: 8 KiB and more.
 _LONGEST = 6000
 _SEPARATOR = re.compile(r"([,=|;])")
 _FORBIDDEN = re.compile(r"[)(}{\]\[*+^$\\/~`!@#%&<>;=,±§|\s]")
 
 
 def properties_of(option: Mapping[str, Any] | None) -> dict[str, list[str]]:
-    """The values of an option C(properties) as lists of text; entries that are C(None) are not
-    managed.
+    """Return the values of an option `properties` as lists of strings, without entries that are
+    `None`.
 
-    Raises C(invalid) for what the server would refuse, change or drop without a word.
+    Raises `invalid` for values that the server would reject, change or drop silently.
     """
     return {
         str(name): _values(str(name), value)
@@ -43,7 +43,7 @@ def properties_of(option: Mapping[str, Any] | None) -> dict[str, list[str]]:
 
 
 def check_name(name: str) -> None:
-    """Raise C(invalid) for the name of a property that the server would refuse."""
+    """Raise `invalid` for a property name that the server would reject."""
     if name == "":
         raise invalid("a property has an empty name, which the server refuses")
     found = _FORBIDDEN.search(name)
@@ -56,7 +56,7 @@ def check_name(name: str) -> None:
 
 def _values(name: str, value: Any) -> list[str]:
     check_name(name)
-    # what must stand first or last to survive the server's parser: see `_rank`
+    # some values must be first or last to survive the server's parser: see `_rank`
     values = sorted(dict.fromkeys(texts_of(value)), key=_rank)
     if not values:
         raise invalid(f"the property '{name}' has no value: give one, or leave it out")
@@ -70,13 +70,13 @@ def _values(name: str, value: Any) -> list[str]:
 
 
 def texts_of(value: str | list[str]) -> list[str]:
-    """The value of a property, a text or a list of texts, as a list."""
+    """Return the value of a property, a string or a list of strings, as a list."""
     return value if isinstance(value, list) else [value]
 
 
 def _rank(value: str) -> int:
-    """Order within an entry: a trailing empty value or blank is lost, a final backslash hides a
-    separator.
+    """Return the position in an entry: a trailing empty value or blank is lost, and a final
+    backslash escapes the separator.
     """
     if value == "":
         return 0
@@ -86,10 +86,9 @@ def _rank(value: str) -> int:
 
 
 def encode(properties: Properties) -> dict[str, Properties]:
-    """The texts for C(properties=), one per request (most often one), and what each of them sets.
+    """Return the strings for `properties=`, usually one, and the properties that each one sets.
 
-    A text ends before it gets too long for an address, and after a value that ends with a
-    backslash.
+    A string ends before the address becomes too long, and after a value that ends with a backslash.
     """
     found: dict[str, Properties] = {}
     text, part = "", dict[str, list[str]]()
@@ -108,19 +107,17 @@ def _escape(text: str) -> str:
 
 
 def are_set(current: Mapping[str, Any] | None, wanted: Properties) -> bool | None:
-    """Whether C(current) has the wanted values; C(None): cannot tell. The server keeps no order
-    of values.
-    """
+    """Whether `current` has the wanted values in any order; `None` if it is unknown."""
     if current is None:
         return None
     return all(set(map(str, current.get(name, []))) == set(wanted[name]) for name in wanted)
 
 
 def read(client: RepoClient, repo: str, path: str) -> dict[str, list[str]] | None:
-    """The properties of an item that is there; C(None) where the server does not tell, which is
-    asked once.
+    """Return the properties of an existing item; `None` if the server does not support that, which
+    is tried once.
 
-    Server fact [repo-18]: an item without properties is a 404 that says so.
+    Server fact [repo-18]: an item without properties is a 404 with a message.
     """
     if not client.tells_properties:
         return None
@@ -149,8 +146,8 @@ def _of_answer(response: Response) -> dict[str, list[str]] | None:
 def read_below(
     client: RepoClient, repo: str, folder: str, kind: str = "file"
 ) -> dict[str, dict[str, list[str]]] | None:
-    """The properties of all files (or of the items of another C(kind)) below a folder, in one
-    query; C(None): the server cannot.
+    """Return the properties of all items of this `kind` below a folder with one query; `None` if
+    the server does not support that.
     """
     if not client.dialect.query_by_property:
         return None
@@ -165,7 +162,7 @@ def read_below(
     for row in rows:
         parent = "" if row.get("path") in (".", None) else f"{row['path']}/"
         known = found.setdefault(f"{parent}{row.get('name')}", {})
-        # a server may give a row for each property
+        # a server may send one row per property
         for name, values in aql.properties_in(row).items():
             known.setdefault(name, []).extend(values)
     return found
@@ -179,10 +176,10 @@ def write(
     *,
     recursive: bool | None = None,
 ) -> None:
-    """Set properties of one item and see that they are there; other properties of the item stay.
+    """Set properties of one item and verify them; its other properties are kept.
 
-    :param recursive: whether all that is in a folder gets them; C(None) for a file
-    :raises ToolchainError: C(rejected) where the server reported success and dropped one
+    :param recursive: whether the content of a folder gets them too; `None` for a file
+    :raises ToolchainError: `rejected` if the server reported success and dropped a property
 
     Written interface [W4.1].
     """
@@ -207,7 +204,7 @@ def _verify(client: RepoClient, repo: str, path: str, wanted: Properties) -> boo
 
 
 def _reach(client: RepoClient, recursive: bool | None) -> dict[str, int]:
-    """How far a change goes. The written interface knows C(1) alone."""
+    """Return the query for the scope of a change. The written interface only has `1`."""
     if recursive:
         return {"recursive": 1}
     told = recursive is not None and client.dialect.recursive_unless_told
@@ -217,10 +214,9 @@ def _reach(client: RepoClient, recursive: bool | None) -> dict[str, int]:
 def remove(
     client: RepoClient, repo: str, path: str, names: Sequence[str], *, recursive: bool
 ) -> None:
-    """Remove properties of one item and see that they are gone. Raises C(rejected) where they are
-    not.
+    """Remove properties of one item. Raises `rejected` if the server keeps one.
 
-    Interface contract [C1.5]: only some servers can.
+    Interface contract [C1.5]: only some servers support this.
     """
     what = f"removing properties of '{repo}/{path}'"
     query = {"properties": ",".join(names), **_reach(client, recursive)}

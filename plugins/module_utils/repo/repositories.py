@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which repository receives what is deployed to a key ([W2.1, repo-9]:
-repository kinds).
+"""Resolve repository keys: types, members, and the repository that receives deployments ([W2.1,
+repo-9]: repository kinds).
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from ..core.errors import ToolchainError, error_text
 from ..core.http.messages import Response, unexpected_body
 from .client import RepoClient, object_of, objects
 
-#: What a server answers that does not know a read, and what one that lists no repositories at all.
+#: Statuses of a server that does not know a read, or that does not list repositories.
 _CANNOT_TELL, _NO_LIST = frozenset({400, 404, 405}), frozenset({404, 405})
-#: Whether a server is a plain store, as far as it is known.
+#: Memory key: whether a server is a plain file store, if that is known.
 _PLAIN = "is a plain store"
 
 
 def deployment_target(client: RepoClient, key: str, *, certain: bool = False) -> str:
-    """The local repository behind C(key): itself, or the C(defaultDeploymentRepo) of a virtual one.
+    """Return the local repository behind `key`: itself, or the `defaultDeploymentRepo` of a virtual
+    one.
 
-    Raises C(not_found) where no such repository is shown, C(rejected) where nothing can be
-    deployed to it.
+    Raises `not_found` if no such repository is listed, `rejected` if it accepts no deployments.
 
-    :param certain: C(not_found), too, where nothing shows that a repository manager answers
+    :param certain: raise `not_found` also if the server may not be a repository manager
     """
     response = client.transport.read(
         f"reading the repository '{key}'",
@@ -41,9 +41,9 @@ def deployment_target(client: RepoClient, key: str, *, certain: bool = False) ->
 
 
 def kind_of(found: Mapping[str, Any]) -> str:
-    """C(LOCAL), C(REMOTE), C(VIRTUAL) or another kind that the server knows.
+    """Return `LOCAL`, `REMOTE`, `VIRTUAL` or another type of the server.
 
-    Written interface: C(type). Server fact [repo-9]: C(rclass), in lower case.
+    Written interface: `type`. Server fact [repo-9]: `rclass`, in lower case.
     """
     return str(found.get("rclass") or found.get("type") or "").upper()
 
@@ -64,11 +64,11 @@ def _target(response: Response, key: str, found: Mapping[str, Any]) -> str:
 
 
 def _target_by_list(client: RepoClient, key: str, refused: Response, certain: bool) -> str:
-    """Look the key up in the list.
+    """Resolve the key with the list of repositories.
 
-    Server fact [repo-9]: the single read needs a licence, and is 400 for unknown keys and without a
-    licence alike. A server that does not know the list either cannot tell: the key stands for
-    itself, and what is sent to it next shows whether it is there [C1.5].
+    Server fact [repo-9]: the single read needs a licence, and returns 400 both for unknown keys and
+    without a licence. If the server has no list either, the key stands for itself, and the next
+    request shows whether it exists [C1.5].
     """
     try:
         response, entries = listed(client)
@@ -80,14 +80,14 @@ def _target_by_list(client: RepoClient, key: str, refused: Response, certain: bo
         return key
     for entry in entries:
         if entry.get("key") == key:
-            # the server itself finds the deployment repository, which the list does not tell
+            # the server resolves the deployment repository, which the list does not contain
             return key if kind_of(entry) == "VIRTUAL" else _target(response, key, entry)
     raise unknown(key, refused)
 
 
 def members(client: RepoClient, key: str) -> list[str]:
-    """The repositories that a virtual one is made of; itself where it is none, or where the server
-    does not tell.
+    """Return the members of a virtual repository; the key itself for another type, or if it is
+    unknown.
     """
     response = client.transport.read(
         f"reading the repository '{key}'",
@@ -102,7 +102,9 @@ def members(client: RepoClient, key: str) -> list[str]:
 
 
 def listed(client: RepoClient) -> tuple[Response, list[Mapping[str, Any]]]:
-    """All repositories that the user may see; C(not_found) where no repository manager answers."""
+    """Return all repositories that the account may see. Raises `not_found` if no repository manager
+    responds.
+    """
     response = client.transport.read(
         "reading the repositories", "api/repositories", expect=(200, 404)
     )
@@ -117,9 +119,10 @@ def listed(client: RepoClient) -> tuple[Response, list[Mapping[str, Any]]]:
 
 
 def require(client: RepoClient, keys: Iterable[str]) -> None:
-    """C(not_found) for keys that no repository has: before nothing found in them is called absent.
+    """Raise `not_found` for unknown repository keys, before missing content in them is reported as
+    absent.
 
-    A server that does not show its repositories cannot tell, which is warned of.
+    A server that does not list its repositories gets a warning instead.
     """
     try:
         response, entries = listed(client)
@@ -136,7 +139,7 @@ def require(client: RepoClient, keys: Iterable[str]) -> None:
 
 
 def require_shown(client: RepoClient, key: str) -> None:
-    """C(not_found) where the server shows its repositories, and this one is not among them."""
+    """Raise `not_found` if the server lists its repositories without this key."""
     try:
         response, entries = listed(client)
     except ToolchainError as error:
@@ -148,8 +151,8 @@ def require_shown(client: RepoClient, key: str) -> None:
 
 
 def refuse_properties(client: RepoClient) -> None:
-    """Raise C(rejected) where properties are to be set on a plain store of files: it would take the
-    request for the upload of an empty file [C1.5].
+    """Raise `rejected` if properties are set on a plain file store, which would store an empty file
+    [C1.5].
     """
     known = client.transport.memory
     if _PLAIN not in known:
@@ -166,8 +169,8 @@ def refuse_properties(client: RepoClient) -> None:
 
 
 def lacking(client: RepoClient, what: str) -> ToolchainError:
-    """The error for what the written interface does not have; raises C(not_found) where no
-    repository manager answers at all.
+    """Return the error for an operation that the written interface lacks. Raises `not_found` if no
+    repository manager responds.
     """
     listed(client)
     return ToolchainError(
@@ -178,7 +181,7 @@ def lacking(client: RepoClient, what: str) -> ToolchainError:
 
 
 def unknown(key: str, refused: Response) -> ToolchainError:
-    """The error for a key that no repository has, as far as the user may see."""
+    """Return the error for a key that is unknown to the account."""
     return refused.error(
         "not_found",
         f"there is no repository '{key}', or no right to see it",

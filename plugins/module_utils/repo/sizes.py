@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Numbers that a server has written for people, as numbers again.
+"""Parse numbers that a server formats for people.
 
 Written interface [W2.1]: thousands separators, units and percentages; server fact [repo-10]:
-C(1,234), C(3.48 GB), C(32.22 GB (15.77%)).
+`1,234`, `3.48 GB`, `32.22 GB (15.77%)`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _POWERS = "KMGTPE"
 
 @dataclass(frozen=True)
 class Quantity:
-    """What a text says: a count, a size in bytes, or a share in percent; C(None) is not said."""
+    """Parsed count, size in bytes, and share in percent; `None` for a missing part."""
 
     count: float | None = None
     size: int | None = None
@@ -29,7 +29,7 @@ class Quantity:
 
 
 def quantity(text: str) -> Quantity | None:
-    """The numbers in a text; C(None) where it is not written as one."""
+    """Return the numbers of a string; `None` if it has another format."""
     found = _QUANTITY.fullmatch(text)
     if found is None:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Times as the server writes them, and ages as users write them: C(4w), C(30d), C(12h)."""
+"""Parse times of the server, and ages of users: `4w`, `30d`, `12h`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TIME = re.compile(
 
 
 def age_of(option: str, text: str) -> timedelta:
-    """The age that an option such as C(max_age) names; C(invalid) where it names none."""
+    """Return the age of an option such as `max_age`. Raises `invalid` for another format."""
     found = _AGE.fullmatch(text.strip())
     if found is None:
         raise invalid(
@@ -29,8 +29,8 @@ def age_of(option: str, text: str) -> timedelta:
 
 
 def moment_of(value: Any) -> datetime | None:
-    """A time as the server writes it (C(2024-01-02T03:04:05.678+0000); UTC without a zone) or as
-    epoch milliseconds; C(None) where it is neither.
+    """Parse a time of the server (`2024-01-02T03:04:05.678+0000`; UTC without a zone) or epoch
+    milliseconds; `None` for anything else.
     """
     text = str(value).strip()
     found = _TIME.fullmatch(text)
@@ -45,7 +45,7 @@ def moment_of(value: Any) -> datetime | None:
 
 
 def iso(moment: datetime | None) -> str | None:
-    """C(2026-01-02T03:04:05.678Z)."""
+    """Format a time as `2026-01-02T03:04:05.678Z`."""
     if moment is None:
         return None
     utc = moment.astimezone(timezone.utc)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The builds of a name, and what a task shows of them [W2.1, C2.9]."""
+"""Read the builds of a name, and their records [W2.1, C2.9]."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..client import RepoClient, objects_of
 from ..times import iso, moment_of
 from . import records
 
-#: Words of a 404 that only a repository manager has [repo-11].
+#: Part of a 404 message that only a repository manager sends [repo-11].
 NO_BUILDS = "no build was found"
 _OLDEST = datetime.min.replace(tzinfo=timezone.utc)
 
@@ -34,36 +34,37 @@ class BuildInfoOptions:
 
 @dataclass(frozen=True)
 class BuildRun:
-    """One build: C(moment) is C(None) where C(started) is no time; a number may have several."""
+    """One build. `moment` is `None` if `started` is not a time; a number may have
+    several builds.
+    """
 
     number: str
     started: str
     moment: datetime | None
 
     def as_dict(self) -> dict[str, str]:
-        """The start in UTC (ISO-8601, milliseconds), else as the server writes it."""
+        """Return the start in UTC (ISO 8601, milliseconds), or as the server sends it."""
         return {"number": self.number, "started": iso(self.moment) or self.started}
 
 
 @dataclass(frozen=True)
 class BuildList:
-    """The builds of a name, the newest first, and the time on the server's clock; C(None) where it
-    does not tell.
-    """
+    """The builds of a name, newest first, and the time of the server's clock; `None` if unknown."""
 
     runs: tuple[BuildRun, ...]
     now: datetime | None
 
     @property
     def numbers(self) -> list[str]:
-        """Each number once, the newest first."""
+        """Return each number once, newest first."""
         return list(dict.fromkeys(run.number for run in self.runs))
 
 
 def read_list(client: RepoClient, name: str, *, missing: bool = False) -> BuildList:
-    """All builds of a name; C(missing): a name without builds is an empty list, not C(not_found).
+    """Read all builds of a name. With `missing` a name without builds returns an empty list instead
+    of `not_found`.
 
-    Server fact [repo-11]: C(uri) is percent-encoded, the order means nothing.
+    Server fact [repo-11]: `uri` is percent-encoded, and the order is undefined.
     """
     expect = (200, 404) if missing else (200,)
     response = client.transport.read(
@@ -71,7 +72,7 @@ def read_list(client: RepoClient, name: str, *, missing: bool = False) -> BuildL
     )
     if response.status == 404:
         if NO_BUILDS not in error_text(response.text).lower():
-            # no builds of this name, if there is a repository manager at all
+            # the name has no builds, if a repository manager responds at all
             repositories.listed(client)
         return BuildList((), response.date)
     runs = map(_run, objects_of(response, "buildsNumbers", "a list of builds"))
@@ -86,7 +87,7 @@ def _run(entry: Mapping[str, Any]) -> BuildRun:
 
 
 class BuildInfoOperation(ReadOnly):
-    """Reads the builds of a name, and the record of one of them."""
+    """Read the builds of a name, and the record of one build."""
 
     descriptor: ClassVar = Descriptor("repo", {"list": reads("read"), "read": reads("read")})
 

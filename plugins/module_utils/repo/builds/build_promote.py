@@ -238,7 +238,7 @@ class BuildPromoteOperation:
         return f"api/build/promote/{address.path(self._name, self._number)}"
 
     def preflight(self, plan: Plan) -> None:
-        """Ask a server that surely knows C(dryRun); of another one, reading has to do."""
+        """Send a dry run if the server is known to support it; otherwise rely on reads."""
         if self._options.gate:
             return
         if self._client.rehearses_promotions():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Publishing a build record, and marking the items of the build [C8.3]."""
+"""Publish a build record, and mark the items of the build [C8.3]."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from .published_modules import BuildModule, PublishedModuleOptions, modules_of
 _WEB = re.compile(r"https?://[^/]", re.IGNORECASE)
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"]+")
 
-#: Variables that log in; an author does not.
+#: Names of variables with logins; `author` is not a login.
 _LOGIN_NAME = re.compile(r"auth(?!or(?!i))", re.IGNORECASE)
 
-#: What is shorter may stand in any value by chance.
+#: Shorter secrets may be part of any value by chance.
 _SHORTEST_SECRET = 6
 
 
-#: What an entry of C(vcs) may have.
+#: Keys of an entry of `vcs`.
 _OF_SOURCE = ("url", "revision", "branch", "message")
 
 
@@ -82,7 +82,7 @@ class BuildPublishOptions:
 
 
 class BuildPublishOperation:
-    """Publishes a record where it is not there with all that is given, and sets marks that lack."""
+    """Publish a record that is missing or incomplete, and set missing marks."""
 
     descriptor: ClassVar = Descriptor(
         "repo",
@@ -131,14 +131,16 @@ class BuildPublishOperation:
         return [BuildModule(self._name, "generic", artifacts, ())]
 
     def _read(self) -> Mapping[str, Any] | None:
-        """The record that is there, C(None) without one."""
+        """Return the existing record; `None` if there is none."""
         try:
             return records.read_record(self._client, self._name, self._number)
         except ToolchainError as error:
             if error.kind != "not_found":
                 raise
             if NO_BUILDS not in (error.detail or "").lower():
-                repositories.listed(self._client)  # no repository manager has no builds, either
+                repositories.listed(
+                    self._client
+                )  # without a repository manager there are no builds either
             return None
 
     def _require_replaceable(self, there: Mapping[str, Any], differences: Sequence[str]) -> None:
@@ -191,7 +193,9 @@ class BuildPublishOperation:
         return Plan(before, after, "create" if there is None else "update", result=result)
 
     def _mark_sides(self, there: Mapping[str, Any] | None) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Both sides of the diff of the marks: without their time where it is that of the task."""
+        """Return both sides of the diff of the marks, without the timestamp if the task
+        chooses it.
+        """
         wanted = dict(self._marks.wanted)
         if there is None and self._wanted.started is None:
             del wanted["build.timestamp"]
@@ -202,7 +206,7 @@ class BuildPublishOperation:
         return before, {"/".join(place): wanted for place in self._unmarked}
 
     def _sides(self, there: Mapping[str, Any] | None) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Both sides of the diff: what is managed of the record."""
+        """Return both sides of the diff: the managed parts of the record."""
         if not self._is_to_be_sent:
             return {}, {}
         names = [*self._wanted.managed(), "properties"]
@@ -226,7 +230,7 @@ class BuildPublishOperation:
         return {"build": _shown(self._record)}
 
     def _send(self) -> None:
-        """Publish the record, and see that the server has what was sent."""
+        """Publish the record, and verify what the server stored."""
         what = f"publishing {self._label}"
         try:
             self._client.write(
@@ -245,7 +249,7 @@ class BuildPublishOperation:
         except ToolchainError as error:
             if error.kind != "not_found":
                 raise
-            # server fact [repo-29]: it may take its time to show it
+            # server fact [repo-29]: the record may appear with a delay
             self._task.warn(f"{what}: the server took it, but does not show it yet")
             return
         lost = self._wanted.differences(found)
@@ -274,7 +278,9 @@ def _shown(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_names(options: BuildPublishOptions) -> None:
-    """C(invalid) for a name or number that looks like another one, or that no address can have."""
+    """Raise `invalid` for a name or number that looks like another one, or that no address can
+    contain.
+    """
     for option in ("build_name", "build_number"):
         given = getattr(options, option)
         if given != given.strip() or given in (".", ".."):
@@ -309,7 +315,9 @@ def _publication(options: BuildPublishOptions) -> Publication:
 
 
 def _sources(given: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The entries of C(vcs), checked here: Ansible takes no suboption that is called C(message)."""
+    """Validate the entries of `vcs`. Ansible allows no suboption named `message`, so this is done
+    here.
+    """
     return [_source(f"vcs[{number}]", one) for number, one in enumerate(given)]
 
 
@@ -327,8 +335,8 @@ def _source(place: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _public(place: str, url: str) -> str:
-    """An address without its user info, for a record that many read; C(invalid) where it cannot be
-    told what of it is user info.
+    """Return an address without user info, because many people read the record. Raises `invalid` if
+    the user info cannot be parsed.
     """
     clean = without_user_info(url)
     begin, end = misplaced_user_info(clean)
@@ -340,7 +348,7 @@ def _public(place: str, url: str) -> str:
 
 
 def _environment(options: BuildPublishOptions) -> dict[str, str]:
-    """The variables that may be seen: neither their names nor their values are secrets."""
+    """Return the variables that may be published: neither name nor value is a secret."""
     given = _texts("environment", options.environment or {})
     patterns = [pattern.lower() for pattern in options.environment_exclude or ()]
     secrets = [form for form in hidden.forms if len(form) >= _SHORTEST_SECRET]
@@ -355,7 +363,9 @@ def _environment(options: BuildPublishOptions) -> dict[str, str]:
 
 
 def _texts(option: str, given: Mapping[str, Any]) -> dict[str, str]:
-    """Names and texts; a list is joined by commas, since a record has one text for each name."""
+    """Return names and strings. A list is joined by commas, because a record has one string per
+    name.
+    """
     if any(not str(name).strip() for name in given):
         raise invalid(f"{option} has an empty name: give one, or leave the entry out")
     return {

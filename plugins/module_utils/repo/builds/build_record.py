@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deleting single build records [C2.8]."""
+"""Delete single build records [C2.8]."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class BuildRecordOptions:
 
 
 class BuildRecordOperation:
-    """Deletes builds of a name, with all runs of each number."""
+    """Delete builds of a name, with all runs of each number."""
 
     descriptor: ClassVar = Descriptor(
         "repo",
@@ -69,8 +69,8 @@ class BuildRecordOperation:
                 )
 
     def _refuse_misread(self, leaving: Sequence[str], present: Sequence[str]) -> None:
-        """Server fact [repo-12]: commas separate numbers. A number that has one and is sent in the
-        query must not name other builds by its parts.
+        """Raise `invalid` for a number with a comma whose parts are other builds. Server fact
+        [repo-12]: commas separate the numbers in the query.
         """
         if self._client.dialect.builds_deleted_by_body:
             return
@@ -114,8 +114,8 @@ class BuildRecordOperation:
         return [number for number in wanted if number in present]
 
     def _send_together(self, numbers: Sequence[str]) -> None:
-        """One request for all. The written interface [W4.1] calls C(buildNumbers) "build number": a
-        server that takes the list for one number does not know it, or does nothing.
+        """Send one request for all numbers. The written interface [W4.1] calls `buildNumbers`
+        "build number": a server that expects a single number rejects the list, or does nothing.
         """
         try:
             self._send(self._by_query, numbers)
@@ -124,7 +124,7 @@ class BuildRecordOperation:
                 raise
 
     def _send(self, send: Callable[[Sequence[str]], None], numbers: Sequence[str]) -> None:
-        """Send one request; what was gone before is deleted."""
+        """Send one request; builds that were gone before count as deleted."""
         try:
             send(numbers)
         except ToolchainError as error:
@@ -132,7 +132,7 @@ class BuildRecordOperation:
                 raise
 
     def _are_gone(self, numbers: Sequence[str]) -> bool | None:
-        """Whether none of the builds is there; C(None) where some of them are."""
+        """Whether none of the builds exists; `None` if some of them do."""
         left = set(numbers) & set(self._present())
         return None if 0 < len(left) < len(numbers) else not left
 
@@ -145,7 +145,7 @@ class BuildRecordOperation:
         self._write(numbers, "DELETE", path, query=query)
 
     def _by_body(self, numbers: Sequence[str]) -> None:
-        """Server fact [repo-12]: numbers with a comma need a body."""
+        """Delete numbers with a comma, which need a body: server fact [repo-12]."""
         body = {
             "buildName": self._name,
             "buildNumbers": list(numbers),

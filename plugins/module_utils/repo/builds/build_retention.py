@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Discarding old builds by count and age [C2.7]."""
+"""Discard old builds by count and age [C2.7]."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from . import records
 from .build_info import BuildList, BuildRun, read_list
 from .promotions import promotions
 
-#: Seconds before each further look at the list: a server may be set to work asynchronously.
+#: Seconds before each further check of the list: a server may be configured to work asynchronously.
 _LOOKS = (0.5, 1.0, 2.0, 4.0)
 _PARALLEL = 4
 
@@ -45,10 +45,10 @@ class BuildRetentionOptions:
 
 
 class BuildRetentionOperation:
-    """Discards the builds of a name that are neither new enough nor named to stay.
+    """Discard the builds of a name that are neither new enough nor listed in `keep`.
 
-    Server fact [repo-13]: the server keeps the newest C(count), those that are not older than the
-    date, those that are named, and every promoted one; it answers 204 whatever became of the rest.
+    Server fact [repo-13]: the server keeps the newest `count`, those not older than the date, those
+    that are named, and every promoted build; it returns 204 whatever happened to the rest.
     """
 
     descriptor: ClassVar = Descriptor("repo", {"discard": writes("read", unforeseen=("delete",))})
@@ -94,9 +94,7 @@ class BuildRetentionOperation:
         )
 
     def _require_kept(self, numbers: Sequence[str]) -> None:
-        """C(not_found) for a build that is to stay, but is not there: a slip, which would cost the
-        one that was meant.
-        """
+        """Raise `not_found` for a missing build of `keep`: a typo would cost the intended build."""
         missing = sorted(self._keep - set(numbers))
         if missing:
             raise ToolchainError(
@@ -106,7 +104,7 @@ class BuildRetentionOperation:
             )
 
     def _oldest(self, now: datetime | None) -> datetime | None:
-        """From when on builds stay, whatever their number."""
+        """Return the time from which builds are kept, whatever their number."""
         if self._age is None:
             return self._date
         if now is None:
@@ -114,7 +112,7 @@ class BuildRetentionOperation:
         return (now or datetime.now(timezone.utc)) - self._age
 
     def _expired(self, listed: BuildList) -> list[BuildRun]:
-        """Builds beyond the count or older than the date, without those that are named to stay."""
+        """Return builds beyond the count or older than the date, without those in `keep`."""
         unknown = [run for run in listed.runs if run.moment is None]
         if unknown:
             raise ToolchainError(
@@ -133,7 +131,9 @@ class BuildRetentionOperation:
         ]
 
     def _promoted(self, numbers: Sequence[str]) -> list[str]:
-        """Those that the server never discards, as far as their records show it."""
+        """Return the promoted builds, which the server never discards, as far as their records show
+        it.
+        """
 
         def is_promoted(number: str) -> bool:
             try:
@@ -141,15 +141,16 @@ class BuildRetentionOperation:
             except ToolchainError as error:
                 if error.kind != "not_found":
                     raise
-                return False  # gone meanwhile, or not to be seen
+                return False  # deleted meanwhile, or not visible
             return bool(promotions(record))
 
         responses = bounded(_PARALLEL, is_promoted, numbers)
         return [number for number, response in zip(numbers, responses, strict=True) if response]
 
     def _body(self) -> dict[str, Any]:
-        """Written interface [W2.1]; what is not given is left out: the server takes it as no
-        limit."""
+        """Return the request body [W2.1] without options that are not given: the server treats them
+        as no limit.
+        """
         body: dict[str, Any] = {"deleteBuildArtifacts": self._options.delete_artifacts}
         if self._count is not None:
             body["count"] = self._count
@@ -174,21 +175,22 @@ class BuildRetentionOperation:
         return self._what_went() if self._options.wait else {}
 
     def _have_gone(self) -> bool:
-        """Whether a build that leaves is gone: the server has begun, and goes on."""
+        """Whether one of the builds is gone: the server has started, and continues."""
         present = self._now_present()
         return any(run not in present for run in self._leaving)
 
     def _note_what_went(self, failed: ToolchainError) -> None:
-        """Server fact [repo-13]: a synchronous run that could not do all of it is refused in the
-        end."""
+        """Add the deleted builds to the error. Server fact [repo-13]: a synchronous run that could
+        not delete all of them is an error at the end.
+        """
         try:
             failed.result.update(self._outcome(self._now_present()))
         except ToolchainError:
-            return  # the list tells nothing more, and what happened first counts
+            return  # the list adds nothing, and the first error counts
 
     def _what_went(self) -> dict[str, Any]:
-        """The builds that are gone, by the list; C(failed) where none is and no promotion that
-        does not show can be the reason.
+        """Return the builds that are gone from the list. Raises `failed` if none is, and no hidden
+        promotion can be the reason.
         """
         present = self._wait_until_gone()
         left = _numbers(run for run in self._leaving if run in present)
@@ -219,8 +221,8 @@ class BuildRetentionOperation:
         return list(read_list(self._client, self._name, missing=True).runs)
 
     def _wait_until_gone(self) -> list[BuildRun]:
-        """The builds in the list, as soon as none of those that leave is among them, or after some
-        looks.
+        """Wait until the list has none of the discarded builds, or the checks are used up; return
+        the list.
         """
         for seconds in (*_LOOKS, None):
             present = self._now_present()
@@ -235,7 +237,7 @@ def _numbers(runs: Iterable[BuildRun]) -> list[str]:
 
 
 def _date(text: str | None) -> datetime | None:
-    """ISO-8601, in UTC where it names no zone, or epoch milliseconds."""
+    """Parse ISO 8601 (UTC without a zone) or epoch milliseconds."""
     if text is None:
         return None
     moment = moment_of(text) or moment_of(f"{text}T00:00:00")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The marks by which items belong to a build [repo-30]."""
+"""Read and set the properties that assign items to a build [repo-30]."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Place = tuple[str, str]
 
 
 class Marks:
-    """The properties C(build.name), C(build.number) and C(build.timestamp) of the items of one
-    build.
+    """The properties `build.name`, `build.number` and `build.timestamp` of the items of
+    one build.
     """
 
     def __init__(self, client: RepoClient, name: str, number: str, timestamp: str) -> None:
@@ -28,7 +28,9 @@ class Marks:
         )
 
     def missing(self, files: Sequence[PublishedFile]) -> dict[Place, Properties]:
-        """The items that lack a mark, where it can be set, with the marks that they have."""
+        """Return the items that lack a mark, and their current marks; items that cannot have marks
+        are left out.
+        """
         by_repo: dict[str, dict[str, PublishedFile]] = {}
         for file in files:
             if file.is_item:
@@ -46,8 +48,8 @@ class Marks:
         return properties.are_set(there, self.wanted) is True
 
     def _read(self, repo: str, paths: Sequence[str]) -> dict[str, Properties | None]:
-        """The properties of items; those that a query does not show are asked for one by one, since
-        queries do not know what is in a virtual repository.
+        """Return the properties of items. Items of virtual repositories are read one by one,
+        because queries do not find them.
         """
         folder = common_folder(paths)
         below = None
@@ -65,7 +67,9 @@ class Marks:
         return {**found, **dict(zip(others, asked, strict=True))}
 
     def _holders(self, repo: str, paths: Sequence[str]) -> list[str]:
-        """The repositories that hold the items: through a virtual one nothing can be set."""
+        """Return the repositories that contain the items: properties cannot be set through a
+        virtual one.
+        """
         members = repositories.members(self._client, repo) if paths else []
         if members in ([], [repo]):
             return [repo for _path in paths]

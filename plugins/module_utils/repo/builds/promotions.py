@@ -22,7 +22,7 @@ _OLDEST = datetime.min.replace(tzinfo=timezone.utc)
 
 @dataclass(frozen=True)
 class Promotion:
-    """One entry of C(statuses); what it does not have is C(None)."""
+    """One entry of `statuses`; missing parts are `None`."""
 
     status: str | None
     repository: str | None
@@ -83,8 +83,8 @@ class BuildSnapshot:
 
 @dataclass(frozen=True)
 class LaterPromotionOptions:
-    """The suboptions of C(followed_by): all that an entry of a release may have, most of which does
-    not matter here. A build that is still to be made has no number.
+    """Suboptions of `followed_by`: all options of a promotion, most of which are ignored here. A
+    build that does not exist yet has no number.
     """
 
     build_name: str
@@ -104,8 +104,8 @@ class LaterPromotionOptions:
 def stages_of(
     given: Sequence[LaterPromotionOptions], build: tuple[str, str], own: Promotion
 ) -> list[Promotion]:
-    """The later promotions of a build (name and number) that leave a trace in its record.
-    C(invalid) for two that cannot be told apart there.
+    """Return the later promotions of a build (name and number) that its record will show. Raises
+    `invalid` for two that the record cannot distinguish.
     """
     stages = [own]
     for place, entry in enumerate(given):
@@ -124,7 +124,7 @@ def stages_of(
 
 
 def _hides(later: Promotion, before: Promotion) -> bool:
-    """Whether the record of a build that the earlier one has promoted shows the later one, too."""
+    """Whether the record of the earlier promotion looks as if the later one were done too."""
     return later.status == before.status and later.repository in (None, before.repository)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A build record as a task wants it, beside the one that the server has [C8.3, repo-29].
+"""Compare a wanted build record with the stored one [C8.3, repo-29].
 
-Read back, a record holds more than was sent: checksums that the server knows, empty lists that are
-gone. So what is wanted is looked for in it, and not the other way round.
+A stored record has more content than the published one (checksums that the server knows) and less
+(empty lists). So the wanted parts are searched in it, not the reverse.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ..times import moment_of
 
 ENVIRONMENT = "buildInfo.env."
 _DIGESTS = ("sha256", "sha1", "md5")
-#: What one who builds says of himself.
+#: Build agent in the record.
 _AGENT = {"name": "delivery.toolchain"}
 
 
 @dataclass(frozen=True)
 class Publication:
-    """What a task wants of a record; C(None): it is not managed."""
+    """Wanted parts of a record; `None` if a part is not managed."""
 
     name: str
     number: str
@@ -35,11 +35,11 @@ class Publication:
     issues: Sequence[Mapping[str, Any]] | None = None
     environment: Mapping[str, str] | None = None
     properties: Mapping[str, str] | None = None
-    #: Where nothing says when the build began.
+    #: Start of the build if no other start is known.
     now: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
 
     def differences(self, record: Mapping[str, Any]) -> list[str]:
-        """What of this the record does not have, in words; empty where it has all of it."""
+        """Return the wanted parts that the record lacks, as names; empty if it has all of them."""
         return list(self._differences(record))
 
     def _differences(self, record: Mapping[str, Any]) -> Iterator[str]:
@@ -84,7 +84,7 @@ class Publication:
         return list((self.environment or {}).items())
 
     def managed(self) -> dict[str, Any]:
-        """The parts of a record that the task manages, as it wants them."""
+        """Return the managed parts of a record with their wanted values."""
         issues = None
         if self.issues is not None:
             affected = [{**issue, "aggregated": False} for issue in self.issues]
@@ -98,9 +98,9 @@ class Publication:
         return without_none(parts)
 
     def record(self, there: Mapping[str, Any] | None) -> dict[str, Any]:
-        """The record to send: what is not managed stays as it is, promotions included.
+        """Return the record to send: parts that are not managed are kept, promotions included.
 
-        Server fact [repo-29]: the same start replaces a record, another one makes a second one.
+        Server fact [repo-29]: the same start replaces a record, another start adds a second one.
         """
         kept = dict(there or {})
         properties = kept.pop("properties", None)
@@ -118,7 +118,9 @@ class Publication:
         return made
 
     def _merged(self, there: Mapping[str, Any]) -> dict[str, Any]:
-        """Properties of the record: variables and own ones are two lists, each managed or not."""
+        """Return the properties of the record. Environment variables and other properties are
+        managed separately.
+        """
         kept = {
             name: value
             for name, value in there.items()
@@ -137,19 +139,21 @@ def _issues_in(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _is_file(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Whether it is the file of its name that is wanted: by every digest that both have."""
+    """Whether this is the wanted file of its name, by every digest that both have."""
     both = [one for one in _DIGESTS if there.get(one) and wanted.get(one)]
     scopes = set(wanted.get("scopes", ())) <= set(there.get("scopes") or ())
     return bool(both) and scopes and all(str(there[one]).lower() == wanted[one] for one in both)
 
 
 def as_started(moment: datetime) -> str:
-    """Exactly as the server reads it: three digits, and an offset without a colon [repo-29]."""
+    """Format the start as the server expects it: three digits, and an offset without a colon
+    [repo-29].
+    """
     utc = moment.astimezone(timezone.utc)
     return f"{utc:%Y-%m-%dT%H:%M:%S}.{utc.microsecond // 1000:03d}+0000"
 
 
 def milliseconds(started: Any) -> str:
-    """The start in milliseconds since 1970, as the marks on items have it."""
+    """Return the start in epoch milliseconds, as in the marks of items."""
     moment = moment_of(started)
     return "" if moment is None else str(int(moment.timestamp() * 1000))

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files that a build record names: items of repositories, or contents by their digests
-[C8.3].
-"""
+"""Resolve the files of a build record: items of repositories, or digests [C8.3]."""
 
 from __future__ import annotations
 
@@ -19,11 +17,11 @@ from ..items import listing
 from ..items.existing import common_folder
 from ..items.listing import StoredItem
 
-#: Hexadecimal digits of the digests.
+#: Number of hexadecimal digits of each digest.
 _DIGITS = {"sha1": 40, "sha256": 64, "md5": 32}
-#: From so many files on one listing is cheaper than a request a file.
+#: Number of files from which one listing is cheaper than a request for each file.
 _WORTH_A_LISTING = 4
-#: What `artifact_deploy` says of an item that is not there.
+#: Actions of `artifact_deploy` for an item that does not exist.
 _GONE = ("deleted", "absent")
 
 
@@ -55,9 +53,9 @@ class UsedFileOptions(PublishedFileOptions):
 
 @dataclass(frozen=True)
 class PublishedFile:
-    """A file of a record; C(repo) and C(path) are empty where only digests are given.
+    """A file of a record; `repo` and `path` are empty if only digests are given.
 
-    :param place: where it stands among the options
+    :param place: position among the options
     """
 
     place: str
@@ -78,7 +76,7 @@ class PublishedFile:
 
 
 def files_of(place: str, given: Sequence[PublishedFileOptions]) -> list[PublishedFile]:
-    """The files that a list of options names; C(invalid) where an entry names none."""
+    """Return the files of a list of options. Raises `invalid` for an entry without a file."""
     return [_file(f"{place}[{number}]", entry) for number, entry in enumerate(given)]
 
 
@@ -110,8 +108,8 @@ def _digest(place: str, value: str) -> str:
 
 
 def with_digests(client: RepoClient, files: Sequence[PublishedFile]) -> list[PublishedFile]:
-    """The files with the digests that the server has. C(not_found) for items that are not there,
-    C(conflict) for one that has got another content than the options say.
+    """Return the files with the digests of the server. Raises `not_found` for missing items,
+    `conflict` if an item has another content than the options.
     """
     items: dict[str, dict[str, PublishedFile]] = {}
     for file in files:
@@ -127,7 +125,7 @@ def with_digests(client: RepoClient, files: Sequence[PublishedFile]) -> list[Pub
 
 
 def _stored(client: RepoClient, repo: str, paths: Sequence[str]) -> dict[str, StoredItem | None]:
-    """What is at the paths, by one listing where that is cheaper and tells it."""
+    """Read the items at the paths, with one listing if that is cheaper and has digests."""
     listed: Mapping[str, StoredItem] | None = None
     folder = common_folder(paths)
     if len(paths) >= _WORTH_A_LISTING and folder:
@@ -181,13 +179,13 @@ def _completed(file: PublishedFile, stored: StoredItem | None) -> PublishedFile:
 
 
 def as_artifact(file: PublishedFile) -> dict[str, Any]:
-    """As a record has it among the artifacts of a module [repo-29]."""
+    """Return the file as an artifact of a module [repo-29]."""
     place = {"path": file.path, "originalDeploymentRepo": file.repo} if file.is_item else {}
     return {"name": file.name, **_described(file), **place}
 
 
 def as_dependency(file: PublishedFile) -> dict[str, Any]:
-    """As a record has it among the dependencies of a module [repo-29]."""
+    """Return the file as a dependency of a module [repo-29]."""
     scopes = {"scopes": list(file.scopes)} if file.scopes else {}
     return {"id": file.name, **_described(file), **scopes}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The modules of a build record that is published."""
+"""Modules of a build record that is published."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PublishedModuleOptions:
 
 @dataclass(frozen=True)
 class BuildModule:
-    """A module of the record, and the files that it names."""
+    """A module of the record with its files."""
 
     id: str
     type: str
@@ -43,7 +43,7 @@ class BuildModule:
         return [*self.artifacts, *self.dependencies]
 
     def as_dict(self, known: Mapping[str, PublishedFile]) -> dict[str, Any]:
-        """As the record has it; C(known): the files with their digests, by their places."""
+        """Return the module as recorded; `known` has the files with their digests, by place."""
         artifacts = [as_artifact(known[file.place]) for file in self.artifacts]
         dependencies = [as_dependency(known[file.place]) for file in self.dependencies]
         parts = {"artifacts": artifacts, "dependencies": dependencies}
@@ -51,7 +51,9 @@ class BuildModule:
 
 
 def modules_of(given: Sequence[PublishedModuleOptions], task: Task) -> list[BuildModule]:
-    """The modules that the options name. C(invalid) where one is named twice, or none has files."""
+    """Return the modules of the options. Raises `invalid` if a module is named twice, or no module
+    has files.
+    """
     found: dict[str, BuildModule] = {}
     for number, module in enumerate(given):
         place = f"modules[{number}]"
@@ -68,8 +70,8 @@ def modules_of(given: Sequence[PublishedModuleOptions], task: Task) -> list[Buil
 
 
 def _require_files(modules: Sequence[BuildModule], task: Task) -> None:
-    """C(invalid) for a build of nothing: any record that is there would do for it. A module without
-    files beside others is a warning.
+    """Raise `invalid` for a build without files, which any record would match. Warn about a single
+    module without files.
     """
     empty = [number for number, module in enumerate(modules) if not module.files]
     for number in empty:

@@ -14,12 +14,12 @@ from .. import aql
 from ..client import RepoClient, object_of, objects
 from ..items import listing
 
-#: Seconds before a record that is not there is looked for once more: a promotion rewrites it.
+#: Seconds before a missing record is read again: a promotion rewrites the record.
 _REWRITE = 0.5
 
 
 def read_record(client: RepoClient, name: str, number: str) -> Mapping[str, Any]:
-    """The C(buildInfo) of a build. Raises C(not_found) where it is missing twice."""
+    """Return the `buildInfo` of a build. Raises `not_found` if it is missing twice."""
     for option, given in (("build_name", name), ("build_number", number)):
         if given in (".", ".."):
             raise invalid(f"{option} is '{given}', which is no build")
@@ -48,10 +48,10 @@ def relocated(
     *,
     copied: bool,
 ) -> bool | None:
-    """Whether the files of a build are in the target (a moved build's nowhere else); C(None):
-    cannot tell.
+    """Whether the files of a build are in the target, and for a move nowhere else; `None` if
+    unknown.
 
-    Server fact [repo-15, repo-30]: a promotion without a status leaves no trace in the record;
+    Server fact [repo-15, repo-30]: a promotion without a status leaves no entry in the record;
     files belong to a build by the properties build.name and build.number.
     """
     if not client.dialect.query_by_property:
@@ -108,7 +108,7 @@ def _digests_in(client: RepoClient, record: Mapping[str, Any], target: str) -> s
             return {str(row.get("actual_sha1")).lower() for row in rows}
         if rows is None:
             return None
-    # server fact [repo-14]: a query leaves out what may not be read, a listing is refused
+    # server fact [repo-14]: a query omits items that may not be read, a listing is rejected
     try:
         items = listing.listing(client, target, "", deep=not client.dialect.query_by_property)
     except ToolchainError as error:
@@ -119,7 +119,7 @@ def _digests_in(client: RepoClient, record: Mapping[str, Any], target: str) -> s
 
 
 def _recorded(record: Mapping[str, Any]) -> set[Any]:
-    """SHA-1 of the artifacts that a record names."""
+    """Return the SHA-1 digests of the recorded artifacts."""
     return {artifact["sha1"] for artifact in _artifacts(record) if artifact.get("sha1")}
 
 

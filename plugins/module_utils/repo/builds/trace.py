@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From an item, an image or a build to the build record behind it: a part of the lookup C(trace)
-[C8.11].
-"""
+"""Find the build record of an item, an image or a build: a part of the lookup `trace` [C8.11]."""
 
 from __future__ import annotations
 
@@ -19,34 +17,34 @@ from . import records
 
 _PREFIX = re.compile(r"(artifact|build|image):(.*)", re.DOTALL)
 _FORMS = {"artifact": "repo/path", "build": "build/number", "image": "repo/image:tag"}
-#: The files that stand for a tag: an image, and a list of images for several platforms.
+#: Files that represent a tag: a manifest, or an index of manifests for several platforms.
 _MANIFESTS = ("manifest.json", "list.manifest.json")
-#: Where a record says which CI build made it: its own field, else its environment.
+#: Property with the address of the CI build, if the record's own field is missing.
 _CI_ADDRESS = "buildInfo.env.BUILD_URL"
 
 
 @dataclass(frozen=True)
 class Origin:
-    """What the repository manager knows; C(None): it does not tell, or nothing was asked for."""
+    """Data of the repository manager; `None` for missing or unused parts."""
 
     artifact: dict[str, Any] | None
     build: dict[str, Any] | None
 
     @property
     def ci_address(self) -> str | None:
-        """The address of the CI build that made it."""
+        """Return the address of the CI build that made it."""
         record = self.build or {}
         address = record.get("url") or record.get("properties", {}).get(_CI_ADDRESS)
         return str(address) if address else None
 
 
 def origin(task: Task, term: str) -> Origin:
-    """The item that a term names, and its build record.
+    """Return the item of a term, and its build record.
 
-    :param term: C(repo/path), C(build/number) or C(repo/image:tag); a prefix C(artifact:),
-        C(build:) or C(image:) says which
+    :param term: `repo/path`, `build/number` or `repo/image:tag`; a prefix `artifact:`, `build:` or
+        `image:` selects the type
 
-    Raises C(not_found) where the named thing is not there, C(invalid) where the term names nothing.
+    Raises `not_found` if the object does not exist, `invalid` if the term names none.
     """
     client = RepoClient(task)
     kind, name = _kind(client, term)
@@ -125,7 +123,7 @@ def _item(client: RepoClient, repo: str, path: str) -> dict[str, Any] | None:
 
 
 def _build_of_item(client: RepoClient, artifact: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The record that the properties of an item name [repo-30]; C(None) where it is gone."""
+    """Return the record that the item's properties name [repo-30]; `None` if it does not exist."""
     told = artifact["properties"] or {}
     names, numbers = told.get("build.name"), told.get("build.number")
     if not names or not numbers:

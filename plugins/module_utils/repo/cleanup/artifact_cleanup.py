@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deleting what is old [C2.4]: one query a rule, one request an item."""
+"""Delete old items [C2.4]: one query for each rule, one request for each item."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from ..items import listing
 from .rules import CleanupRule, RuleOptions, rules_of
 from .selection import CleanupItem, CleanupVerdict, folders_above, paths_in, verdicts
 
-#: What says which item a row is about; it is always asked for.
+#: Fields that identify an item; they are always requested.
 _PLACE = ("repo", "path", "name")
-#: How many paths a message names.
+#: Number of paths in an error message.
 _NAMED = 3
 
 
 @dataclass(frozen=True)
 class DeletionOutcome:
-    """What became of an item: C(deleted), C(gone) (another one was faster) or C(failed)."""
+    """Result for an item: `deleted`, `gone` (deleted by someone else) or `failed`."""
 
     verdict: CleanupVerdict
     action: str
@@ -46,7 +46,7 @@ class ArtifactCleanupOptions:
 
 
 class ArtifactCleanupOperation:
-    """Deletes the items that match a rule, each of them once."""
+    """Delete each item that matches a rule once."""
 
     descriptor: ClassVar = Descriptor(
         "repo", {"search": reads("read"), "delete": writes("read", unforeseen=("delete",))}
@@ -72,7 +72,7 @@ class ArtifactCleanupOperation:
             self._warn("rules is empty, so that nothing is looked for")
         found = self._found()
         if self._empty:
-            # a query tells nothing of a repository that is not there
+            # a query does not report a missing repository
             repositories.require(self._client, list(dict.fromkeys(self._empty)))
         self._going, kept = _together(found)
         if len(self._going) > self._most:
@@ -89,7 +89,7 @@ class ArtifactCleanupOperation:
         return Plan(before, {}, "delete" if before else "none", result=result)
 
     def _found(self) -> list[CleanupVerdict]:
-        """What the rules say of all that they find."""
+        """Return the verdicts of all rules."""
         count = ProgressCounter(self._say, "looking for what the rules name", len(self._rules))
         found = []
         for rule in self._rules:
@@ -175,13 +175,13 @@ class ArtifactCleanupOperation:
         return DeletionOutcome(verdict, "deleted")
 
     def _after(self, verdict: CleanupVerdict, error: ToolchainError) -> DeletionOutcome:
-        """What a failed deletion means, after another look where that tells more."""
+        """Return the outcome of a failed deletion after a verification read."""
         item = verdict.item
         try:
             if error.status == 404 and self._is_gone(item):
                 return DeletionOutcome(verdict, "gone")
         except ToolchainError:
-            pass  # then what happened first is what counts
+            pass  # the first error counts
         if error.status == 404:
             error.with_hint("it is there, but hidden from those who may not delete it")
         elif item.folder and error.status == 403:
@@ -192,13 +192,13 @@ class ArtifactCleanupOperation:
         return DeletionOutcome(verdict, "failed", error)
 
     def _is_gone(self, item: CleanupItem) -> bool:
-        """Whether an item is not there, as far as the server tells."""
+        """Whether an item does not exist, as far as the server shows it."""
         return listing.is_gone(self._client, item.repo, item.path) is not False
 
 
 def _together(found: Iterable[CleanupVerdict]) -> tuple[list[CleanupVerdict], list[CleanupVerdict]]:
-    """What goes and what stays by all rules: an item that one of them deletes goes, once, and what
-    is in a folder goes with it. In the order of repository and path.
+    """Merge the verdicts of all rules, sorted by repository and path. An item that any rule deletes
+    is deleted once; deleting a folder deletes its content.
     """
     going: dict[tuple[str, str], CleanupVerdict] = {}
     staying: dict[tuple[str, str], CleanupVerdict] = {}
@@ -219,7 +219,7 @@ def _key(verdict: CleanupVerdict) -> tuple[str, str]:
 
 
 def _will_not_get_better(error: ToolchainError) -> bool:
-    """Whether what went wrong hits every other item as well, so that trying on does harm."""
+    """Whether an error affects every other item too, so that continuing does harm."""
     unreachable = error.kind in ("network", "timeout") and not error.outcome_unknown
     return unreachable or error.kind in ("auth", "rate_limited")
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The trash [C2.5]: listing, cleaning and emptying it.
+"""List, clean and empty the trash [C2.5].
 
-Written interface [W2.1, W4.1]: the trash shows the keys of repositories. Server facts [repo-8]: an
-empty trash is a 404; a deleted item is at C(auto-trashcan/{repository}/{path}); cleaning what is
-not there is a 400.
+Written interface [W2.1, W4.1]: the trash lists repository keys. Server facts [repo-8]: an empty
+trash is a 404; a deleted item is at `auto-trashcan/{repository}/{path}`; removing a missing item is
+a 400.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .. import repositories
 from ..client import RepoClient, join, objects_of, refuse_glob, repository_key, segments
 
 _TRASH = "api/storage/auto-trashcan"
-#: How a server says that an item is not in the trash: the status stands for much else, too.
+#: Message for an item that is not in the trash; the status has other meanings too.
 _NOT_THERE = "could not locate"
 
 
@@ -38,7 +38,7 @@ class ArtifactTrashOptions:
 
 
 class ArtifactTrashOperation:
-    """Lists, cleans or empties the trash, as the option C(state) says."""
+    """List, clean or empty the trash, depending on the option `state`."""
 
     descriptor: ClassVar = Descriptor(
         "repo", {"list": reads("admin"), "clean": writes("admin"), "empty": writes("admin")}
@@ -69,7 +69,7 @@ def _operation(task: Task, options: ArtifactTrashOptions) -> Operation:
 
 
 class TrashListing(ReadOnly):
-    """The repositories that have something in the trash."""
+    """The repositories with content in the trash."""
 
     def __init__(self, client: RepoClient) -> None:
         self._client = client
@@ -89,16 +89,16 @@ def _item(options: ArtifactTrashOptions) -> tuple[str, str]:
 
 
 def children(client: RepoClient) -> list[str]:
-    """The keys of the repositories that have something in the trash."""
+    """Return the keys of the repositories with content in the trash."""
     found = _listed(client)
     if found is None:
-        # an empty trash, if there is a repository manager at all
+        # an empty trash, if a repository manager responds at all
         repositories.listed(client)
     return found or []
 
 
 def _listed(client: RepoClient) -> list[str] | None:
-    """The keys in the trash; C(None) for a 404: an empty one, or no repository manager."""
+    """Return the keys in the trash; `None` for a 404: an empty trash, or no repository manager."""
     response = client.transport.read("listing the trash", _TRASH, expect=(200, 404))
     if response.status == 404:
         return None
@@ -108,7 +108,7 @@ def _listed(client: RepoClient) -> list[str] | None:
 
 
 class TrashEmptying:
-    """Nothing shall be in the trash."""
+    """Empty the trash."""
 
     def __init__(self, client: RepoClient, warn: Callable[[str], None]) -> None:
         self._client, self._warn = client, warn
@@ -125,18 +125,18 @@ class TrashEmptying:
         self._client.write(what, "POST", "api/trash/empty", verify=lambda: self._is_empty(found))
         left = children(self._client)
         if left:
-            # server fact [repo-8]: 202; what is deleted meanwhile is there, too
+            # server fact [repo-8]: 202; items deleted meanwhile are listed as well
             self._warn(f"emptying the trash: it still has something of {', '.join(left)}")
         return {"children": left}
 
     def _is_empty(self, found: list[str]) -> bool | None:
-        """Whether nothing is left; C(None) where something of what was C(found) is."""
+        """Whether the trash is empty; `None` if something of `found` is left."""
         left = children(self._client)
         return None if left and left != found else not left
 
 
 class TrashCleaning:
-    """An item, or all items of a repository, shall not be in the trash."""
+    """Remove an item, or all items of a repository, from the trash."""
 
     def __init__(
         self, client: RepoClient, repo: str, path: str, *, of_builds: bool = False
@@ -157,7 +157,7 @@ class TrashCleaning:
         return Plan({name: "in the trash"}, {}, "delete", result={"children": found})
 
     def _is_there(self, found: list[str]) -> bool | None:
-        """Whether the item is in the trash; C(None): cannot tell."""
+        """Whether the item is in the trash; `None` if it is unknown."""
         if self._repo not in found or self._path == "":
             return self._repo in found
         if not self._client.dialect.trash_shows_items:
@@ -192,7 +192,7 @@ class TrashCleaning:
                 raise
             changed = error.resent
         left = children(self._client)
-        # of a repository, what is deleted meanwhile is there, too
+        # for a repository, items deleted meanwhile are listed as well
         if changed and self._path != "" and self._is_there(left):
             said = "the server reported success, but it is still there"
             raise ToolchainError("failed", f"{what}: {said}", result={"changed": False})

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules of a cleanup: what a user may say, and what the server is asked for it.
+"""Parse the rules of a cleanup, and build their queries.
 
-A glob has C(*) for any text, slashes included, and C(?) for one character: so the query language
-has them [repo-17], and so everything is compared here.
+In a glob `*` matches any characters including slashes, `?` one character, as in the query language
+[repo-17]; the comparison here uses the same meaning.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..client import repository_key
 from ..properties import Properties, texts_of
 from ..times import age_of
 
-#: How the query language calls the root of a repository.
+#: Path of a repository's root in the query language.
 ROOT = "."
 #: Files that make a folder the tag of an image.
 MANIFESTS = ("manifest.json", "list.manifest.json")
@@ -35,7 +35,7 @@ def _expression(glob: str) -> re.Pattern[str]:
 
 
 def matches(glob: str | None, text: str) -> bool:
-    """Whether a text is what a glob says; C(None) is any."""
+    """Whether a string matches a glob; `None` matches everything."""
     return glob is None or _expression(glob).fullmatch(text) is not None
 
 
@@ -57,13 +57,13 @@ class RuleOptions:
 
 @dataclass(frozen=True)
 class CleanupRule:
-    """One rule; C(None) is no restriction.
+    """One rule; `None` means no restriction.
 
-    :param number: its place in the list, for messages
-    :param kind: C(file), C(folder), C(any), or C(image): folders that hold a manifest
-    :param path: glob on the folder of an item, C(.) for the root
-    :param age_text: the age as the user has written it
-    :param depth: number of the segments of an item's path
+    :param number: position in the list, for messages
+    :param kind: `file`, `folder`, `any`, or `image`: folders with a manifest
+    :param path: glob for the folder of an item, `.` for the root
+    :param age_text: the age as the user wrote it
+    :param depth: number of segments of an item's path
     """
 
     number: int
@@ -84,13 +84,13 @@ class CleanupRule:
 
     @property
     def counts_ages(self) -> bool:
-        """Whether ages are counted here: the newest of a folder are found among all that it has,
-        and an image is more than one item.
+        """Whether ages are evaluated here: the newest items of a folder are chosen from all of its
+        items, and an image consists of several items.
         """
         return self.age is not None and (self.keep_last is not None or self.kind == "image")
 
     def query(self) -> str:
-        """The text of the rule's only query. Of folders it also asks for the files in them."""
+        """Return the query of the rule. For folders it includes the files in them."""
         fields = ["type", "size", "created", "modified"]
         if self.properties:
             fields.append("property")
@@ -123,7 +123,7 @@ class CleanupRule:
         return {**found, "$and": values} if values else found
 
     def _below(self) -> dict[str, Any]:
-        """At least all that is in the folders that the rule is about."""
+        """Return criteria that include at least all content of the rule's folders."""
         start = _WILD.split(self.path or "", maxsplit=1)[0]
         return {"path": {"$match": f"{start}*"}} if start not in ("", ROOT) else {}
 
@@ -135,12 +135,12 @@ class CleanupRule:
         )
 
     def idle(self, paths: Collection[str]) -> list[str]:
-        """The globs of C(exclude) that fit none of these paths."""
+        """Return the globs of `exclude` that match none of these paths."""
         full = [*paths, *(f"{self.repo}/{path}" for path in paths)]
         return [glob for glob in self.exclude if not any(matches(glob, each) for each in full)]
 
     def excluding(self, path: str) -> str | None:
-        """The glob by which an item is excluded; its path may begin with the repository."""
+        """Return the glob that excludes an item; its path may start with the repository."""
         full = f"{self.repo}/{path}"
         return next((g for g in self.exclude if matches(g, path) or matches(g, full)), None)
 
@@ -150,8 +150,8 @@ def _wanted(glob: str) -> Any:
 
 
 def rules_of(rules: Iterable[RuleOptions], *, force: bool) -> list[CleanupRule]:
-    """The rules of the option C(rules); C(invalid) for what cannot be meant, or, without
-    C(force), for what would empty a repository.
+    """Return the rules of the option `rules`. Raises `invalid` for unintended rules, and without
+    `force` for a rule that would empty a repository.
     """
     return [_rule(number, each, force) for number, each in enumerate(rules, 1)]
 
@@ -181,7 +181,7 @@ def _rule(number: int, options: RuleOptions, force: bool) -> CleanupRule:
 
 
 def _check(number: int, options: RuleOptions) -> None:
-    """Raise C(invalid) for what no rule can say."""
+    """Raise `invalid` for contradictions in a rule."""
     if _WILD.search(options.repo):
         raise invalid(f"rule {number}: repo is the key of one repository, without wildcards")
     for name, given in (("keep_last", options.keep_last), ("depth", options.depth)):
@@ -194,8 +194,8 @@ def _check(number: int, options: RuleOptions) -> None:
 
 
 def _glob(place: str, option: str | None) -> str | None:
-    """A glob without slashes around it; C(invalid) where nothing would be left, which would mean
-    anything, and for what no item is called.
+    """Return a glob without surrounding slashes. Raises `invalid` if nothing remains, which would
+    match everything, and for a name that no item has.
     """
     if option is None:
         return None
@@ -214,8 +214,8 @@ def _name(place: str, option: str | None) -> str | None:
 
 
 def _properties(place: str, option: Mapping[str, Any] | None) -> Properties | None:
-    """Named values, each of which an item must have; a value may be a glob. C(invalid) for a name
-    without a value: it would restrict nothing.
+    """Return property values that an item must have; a value may be a glob. Raises `invalid` for a
+    name without a value, which would not restrict anything.
     """
     found = {
         str(name): [] if value is None else texts_of(value)
@@ -231,7 +231,7 @@ def _properties(place: str, option: Mapping[str, Any] | None) -> Properties | No
 
 
 def _is_restricted(rule: CleanupRule) -> bool:
-    """Whether a rule leaves something: what is in the root, folders included, is everything."""
+    """Whether a rule keeps anything: the content of the root with folders is everything."""
     globs = [each for each in (rule.path, rule.name) if each is not None and each.strip("*?/")]
     depth = rule.depth
     if rule.kind in ("folder", "any"):

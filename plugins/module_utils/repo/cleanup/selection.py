@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a rule of a cleanup selects among the rows of its query. Pure: it sends nothing.
+"""Select the items of a cleanup rule from the rows of its query, without requests.
 
-A row counts only where everything that the rule says can be seen in it: a server that ignores a
-part of a query must not make us delete more.
+A row counts only if it shows every condition of the rule: a server that ignores part of a query
+must not cause further deletions.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from ..times import moment_of
 from .rules import MANIFESTS, ROOT, CleanupRule, matches
 
 _NO_TIME = datetime.min.replace(tzinfo=timezone.utc)
-#: Folders in which the server keeps the manifests that an index names: they are no tags.
+#: Folders for the manifests of an index; they are not tags.
 _PARTS_OF_IMAGES = ("sha256:", "sha256__")
 
 
 @dataclass
 class CleanupItem:
-    """A file or a folder. C(created) is as the server writes it, C(moment) what ages count from."""
+    """A file or folder. `created` is the server's string, `moment` the time that ages refer to."""
 
     repo: str
     path: str
@@ -33,7 +33,7 @@ class CleanupItem:
     moment: datetime | None
     modified: datetime | None
     properties: dict[str, list[str]] = field(default_factory=dict)
-    #: The files in a folder, as deep as it goes.
+    #: All files in a folder, recursively.
     files: list[CleanupItem] = field(default_factory=list)
 
     @property
@@ -51,7 +51,7 @@ class CleanupItem:
 
 @dataclass(frozen=True)
 class CleanupVerdict:
-    """Whether an item goes, and why."""
+    """Whether an item is deleted, and the reason."""
 
     item: CleanupItem
     goes: bool
@@ -61,10 +61,9 @@ class CleanupVerdict:
 def verdicts(
     rule: CleanupRule, rows: Iterable[Mapping[str, Any]], now: datetime | None
 ) -> list[CleanupVerdict]:
-    """What a rule says of everything that it selects but for its ages; too young items are left
-    out.
+    """Return the verdicts on all items that a rule selects. Items that are too young are left out.
 
-    :param now: the clock of the server, without which a rule that needs it raises C(ValueError)
+    :param now: the server's clock; a rule that needs it raises `ValueError` without it
     """
     if now is None and rule.age is not None and (rule.counts_ages or rule.takes_folders):
         raise ValueError("no clock")
@@ -85,13 +84,15 @@ def verdicts(
 
 
 def paths_in(rows: Iterable[Mapping[str, Any]]) -> set[str]:
-    """The paths of the items of the rows, and those of the folders that they are in."""
+    """Return the paths of the items in the rows, and of the folders above them."""
     files = {item.path for item in map(_item, rows) if item is not None}
     return files | {folder for path in files for folder in folders_above(path)}
 
 
 def _items(rule: CleanupRule, rows: Iterable[Mapping[str, Any]]) -> list[CleanupItem]:
-    """The items of the rows, folders with their files; the root of a repository is none."""
+    """Return the items of the rows, folders with their files; the root of a repository is not an
+    item.
+    """
     known: dict[str, CleanupItem] = {}
     for row in rows:
         item = _item(row)
@@ -99,7 +100,7 @@ def _items(rule: CleanupRule, rows: Iterable[Mapping[str, Any]]) -> list[Cleanup
             continue
         first = known.setdefault(item.path, item)
         if first is not item:
-            # a server may give a row for each property
+            # a server may send one row per property
             for name, values in item.properties.items():
                 first.properties.setdefault(name, []).extend(values)
     if rule.kind == "file":
@@ -122,7 +123,7 @@ def _item(row: Mapping[str, Any]) -> CleanupItem | None:
         repo=str(row.get("repo")),
         path=name if folder in ("", ROOT) else f"{folder}/{name}",
         folder=is_folder,
-        # server fact [repo-6]: folders have a size, too, which is 0 or -1
+        # server fact [repo-6]: folders have a size as well, 0 or -1
         size=int(size) if size.isdigit() and not is_folder else 0,
         created=None if row.get("created") is None else str(row["created"]),
         moment=moment_of(row.get("created")),
@@ -132,9 +133,9 @@ def _item(row: Mapping[str, Any]) -> CleanupItem | None:
 
 
 def _images(files: Sequence[CleanupItem]) -> dict[str, CleanupItem]:
-    """The tags of images by their paths: folders with a manifest, which is what tells their age.
+    """Return the tags of images by path: folders with a manifest, whose age counts.
 
-    A tag that is pushed anew gets another manifest, so that the last change counts.
+    A tag that is pushed again gets another manifest, so the last change counts.
     """
     found: dict[str, CleanupItem] = {}
     for file in files:
@@ -152,7 +153,7 @@ def _images(files: Sequence[CleanupItem]) -> dict[str, CleanupItem]:
 
 
 def folders_above(path: str) -> Iterator[str]:
-    """The folders above a path, the nearest first."""
+    """Yield the folders above a path, the nearest first."""
     while "/" in path:
         path = path.rpartition("/")[0]
         yield path
@@ -173,7 +174,7 @@ def _is_young(rule: CleanupRule, item: CleanupItem, now: datetime | None) -> boo
     if rule.age is None or now is None:
         return False
     if item.moment is None:
-        # a server that was asked for old ones only has decided itself
+        # a server that was asked for old items only has already decided
         return rule.counts_ages
     return item.moment > now - rule.age
 
@@ -194,7 +195,7 @@ def _why_kept(
 
 
 def _newest(rule: CleanupRule, items: Sequence[CleanupItem]) -> set[str]:
-    """Paths of the newest items of each folder (of each image, where they are its tags)."""
+    """Return the paths of the newest items of each folder (of each image if they are its tags)."""
     if rule.keep_last is None:
         return set()
     groups: dict[str, list[CleanupItem]] = {}
@@ -215,7 +216,7 @@ def _shown(folder: str) -> str:
 
 
 def _keep_what_holds_kept(found: Sequence[CleanupVerdict]) -> list[CleanupVerdict]:
-    """A folder with something in it that stays stays, too."""
+    """Keep folders with content that is kept."""
     holding = {
         folder: each.item.path
         for each in found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which images a repository holds, and which tags they have [C2.11]."""
+"""List the images of a repository, and their tags [C2.11]."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DockerImageInfoOptions:
 
 
 class DockerImageInfoOperation(ReadOnly):
-    """Reads the tags of one image, or without C(image) all images with theirs."""
+    """Read the tags of one image, or without `image` those of all images."""
 
     descriptor: ClassVar = Descriptor("repo", {"images": reads("read"), "tags": reads("read")})
 
@@ -44,7 +44,7 @@ class DockerImageInfoOperation(ReadOnly):
         return unchanged({"tags": self.tags(self._image)})
 
     def tags(self, image: str) -> list[str]:
-        """The tags of an image, as the server orders them; C(not_found) where there is no such
+        """Return the tags of an image in the order of the server. Raises `not_found` for a missing
         image.
         """
         name = join(image)
@@ -55,8 +55,8 @@ class DockerImageInfoOperation(ReadOnly):
         return found
 
     def images(self) -> list[dict[str, Any]]:
-        """All images, each with C(name) and C(tags); C(not_found) where it is no repository of
-        images.
+        """Return all images with `name` and `tags`. Raises `not_found` if this is not an image
+        repository.
         """
         names = registry.images(self._client, self._repo, page=self._page_size)
         if names is None:
@@ -69,7 +69,7 @@ class DockerImageInfoOperation(ReadOnly):
             return {"name": name, "tags": self.tags(name)}
         except ToolchainError as error:
             # server fact [repo-23]: a catalog may list images whose tags the login cannot read, or
-            # that went
+            # that were deleted
             if error.kind not in ("permission", "not_found"):
                 raise
             self._warn(f"the tags of '{self._repo}/{name}' cannot be read: {error.message}")

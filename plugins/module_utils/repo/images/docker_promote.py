@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Promoting a container image: copying or moving tags [C2.10]."""
+"""Promote a container image: copy or move its tags [C2.10]."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WAYS = ("tag", "tags", "all_tags")
 
 @dataclass(frozen=True)
 class PromotionRequest:
-    """One request to the server: a tag, or (C(None)) the image with all its tags."""
+    """One request: a tag, or (`None`) the image with all its tags."""
 
     tag: str | None
     states: Sequence[TagState]
@@ -46,10 +46,9 @@ class DockerPromoteOptions:
 
 
 class DockerPromoteOperation:
-    """Copies or moves tags of an image to another repository.
+    """Copy or move tags of an image to another repository.
 
-    Server fact [repo-25]: what the target holds under a tag is overwritten; without a tag all of
-    them go.
+    Server fact [repo-25]: a tag in the target is overwritten; without a tag all tags are promoted.
     """
 
     descriptor: ClassVar = Descriptor(
@@ -80,7 +79,7 @@ class DockerPromoteOperation:
         self._refuse_missing()
         pending = [state for state in self._states if self._is_pending(state)]
         if self._names is None:
-            # the server is asked for the image, and takes all of its tags
+            # the server is asked for the image, and promotes all of its tags
             pending = self._states if pending else []
             self._requests = [PromotionRequest(None, pending)] if pending else []
         else:
@@ -100,8 +99,8 @@ class DockerPromoteOperation:
         return Plan(before, after, action, result=result)
 
     def _read(self, names: Mapping[str, str] | None) -> list[TagState]:
-        """What both sides hold of the tags; without names, of all tags of the source, or where it
-        has none, of those that a move can have left in the target.
+        """Return the state of the tags on both sides. Without names: all tags of the source, or if
+        it has none, the tags that a move may have left in the target.
         """
         if names is None:
             source, target = self._all_tags(self._source), self._all_tags(self._target)
@@ -122,7 +121,9 @@ class DockerPromoteOperation:
         return self._options.force or not state.is_done(copy=self._copy)
 
     def _refuse_missing(self) -> None:
-        """Nothing is promoted where one of the tags is neither here nor done."""
+        """Raise `not_found` before anything is promoted if a tag is neither in the source nor
+        promoted.
+        """
         if self._names is None and not self._states:
             said = f"promoting '{self._source}': it does not exist, or has no tags"
             raise ToolchainError("not_found", said, status=404)
@@ -193,7 +194,9 @@ class DockerPromoteOperation:
     def _failure(
         self, failed: Mapping[str, ToolchainError], done: Mapping[str, TagState]
     ) -> ToolchainError:
-        """The first error, naming the other tags that failed; their own errors are in C(tags)."""
+        """Return the first error with the names of the other failed tags; their errors are in
+        `tags`.
+        """
         tags = [self._shown(state, done, failed) for state in self._states]
         for shown in tags:
             if shown["tag"] in failed:
@@ -208,7 +211,9 @@ class DockerPromoteOperation:
         return error
 
     def _promote(self, request: PromotionRequest) -> tuple[str, list[TagState]]:
-        """Send one request and look at what it did; the server's words, and the tags after it."""
+        """Send one request and read its effect; return the server's message, and the tags
+        afterwards.
+        """
         body = self._body(request)
         try:
             message = registry.promote(
@@ -223,9 +228,7 @@ class DockerPromoteOperation:
         return message, after
 
     def _body(self, request: PromotionRequest) -> dict[str, object]:
-        """The request [W2.1]. Server fact [repo-25]: what is left out must not be sent
-        empty.
-        """
+        """Return the request body [W2.1]. Server fact [repo-25]: empty values must be left out."""
         body = {
             "targetRepo": self._target.repo,
             "dockerRepository": self._source.name,
@@ -237,17 +240,19 @@ class DockerPromoteOperation:
         return without_none(body)
 
     def _read_after(self, request: PromotionRequest) -> tuple[list[TagState], list[str]]:
-        """The tags of a request with the target as it is now, and those that a move has left."""
+        """Return the tags of a request with the current target, and those that a move has left
+        behind.
+        """
         names = {state.tag: state.target_tag for state in request.states}
         target = self._some_tags(self._target, list(names.values()))
         after = [replace(state, target=target.get(state.target_tag)) for state in request.states]
         return after, [] if self._copy else list(self._some_tags(self._source, list(names)))
 
     def _is_done(self, request: PromotionRequest) -> bool | None:
-        """Whether a promotion has been done, as far as a look at both sides shows it.
+        """Whether a promotion is done, as far as both sides show it.
 
-        A copy over a tag that holds the same already, or of which only the name can be read,
-        leaves nothing to see; some of the tags are neither done nor not done.
+        `None` if a copy overwrites an equal tag, if only names can be read, or if only some tags
+        are done.
         """
         after, left = self._read_after(request)
         if not self._copy and len(left) < len(request.states):
@@ -264,7 +269,7 @@ class DockerPromoteOperation:
         return told[0]
 
     def _check(self, after: Sequence[TagState], left: Sequence[str], message: str) -> None:
-        """Compare what the promotion did with what it was to do."""
+        """Compare the effect of the promotion with the plan."""
         missing = [f"{self._target}:{one.target_tag}" for one in after if not one.is_same]
         if missing:
             reason = f"{', '.join(missing)} does not hold the manifest of the source"
@@ -282,9 +287,9 @@ class DockerPromoteOperation:
 
 
 def _names(options: DockerPromoteOptions) -> dict[str, str] | None:
-    """The tags to promote, with their names in the target; C(None) for all that there are.
+    """Return the tags to promote with their names in the target; `None` for all tags.
 
-    Raises C(invalid) where not just one of C(tag), C(tags) and C(all_tags) is given.
+    Raises `invalid` unless exactly one of `tag`, `tags` and `all_tags` is given.
     """
     tag, tags = options.tag, options.tags
     given = [tag is not None, tags is not None, options.all_tags]
@@ -306,5 +311,5 @@ def _image(repo_option: str, repo: str, option: str, image: str) -> ImageName:
 
 
 def _shown(image: ImageName, tags: Mapping[str, str | None]) -> dict[str, str]:
-    """Tags that are there, for a diff: full reference to digest."""
+    """Return existing tags for a diff: full reference to digest."""
     return {f"{image}:{tag}": digest for tag, digest in without_none(tags).items()}

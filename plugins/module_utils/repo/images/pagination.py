@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Lists of a container registry, which come in pages of many flavours [W4.1]."""
+"""Read lists of a container registry, whose pagination differs between servers [W4.1]."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ...core.errors import ToolchainError
 from ...core.http.messages import Response, unexpected_body
 from ..client import RepoClient, object_of
 
-#: Names asked for in one request.
+#: Names per request.
 PAGE = 1000
-#: More pages than any registry has: a list without an end is left.
+#: Maximum number of pages: more than any registry has, so that an endless list ends.
 _MOST_PAGES = 10_000
-#: Empty pages in a row that are followed: one may hold what the login must not see, but there are
-#: servers that link on for ever.
+#: Maximum number of consecutive empty pages: entries may be hidden from the login, but some servers
+#: link forever.
 _MOST_EMPTY = 10
 _LINK = re.compile(r"<([^<>]*)>([^<]*)")
-#: The relation may be quoted or not, and one of several.
+#: Maximum length of link parameters. The relation may be quoted, and there may be several.
 _LONGEST_PARAMETERS = 1000
 _NEXT = re.compile(r"""\brel\s*=\s*["']?(?:[^"';,]*\s)?next\b""", re.IGNORECASE)
 _Pairs = list[tuple[str, str]]
@@ -31,13 +31,13 @@ _Pairs = list[tuple[str, str]]
 class NameList:
     """A list of names at a path.
 
-    :param key: what the names are called in an answer: C(tags), C(repositories)
-    :param page: names to ask for in one request
-    :param until: the list is only read as far as this name
+    :param key: key of the names in a response: `tags`, `repositories`
+    :param page: names per request
+    :param until: read the list only up to this name
 
-    Server facts [repo-23]: a C(Link) may have lost part of its path, name another host, or repeat
-    itself: its query is taken, never its path, and a page that adds nothing new is the last of its
-    kind. A registry may ignore the size of a page, give names unsorted, and C(null) for none.
+    Server facts [repo-23]: a `Link` may lack part of its path, name another host, or repeat itself.
+    Only its query is used, and a page without new names ends the list. A registry may ignore the
+    page size, return names unsorted, and `null` for none.
     """
 
     client: RepoClient
@@ -50,8 +50,10 @@ class NameList:
     _pages: int = 0
 
     def read(self) -> list[str] | None:
-        """All names, each once, as the server orders them; C(None) where it answers 404 at once."""
-        # only the first page proves that there is no such list
+        """Return all names without duplicates in the order of the server; `None` if the first
+        response is 404.
+        """
+        # only the first page proves that the list does not exist
         response = self._ask([("n", str(self.page))], 404)
         if response.status == 404:
             return None
@@ -72,21 +74,21 @@ class NameList:
         return self.client.transport.read(self.what, self.path, query=query, expect=(200, *expect))
 
     def _names(self, response: Response) -> list[str] | None:
-        """The names of a page, C(None) where it is refused."""
+        """Return the names of a page; `None` if it is rejected."""
         if response.status != 200:
             return None
         wanted = f"a list of {self.key}"
         decoded = object_of(response, wanted)
         found = decoded.get(self.key)
         if found is None and (self._found or decoded.keys() & {self.key, "name"}):
-            # server fact [repo-23]: an answer has the name of the image, too
+            # server fact [repo-23]: the response also has the name of the image
             return []
         if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
             raise unexpected_body(response, wanted)
         return found
 
     def _add(self, response: Response) -> bool:
-        """Whether a page adds new names."""
+        """Add the names of a page; return whether any of them is new."""
         known = len(self._found)
         self._found.update(dict.fromkeys(self._names(response) or []))
         return len(self._found) > known
@@ -96,9 +98,7 @@ class NameList:
         return self.until is not None and self.until in self._found
 
     def _follow(self, following: _Pairs | None) -> None:
-        """Add the pages that links lead to. Where a link leads nowhere, the rest is asked for
-        without them.
-        """
+        """Follow the links to further pages. After a broken link, continue without links."""
         empty = 0
         while following is not None and not self._is_enough and empty < _MOST_EMPTY:
             response = self._ask(following, 400, 404)
@@ -112,7 +112,7 @@ class NameList:
                 return
 
     def _leave_links(self, response: Response) -> None:
-        """Read on without links after the answer to one that led nowhere."""
+        """Continue without links after a response to a broken link."""
         known = len(self._found)
         end_seen = self._read_on()
         if response.status != 200 and not end_seen and len(self._found) == known:
@@ -120,13 +120,12 @@ class NameList:
             raise response.error("protocol", said)
 
     def _read_on(self, *, must_answer: bool = False) -> bool:
-        """Add the next pages of a server that does not say whether there are any; whether the end
-        has been seen.
+        """Read the next pages of a server that does not announce them; return whether the end was
+        reached.
 
-        The written interface [W4.1] names no greatest page size, so that even a short page may be
-        followed by others, and calls C(last) a position: that is a name for some servers, for
-        others a count. After a short page this is a guess, which may fail; after a full one it
-        C(must_answer).
+        The written interface [W4.1] has no maximum page size, so a short page may have a successor.
+        It calls `last` a position, which is a name on some servers and a count on others. After a
+        short page the request may fail; after a full one it `must_answer`.
         """
         spellings: tuple[Callable[[], str], ...] = (self._last_name, self._count)
         for spell in spellings:
@@ -155,6 +154,6 @@ def _next_query(response: Response) -> _Pairs | None:
         if _NEXT.search(parameters[:_LONGEST_PARAMETERS]) and is_fit(target):
             try:
                 return parse_qsl(urlsplit(target).query) or None
-            except ValueError:  # an address that is none
+            except ValueError:  # not a valid address
                 return None
     return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Container images: their names, their tags, and the digests of their manifests."""
+"""Read container images: names, tags, and digests of manifests."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ..client import RepoClient, segments
 from ..error_text import messages_of, text_of
 from .pagination import PAGE, NameList
 
-#: What stands for a manifest that is there and whose digest the server does not tell.
+#: Stands for an existing manifest with an unknown digest.
 PRESENT = "present"
-# Without all four a registry may convert the manifest, and give another digest.
+# Without all four a registry may convert the manifest, and return another digest.
 _MANIFESTS = ", ".join(
     (
         "application/vnd.oci.image.index.v1+json",
@@ -31,7 +31,7 @@ def _base(client: RepoClient, repo: str) -> str:
 
 
 def images(client: RepoClient, repo: str, *, page: int = PAGE) -> list[str] | None:
-    """The names of all images, C(None) where there is no such repository [W4.1]."""
+    """Return the names of all images; `None` if the repository does not exist [W4.1]."""
     what = f"listing the images of '{repo}'"
     return NameList(client, what, f"{_base(client, repo)}/_catalog", "repositories", page).read()
 
@@ -39,8 +39,8 @@ def images(client: RepoClient, repo: str, *, page: int = PAGE) -> list[str] | No
 def tags(
     client: RepoClient, repo: str, image: str, *, page: int = PAGE, until: str | None = None
 ) -> list[str] | None:
-    """All tags of an image, with C(until) only as far as that one; C(None) where there is no such
-    image [W4.1].
+    """Return all tags of an image, up to `until` if given; `None` if the image does not exist
+    [W4.1].
     """
     what = f"listing the tags of '{repo}/{image}'"
     path = f"{_base(client, repo)}/{address.path(*segments(image))}/tags/list"
@@ -48,10 +48,10 @@ def tags(
 
 
 def manifest(client: RepoClient, repo: str, image: str, tag: str) -> str | None:
-    """The digest of a tag's manifest (an index counts as one), C(PRESENT) where only its name
-    can be read, C(None) where there is no such tag.
+    """Return the digest of a tag's manifest or index; `PRESENT` if only its name can be read,
+    `None` if the tag does not exist.
 
-    Server fact [repo-24]: HEAD on the manifest; the written interface shows tags only.
+    Server fact [repo-24]: HEAD on the manifest; the written interface lists tags only.
     """
     if client.dialect.manifest_digests:
         response = client.transport.read(
@@ -70,8 +70,8 @@ def manifest(client: RepoClient, repo: str, image: str, tag: str) -> str | None:
 
 
 def manifests(client: RepoClient, repo: str, image: str) -> dict[str, str]:
-    """All tags of an image with what :func:`manifest` tells of each; empty where there is no
-    such image.
+    """Return all tags of an image with the result of :func:`manifest`; empty if the image does not
+    exist.
     """
     names = tags(client, repo, image) or []
     if not client.dialect.manifest_digests:
@@ -84,8 +84,8 @@ def manifests(client: RepoClient, repo: str, image: str) -> dict[str, str]:
 
 
 def manifests_of(client: RepoClient, repo: str, image: str, names: Sequence[str]) -> dict[str, str]:
-    """Those of the tags that are there, with what :func:`manifest` tells of each. Where only names
-    can be read, all of them come from one list.
+    """Return the existing tags with the result of :func:`manifest`. If only names can be read, one
+    list has all of them.
     """
     if len(names) > 1 and not client.dialect.manifest_digests:
         listed = tags(client, repo, image) or []
@@ -99,8 +99,8 @@ def manifests_of(client: RepoClient, repo: str, image: str, names: Sequence[str]
 
 
 def promote(client: RepoClient, repo: str, body: dict[str, object], verify: Verify) -> str:
-    """Send a promotion; the server's words ([W4.1]: plain text). One that answers with an object
-    repeats what it was asked for [repo-25]: of that only messages are words.
+    """Send a promotion; return the server's message ([W4.1]: plain text). An object in the response
+    repeats the request [repo-25]: only its messages are returned.
     """
     image, target = body["dockerRepository"], body["targetRepo"]
     name = f"{repo}/{image}" + (f":{body['tag']}" if "tag" in body else "")

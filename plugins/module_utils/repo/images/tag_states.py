@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tags of a promotion: what both sides hold of each, and what is left to do (no requests)."""
+"""State of the tags of a promotion on both sides, and the remaining work (no requests)."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class ImageName:
 class TagState:
     """A tag, its name in the target, and the digests on both sides.
 
-    A digest is C(PRESENT) where only the tag's name can be read, C(None) where there is no such
-    tag. The digest of an index (several architectures) stands for all that it lists.
+    A digest is `PRESENT` if only the tag's name can be read, `None` if the tag does not exist. The
+    digest of an index (several architectures) covers all its manifests.
     """
 
     tag: str
@@ -36,7 +36,7 @@ class TagState:
 
     @property
     def is_same(self) -> bool:
-        """Whether the target holds what the source holds, as far as the server tells."""
+        """Whether the target equals the source, as far as the server shows it."""
         if self.source is None or self.target is None:
             return False
         return self.source == self.target or PRESENT in (self.source, self.target)
@@ -46,8 +46,8 @@ class TagState:
         return PRESENT in (self.source, self.target)
 
     def is_done(self, *, copy: bool) -> bool:
-        """Whether nothing is left to do: moved is what is gone here and is there, copied what is
-        the same there. Where names are all that the server tells, a copy needs no source.
+        """Whether nothing remains to be done: a move needs the target only, a copy needs equal
+        digests. If the server shows names only, a copy needs no source.
         """
         if not copy:
             return self.source is None and self.target is not None
@@ -55,18 +55,18 @@ class TagState:
 
     @property
     def overwritten(self) -> str | None:
-        """The digest that the target loses, as far as the server tells."""
+        """Return the digest that the target loses, if it is known."""
         if self.target is None or (self.is_same and not self.is_named_only):
             return None
         return self.target
 
     @property
     def promoted(self) -> TagState:
-        """The same tag after its promotion."""
+        """Return the state of the tag after its promotion."""
         return replace(self, target=self.source)
 
     def shown(self, action: str) -> dict[str, Any]:
-        """For the return value C(tags)."""
+        """Return the entry of the return value `tags`."""
         return {
             "tag": self.tag,
             "target_tag": self.target_tag,
@@ -83,7 +83,7 @@ def _told(digest: str | None) -> str | None:
 def states_of(
     names: Mapping[str, str], source: Mapping[str, str], target: Mapping[str, str]
 ) -> list[TagState]:
-    """States from the tags of both sides; C(names): tag to its name in the target."""
+    """Return states from the tags of both sides; `names` maps tags to their names in the target."""
     return [
         TagState(tag, target_tag, source.get(tag), target.get(target_tag))
         for tag, target_tag in names.items()

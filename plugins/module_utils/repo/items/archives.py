@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is in an archive that the server is to expand."""
+"""List the files of an archive that the server will expand."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from typing import IO
 from ...core.errors import invalid
 from ..digests import Digests, digests_of
 
-#: Server fact [repo-0]: the kinds of archives that are expanded, told by the end of the name.
+#: Server fact [repo-0]: archives that the server expands, by the end of their name.
 SUFFIXES = (".zip", ".tar.gz", ".tgz", ".tar")
 _SAYS_UTF8 = 0x800
 
 
 def entries_of(path: str) -> dict[str, Digests]:
-    """The files of an archive by their relative path, with their digests; each is read once, as
-    a stream.
+    """Return the files of an archive by relative path with their digests; each is streamed once.
 
-    Raises C(invalid) for what is no archive, cannot be read, holds no files or names a place
-    outside.
+    Raises `invalid` for a file that is not an archive, cannot be read, is empty, or has a path
+    outside of the target folder.
     """
     if not path.lower().endswith(SUFFIXES):
         raise invalid(
@@ -49,8 +48,8 @@ def _of_zip(path: str) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def _name_in_zip(member: zipfile.ZipInfo) -> str:
-    """The name as servers read it. Packers write UTF-8 without saying so, which Python takes for
-    code page 437.
+    """Return the name as servers read it. Some tools write UTF-8 without the flag, which Python
+    decodes as code page 437.
     """
     if member.flag_bits & _SAYS_UTF8:
         return member.filename

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deploying files, folders, texts and archives, and deleting items [C2.1]: the options."""
+"""Deploy files, folders, strings and archives, and delete items [C2.1]: the options."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ArtifactDeployOptions:
 
 
 class ArtifactDeployOperation:
-    """Deploys files, sends an archive to be expanded, or deletes an item, as the options say."""
+    """Deploy files, deploy and expand an archive, or delete an item, depending on the options."""
 
     descriptor: ClassVar = Descriptor(
         "repo",
@@ -118,7 +118,7 @@ def _operation(task: Task, options: ArtifactDeployOptions) -> Operation:
 
 
 def _refuse_without_files(options: ArtifactDeployOptions) -> None:
-    """C(invalid) for a choice among files where there is none."""
+    """Raise `invalid` for options that select files if there is only one."""
     named = [name for name in ("exclude", "flat") if getattr(options, name)]
     instead = "explode" if options.explode else "content" if options.content is not None else ""
     if named and instead:
@@ -163,8 +163,8 @@ def _removal(task: Task, options: ArtifactDeployOptions) -> ItemRemoval:
 def sources_of(
     options: ArtifactDeployOptions, exclusion: Exclusion | None = None
 ) -> list[FileSource]:
-    """All files that C(src), C(content) or C(artifacts) name. Raises C(invalid), as for two with
-    one target.
+    """Return all files of `src`, `content` or `artifacts`. Raises `invalid`, also for two files
+    with the same target.
     """
     selection = Selection(exclusion or Exclusion(options.exclude), options.flat)
     if options.src is not None:

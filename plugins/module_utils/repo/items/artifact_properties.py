@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Properties of an item that is there already [C2.2]."""
+"""Set or remove properties of an existing item [C2.2]."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..client import RepoClient, join, refuse_glob, repository_key, segments
 from ..repositories import refuse_properties
 from . import listing
 
-#: Items by their paths, with their properties.
+#: Properties of items, by path.
 Items = dict[str, dict[str, list[str]]]
 
 
@@ -34,7 +34,7 @@ class ArtifactPropertiesOptions:
 
 
 class ArtifactPropertiesOperation:
-    """Sets or removes properties of an item, and with C(recursive) of all that is in it."""
+    """Set or remove properties of an item, and with `recursive` of its content."""
 
     descriptor: ClassVar = Descriptor(
         "repo",
@@ -84,8 +84,8 @@ class ArtifactPropertiesOperation:
     def _difference(
         self, own: dict[str, list[str]] | None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The items that differ, as they are and as they shall be; what the server does not tell
-        is C(None).
+        """Return the current and the wanted properties of items that differ; unknown ones are
+        `None`.
         """
         below = self._below() if self._recursive and own is not None else {}
         if not self._names or (not self._absent and not self._wanted):
@@ -114,10 +114,9 @@ class ArtifactPropertiesOperation:
         return {**has, **self._wanted}
 
     def _require_item(self) -> None:
-        """Raise C(not_found) where there is no such item for sure.
+        """Raise `not_found` if the item certainly does not exist.
 
-        A server that cannot show properties tells so itself when they are set, a plain store of
-        files does not.
+        A server without readable properties rejects the write itself; a plain file store does not.
         """
         if not self._client.dialect.full_properties:
             refuse_properties(self._client)
@@ -142,7 +141,7 @@ class ArtifactPropertiesOperation:
         return {}
 
     def _check_below(self) -> None:
-        """Raise C(rejected) where an item in the folder was left out."""
+        """Raise `rejected` if the server left out an item of the folder."""
         left = [path for path, has in (self._below() or {}).items() if not self._is_done(has)]
         if left:
             raise ToolchainError(

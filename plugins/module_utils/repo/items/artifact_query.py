@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Asking what is in the repositories [C2.3]: in the query language, by pattern, or as the listing
-of a folder.
-"""
+"""Query items [C2.3]: by query string, by pattern, or by folder listing."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ from ...core.plan import Plan, ReadOnly, unchanged
 from .. import aql, json_rows
 from ..client import RepoClient, item_path, join, repository_key, segments
 
-#: Characters of a query that a message shows.
+#: Maximum characters of a query in an error message.
 _SHOWN = 100
 _IS_QUERY = re.compile(r"\s*\w[\w.\s]*\.\s*find\s*\(")
 Rows = list[dict[str, Any]]
@@ -41,7 +39,7 @@ class ListingOptions:
 
     @property
     def query(self) -> dict[str, int]:
-        """The query of the request, as the written interface [W4.1] spells it."""
+        """Return the query of the request [W4.1]."""
         flags = {
             "deep": self.deep,
             "listFolders": self.list_folders,
@@ -49,7 +47,7 @@ class ListingOptions:
             "includeRootPath": self.include_root_path,
         }
         query = {name: 1 for name, wanted in flags.items() if wanted}
-        # servers look at the depth together with `deep` alone
+        # servers ignore the depth without `deep`
         return query if self.depth is None else {**query, "deep": 1, "depth": self.depth}
 
 
@@ -72,12 +70,12 @@ class ArtifactQueryOptions:
 
 
 def option_of(term: str) -> str:
-    """The option that a term of the lookup stands for: a query, or a pattern."""
+    """Return the option for a term of the lookup: a query or a pattern."""
     return "aql" if _IS_QUERY.match(term) else "pattern"
 
 
 class ArtifactQueryOperation(ReadOnly):
-    """Asks the one question that the options name."""
+    """Send the query that the options describe."""
 
     descriptor: ClassVar = Descriptor(
         "repo", dict.fromkeys(("query", "pattern", "list"), reads("read"))
@@ -85,12 +83,12 @@ class ArtifactQueryOperation(ReadOnly):
 
     def __init__(self, task: Task, options: ArtifactQueryOptions) -> None:
         self._warn, self._client = task.warn, RepoClient(task)
-        #: Whether the server gave all that it found.
+        #: Whether the result is complete.
         self._complete = True
         self._ask = self._question(options)
 
     def _question(self, options: ArtifactQueryOptions) -> Callable[[], Rows]:
-        """Check what is asked. The result asks it."""
+        """Validate the options and return a function that sends the query."""
         if options.aql is not None:
             return partial(self._by_text, options.aql)
         if options.aql_file is not None:
@@ -104,11 +102,11 @@ class ArtifactQueryOperation(ReadOnly):
         return unchanged({"results": rows, "total": len(rows), "complete": self._complete})
 
     def rows(self) -> Rows:
-        """The answer of the server."""
+        """Return the rows of the result."""
         return self._ask()
 
     def _by_text(self, text: str) -> Rows:
-        """Rows as the server gives them, with their sizes as numbers."""
+        """Return the rows of a query, with numeric sizes."""
         what = f"querying '{shorten(text, _SHOWN)}'"
         found = aql.ask(self._client, what, text)
         if found.trimmed:
@@ -119,9 +117,9 @@ class ArtifactQueryOperation(ReadOnly):
         return found.rows
 
     def _by_pattern(self, pattern: str) -> Callable[[], Rows]:
-        """C(path) of each file in the repository, in order: the server has none.
+        """Return `path` of each matching file, sorted, because the server does not sort.
 
-        The shape is not written; server fact [repo-16]: C(files), a list of paths.
+        The shape is not specified; server fact [repo-16]: `files`, a list of paths.
         """
         repo, colon, path = pattern.partition(":")
         if colon == "" or path == "":
@@ -146,7 +144,7 @@ class ArtifactQueryOperation(ReadOnly):
         return ask
 
     def _listing(self, options: ListingOptions) -> Callable[[], Rows]:
-        """The entries of a folder, each with its C(name), the first segment of its address."""
+        """Return the entries of a folder with `name`, the first segment of their address."""
         repo, path = repository_key("list: repo", options.repo), join(*segments(options.path))
         if options.depth is not None and options.depth < 1:
             raise invalid(f"list: depth is {options.depth}: give at least 1, or leave it out")
@@ -165,7 +163,7 @@ class ArtifactQueryOperation(ReadOnly):
         try:
             return read(slash=False)
         except ToolchainError as error:
-            # the root of a repository may need its slash
+            # the root of a repository may need a trailing slash
             if error.status != 404 or path != "":
                 raise
         return read(slash=True)
@@ -185,13 +183,13 @@ def _content(file: str) -> str:
 
 
 def _path_of(file: Any) -> str:
-    """The path of a match; empty where it has none."""
+    """Return the path of a match; "" if it has none."""
     named = file.get("uri") or file.get("path") if isinstance(file, Mapping) else file
     return join(named) if isinstance(named, str) else ""
 
 
 def _entry(row: Mapping[str, Any]) -> dict[str, Any]:
-    """An entry with numbers and booleans: server fact [repo-6], they may be texts."""
+    """Return an entry with numbers and booleans, which may be strings: server fact [repo-6]."""
     entry = {**row, "name": join(str(row.get("uri") or "")).partition("/")[0]}
     _count_size(entry)
     if "folder" in row:
@@ -200,7 +198,7 @@ def _entry(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _count_size(row: dict[str, Any]) -> None:
-    """Server fact [repo-6]: a size may be a text. Where it is no number it stays as it is."""
+    """Convert a size that is a string: server fact [repo-6]. Other values are kept."""
     size = row.get("size")
     if isinstance(size, str) and size.removeprefix("-").isdecimal():
         row["size"] = int(size)

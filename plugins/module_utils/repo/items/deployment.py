@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deploying files, one by one or as an archive that the server expands [C2.1]."""
+"""Deploy files one by one, or as an archive that the server expands [C2.1]."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from .existing import FileState, read_moved, read_states, with_known_content
 from .sources import FileSource, LocalFile, WantedFile, read_all
 from .uploads import Uploader
 
-#: What was done about files, and the bytes that were sent for each, by their paths.
+#: Action and number of sent bytes of each file, by path.
 Done = dict[str, tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class FileAction:
-    """What is to be done about one file, in the repository where it is or is to be."""
+    """Planned action for one file, and its repository."""
 
     found: FileState
     action: str
@@ -39,7 +39,7 @@ class FileAction:
 
 
 class FileDeployment:
-    """Deploys those files whose content or properties differ."""
+    """Deploy the files whose content or properties differ."""
 
     def __init__(
         self,
@@ -61,7 +61,9 @@ class FileDeployment:
         self._actions: list[FileAction] = []
 
     def _by_checksum(self) -> bool | None:
-        """Whether content that the server knows goes without bytes; C(None): where that pays."""
+        """Whether content that the server already has is sent as a checksum only; `None`: if that
+        is faster.
+        """
         if self._client.dialect.checksum_headers:
             return self._checksum_deploy
         if self._checksum_deploy:
@@ -71,7 +73,7 @@ class FileDeployment:
         return False
 
     def _wanted_files(self) -> list[WantedFile]:
-        sources, self._sources = self._sources, ()  # what is read of them takes their place
+        sources, self._sources = self._sources, ()  # replaced by the files that are read from them
         return read_all(sources, self._client.connections)
 
     def plan(self) -> Plan:
@@ -140,12 +142,12 @@ class FileDeployment:
         }
 
     def _send_together(self, uploader: Uploader, done: Done) -> int:
-        """Write what is written in one request for all files; the bytes that were sent."""
+        """Send all files in one request; return the number of bytes."""
         return 0
 
     def _carry_out(self, uploader: Uploader, file: FileAction, done: Done) -> None:
-        """Do what is to be done about one file; its content is told of even where its properties
-        are refused.
+        """Deploy one file. Its content is reported as deployed even if its properties
+        are rejected.
         """
         path, wanted = file.wanted.path, file.wanted.properties
         if file.action == "uploaded":
@@ -183,7 +185,7 @@ class FileDeployment:
 
 
 class ArchiveDeployment(FileDeployment):
-    """Deploys the entries of an archive: sends it whole where one of them differs."""
+    """Deploy the entries of an archive: send the whole archive if one of them differs."""
 
     def __init__(
         self,

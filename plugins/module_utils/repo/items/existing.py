@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a repository holds of the files that a task wants there, in as few requests as the server
-allows.
-"""
+"""Read the state of the wanted files in a repository, with as few requests as possible."""
 
 from __future__ import annotations
 
@@ -19,16 +17,16 @@ from . import listing
 from .listing import StoredItem
 from .sources import WantedFile
 
-#: From so many files on the listing of a whole repository is cheaper than a request per file.
+#: Number of files from which listing the whole repository is cheaper than a request for each file.
 _WORTH_A_WHOLE_LISTING = 20
 
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """A wanted file and what the server has at its place.
+    """A wanted file and the current state of its path.
 
-    :param stored: C(None) where nothing is there
-    :param properties: C(None) where they were not asked for, or the server does not tell
+    :param stored: `None` if nothing is there
+    :param properties: `None` if they were not requested, or are unknown
     """
 
     wanted: WantedFile
@@ -37,12 +35,12 @@ class FileState:
 
     @property
     def has_content(self) -> bool:
-        """Whether the content is there for sure."""
+        """Whether the content is certainly there."""
         return self.stored is not None and self.stored.holds(self.wanted.digests) is True
 
     @property
     def has_properties(self) -> bool:
-        """Whether the wanted properties, if any, are set for sure."""
+        """Whether all wanted properties are certainly set."""
         wanted = self.wanted.properties
         return not wanted or properties.are_set(self.properties, wanted) is True
 
@@ -50,10 +48,10 @@ class FileState:
 def read_states(
     client: RepoClient, key: str, wanted: Sequence[WantedFile]
 ) -> tuple[str, list[FileState]]:
-    """The repository that C(key) stands for, and what it has of the wanted files.
+    """Return the repository behind `key`, and its state of the wanted files.
 
-    What another member of a virtual repository has does not count [C2.1]. Which repository a key
-    stands for is asked once in a loop.
+    Files of other members of a virtual repository do not count [C2.1]. The repository is resolved
+    once per loop.
     """
     if not wanted:
         return key, []
@@ -70,8 +68,8 @@ def read_states(
 def read_moved(
     client: RepoClient, repo: str, keys: Sequence[str], found: Sequence[FileState]
 ) -> dict[str, tuple[FileState, str]]:
-    """Of the files that are missing in C(repo) those that a promotion took to one of the other
-    repositories: what is there at their paths, and where.
+    """Find files missing in `repo` that a promotion moved to another repository: their state and
+    that repository, by path.
 
     Server fact [repo-15]: a promotion keeps the path of an item.
     """
@@ -147,15 +145,16 @@ def _many(client: RepoClient, repo: str, wanted: Sequence[WantedFile]) -> list[F
 
 
 def common_folder(paths: Sequence[str]) -> str:
-    """The deepest folder that all paths are below; empty for the root of the repository."""
+    """Return the deepest common folder; "" for the root of the repository."""
     return os.path.commonpath([os.path.dirname(path) for path in paths])
 
 
 def _looked_at(
     client: RepoClient, repo: str, found: Sequence[FileState], *, listed: bool
 ) -> list[FileState]:
-    """Ask for what is there by name only, as long as the server tells checksums. Where an item that
-    is listed is not found, it does not.
+    """Send HEAD for files that are listed without digests, as long as the server returns checksums.
+
+    If HEAD does not find a listed item, the server does not support it.
     """
     unclear = [
         one

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a repository holds: single items and folder listings."""
+"""Read single items and folder listings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LISTING = "a folder listing"
 
 @dataclass(frozen=True, slots=True)
 class StoredItem:
-    """What the server tells of an item that is there; C(None): it does not tell."""
+    """State of an existing item; `None` for unknown parts."""
 
     size: int | None = None
     sha256: str | None = None
@@ -26,7 +26,7 @@ class StoredItem:
     folder: bool = False
 
     def holds(self, content: Digests) -> bool | None:
-        """Whether it has this content; C(None): cannot tell."""
+        """Whether the item has this content; `None` if it is unknown."""
         if self.folder or (self.size is not None and self.size != content.size):
             return False
         # server fact [repo-20]: old files have no SHA-256
@@ -35,36 +35,36 @@ class StoredItem:
         return None if self.sha1 is None else self.sha1 == content.sha1
 
     def equals(self, other: StoredItem) -> bool:
-        """Whether both have the same content for sure."""
+        """Whether both items certainly have the same content."""
         for one, two in ((self.sha256, other.sha256), (self.sha1, other.sha1)):
             if one is not None and two is not None:
                 return one == two
         return False
 
     def as_dict(self) -> dict[str, Any]:
-        """For a diff."""
+        """Return the item for a diff."""
         if self.folder:
             return {"type": "folder"}
         return {"size": self.size, "sha256": self.sha256}
 
 
-#: In place of an item of which cannot be told whether it is there; to be compared by identity.
+#: Placeholder for an item whose existence is unknown; compare by identity.
 UNTOLD = StoredItem()
 
 
 def head(client: RepoClient, repo: str, path: str) -> StoredItem | None:
-    """What HEAD tells of an item, C(None) where it is not there.
+    """Return the state of an item by HEAD; `None` if it does not exist.
 
-    Server fact [repo-20]: C(X-Checksum-*). The written interface does not list this read: a server
-    that does not know it tells nothing.
+    Server fact [repo-20]: `X-Checksum-*`. The written interface does not list this read: a server
+    without it leaves the state unknown.
     """
     response = client.transport.read(
         f"looking at '{repo}/{path}'",
         item_path(repo, path),
         method="HEAD",
-        # [repo-26]: 409 where it is a folder
+        # [repo-26]: 409 for a folder
         expect=(200, 400, 404, 405, 409, 501),
-        # a compressed answer would have another length
+        # a compressed response would have another length
         headers={"Accept-Encoding": "identity"},
     )
     if response.status == 404:
@@ -80,8 +80,9 @@ def head(client: RepoClient, repo: str, path: str) -> StoredItem | None:
 
 
 def find(client: RepoClient, repo: str, path: str) -> StoredItem | None:
-    """A file or a folder, as the listing of its folder has it: a read that both dialects know;
-    C(None) where it is not there, :data:`UNTOLD` where the server does not tell.
+    """Find a file or folder in the listing of its parent, which both dialects support.
+
+    `None` if it does not exist, :data:`UNTOLD` if that is unknown.
     """
     listed = listing(client, repo, path.rpartition("/")[0], folders=True)
     if listed is None:
@@ -89,13 +90,13 @@ def find(client: RepoClient, repo: str, path: str) -> StoredItem | None:
         return UNTOLD if found == UNTOLD else found
     if path == "":
         return StoredItem(folder=True) if listed else None
-    # the written interface: the first segment of an entry is its name, it may have more
+    # the written interface: an entry may have several segments, of which the first is its name
     below = any(one.startswith(f"{path}/") for one in listed)
     return listed.get(path) or (StoredItem(folder=True) if below else None)
 
 
 def is_gone(client: RepoClient, repo: str, path: str) -> bool | None:
-    """Whether an item is not there; C(None): cannot tell."""
+    """Whether an item does not exist; `None` if it is unknown."""
     found = find(client, repo, path)
     return None if found is UNTOLD else found is None
 
@@ -103,12 +104,12 @@ def is_gone(client: RepoClient, repo: str, path: str) -> bool | None:
 def listing(
     client: RepoClient, repo: str, folder: str, *, deep: bool = False, folders: bool = False
 ) -> dict[str, StoredItem] | None:
-    """The items below a folder by their path in the repository; empty where there is no such
-    folder.
+    """List the items below a folder by their path in the repository; empty if the folder does not
+    exist.
 
-    C(None): the server cannot list it, as a root that is not found: a repository has one.
-    [W2.1, W4.1, repo-6]: digests C(sha1) and C(sha2), numbers and booleans that may be strings; 400
-    without a licence, and where it is a file.
+    `None` if the server cannot list it, or does not find the root, which every repository has.
+    [W2.1, W4.1, repo-6]: digests are `sha1` and `sha2`, numbers and booleans may be strings; 400
+    without a licence, and for a file.
     """
     query = {"deep": 1 if deep else None, "listFolders": 1 if folders else None}
     response = _listing(client, repo, folder, query)
@@ -130,8 +131,8 @@ def listing(
 
 
 class _Listed(StreamedObject):
-    """The items of a listing, each made as its entry is read: the entries of a large folder would
-    take several times the memory.
+    """Items of a listing, converted row by row: the entries of a large folder would need several
+    times the memory.
     """
 
     def __init__(self, prefix: str) -> None:
@@ -150,8 +151,8 @@ def _pieces(body: bytes) -> Iterator[bytes]:
 
 
 def _taken_whole(response: Response, listed: _Listed) -> dict[str, StoredItem] | None:
-    """The items of an answer that is not as listings are: C(null) in place of a list is an empty
-    one, a server that tells nothing of files cannot list, and what is no JSON raises.
+    """Return the items of an unusual listing: `null` is an empty list, and without `files` the
+    server cannot list. Raises for a body that is not JSON.
     """
     found = object_of(response, _LISTING)
     if "files" not in found:
@@ -183,8 +184,8 @@ def _of_entry(entry: Mapping[str, Any]) -> StoredItem:
 
 
 def of_checksums(response: Response) -> StoredItem | None:
-    """What the answer to a deployment tells; C(None) where it tells no checksums ([repo-19]:
-    JSON with them).
+    """Return the checksums in the response to a deployment ([repo-19]: JSON); `None`
+    without them.
     """
     decoded = json_or_none(response.body)
     if not isinstance(decoded, Mapping) or not isinstance(decoded.get("checksums"), Mapping):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deleting an item from a repository [C2.1]."""
+"""Delete an item from a repository [C2.1]."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .listing import StoredItem
 
 
 class ItemRemoval:
-    """Deletes an item; an empty path is all that a repository has."""
+    """Delete an item; an empty path means the whole content of a repository."""
 
     def __init__(self, task: Task, repo: str, path: str) -> None:
         self._repo, self._path = repo, path
@@ -42,7 +42,7 @@ class ItemRemoval:
         return listing.find(self._client, repo, self._path)
 
     def _find_behind(self, seen: StoredItem | None) -> StoredItem | None:
-        """The item in the repository that a virtual one stands for: only there it can be
+        """Find the item in the repository behind a virtual one, the only place where it can be
         deleted.
         """
         asked = self._repo

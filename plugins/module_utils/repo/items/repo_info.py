@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Repositories and storage [C2.12, W2.1, W4.1]."""
+"""Read repositories and storage [C2.12, W2.1, W4.1]."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RepoInfoOptions:
 
 
 class RepoInfoOperation(ReadOnly):
-    """Reads one or all repositories, and the storage summary where it is asked for."""
+    """Read one or all repositories, and the storage summary on request."""
 
     descriptor: ClassVar = Descriptor(
         "repo", {"repositories": reads("read"), "storage": reads("admin")}
@@ -53,7 +53,7 @@ def _all(client: RepoClient) -> list[dict[str, Any]]:
 
 
 def _one(client: RepoClient, key: str) -> dict[str, Any]:
-    """One repository; where the server does not show it alone, as it is in the list.
+    """Return one repository; if the server does not return it alone, its entry in the list.
 
     Server fact [repo-9]: 400 or 404 for an unknown key, 400 without a licence.
     """
@@ -71,9 +71,9 @@ def _one(client: RepoClient, key: str) -> dict[str, Any]:
 
 
 def _shown(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The server's fields, with C(type) as the written interface has it.
+    """Return the server's fields, with `type` as in the written interface.
 
-    Server fact [repo-9]: an empty C(defaultDeploymentRepo) is none.
+    Server fact [repo-9]: an empty `defaultDeploymentRepo` means none.
     """
     found = {**entry, "type": kind_of(entry)}
     if found["type"] == "VIRTUAL" and "defaultDeploymentRepo" in found:
@@ -87,9 +87,9 @@ def _storage(client: RepoClient) -> dict[str, Any]:
 
 
 def summary(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """A storage summary with numbers: sizes in bytes as C(..._bytes), shares as C(..._percent).
+    """Convert a storage summary: sizes in bytes as `..._bytes`, shares as `..._percent`.
 
-    C(raw) is the summary as the server gives it, C(repositories) a dict for each repository.
+    `raw` is the summary of the server; `repositories` has a dict for each repository.
     """
     found: dict[str, Any] = {}
     for part in _SUMMARIES:
@@ -106,10 +106,9 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _numbers(part: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a part under names such as C(used_space), with the numbers that they tell.
+    """Return the fields of a part under names such as `used_space`, with their numbers.
 
-    Server fact [repo-10]: newer releases tell the size of a repository in bytes besides the rounded
-    one.
+    Server fact [repo-10]: newer releases add the exact size of a repository to the rounded one.
     """
     found: dict[str, Any] = {}
     for field, value in part.items():
@@ -132,5 +131,5 @@ def _numbers(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_name(field: str) -> bool:
-    """Whether a field holds a name, which stays one even if it is written like a number."""
+    """Whether a field is a name, which is kept even if it looks like a number."""
     return field.endswith(("_key", "_type", "_directory"))

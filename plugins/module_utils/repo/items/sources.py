@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the user names to deploy: files, folders, globs, texts; and where each goes in the
-repository.
-"""
+"""Find the files to deploy (files, folders, globs, strings) and their paths in the repository."""
 
 from __future__ import annotations
 
@@ -22,15 +20,16 @@ from ..digests import Digests, digests_of, digests_of_bytes
 from ..globs import Exclusion
 from ..properties import Properties
 
-#: Bytes of a file that is read at once, and of all such files that are held until they are sent.
+#: Maximum bytes of a file that is read at once, and of all such files in memory until they are
+#: sent.
 _SMALL, _MOST_HELD = 64 * 1024, 16 * 1024 * 1024
 
 
 class Content(Protocol):
-    """Bytes that can be read more than once."""
+    """Content that can be read repeatedly."""
 
     def open(self) -> IO[bytes]:
-        """The bytes from their beginning."""
+        """Open the content at its start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +37,12 @@ class LocalFile:
     path: str
 
     def open(self) -> IO[bytes]:
-        return open(self.path, "rb", buffering=0)  # read in large blocks only
+        return open(self.path, "rb", buffering=0)  # only read in large blocks
 
 
 @dataclass(frozen=True, slots=True)
 class HeldContent:
-    """Bytes that are held: a text, or a small file as it was when its digests were made."""
+    """Content in memory: a string, or a small file as it was when its digests were computed."""
 
     data: bytes
 
@@ -53,7 +52,7 @@ class HeldContent:
 
 @dataclass(frozen=True, slots=True)
 class WantedFile:
-    """A file as it shall be in the repository: its path there, its digests, its properties."""
+    """A file for the repository: path, digests and properties."""
 
     path: str
     content: Content
@@ -71,7 +70,7 @@ class FileSource:
 
 
 def text_source(content: Any, path: str) -> FileSource:
-    """The file of C(content). A dictionary or a list becomes JSON."""
+    """Return the file of `content`. A dictionary or a list becomes JSON."""
     if path == "" or path.endswith("/"):
         raise invalid("content needs a path that ends with the name of the file")
     text = content if isinstance(content, str) else json.dumps(content)
@@ -79,8 +78,8 @@ def text_source(content: Any, path: str) -> FileSource:
 
 
 def refuse_same_target(sources: Iterable[FileSource]) -> None:
-    """C(invalid) for two files that would be deployed to one path, or for one to a path that no
-    request leads to [repo-26].
+    """Raise `invalid` for two files with the same target path, or for a path that no request can
+    address [repo-26].
     """
     seen: dict[str, FileSource] = {}
     for source in sources:
@@ -98,16 +97,16 @@ def _name(source: FileSource) -> str:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which of the files below a source are meant, and whether they keep their folders."""
+    """Selects the files below a source, and whether they keep their folders."""
 
     exclusion: Exclusion = field(default_factory=lambda: Exclusion(()))
     flat: bool = False
 
 
 def files_of(src: str, path: str, selection: Selection | None = None) -> Iterator[FileSource]:
-    """The files of one C(src), which is a file, a folder (C(dir/): what is in it) or a glob.
+    """Yield the files of one `src`: a file, a folder (`dir/`: its content) or a glob.
 
-    What is below the source, or below the fixed part of a glob, keeps its folders.
+    Files below the source, or below the fixed part of a glob, keep their folders.
     """
     selection = selection or Selection()
     folder = join(*segments(path))
@@ -132,8 +131,8 @@ def files_of(src: str, path: str, selection: Selection | None = None) -> Iterato
 
 
 def _matches(pattern: str) -> list[tuple[str, str]]:
-    """The files that a glob names, those in folders that it names included, by their path below
-    its fixed part.
+    """Return the files that a glob matches, and those in matching folders, by their path below its
+    fixed part.
     """
     fixed = _fixed_part(pattern)
     found: dict[str, str] = {}
@@ -151,7 +150,7 @@ def _matches(pattern: str) -> list[tuple[str, str]]:
 
 
 def _fixed_part(pattern: str) -> str:
-    """The folder above the first segment with a wildcard."""
+    """Return the folder above the first segment with a wildcard."""
     folder = pattern
     while glob.has_magic(folder):
         folder = os.path.dirname(folder)
@@ -159,8 +158,8 @@ def _fixed_part(pattern: str) -> str:
 
 
 def _mode(path: str) -> int:
-    """The mode of a file or a folder; C(invalid) for a pipe, a device or a socket, which has no
-    bytes to be read twice.
+    """Return the mode of a file or folder. Raises `invalid` for a pipe, device or socket, which
+    cannot be read twice.
     """
     try:
         mode = os.stat(path).st_mode
@@ -180,7 +179,7 @@ def _file(src: str, path: str) -> FileSource:
 
 
 def _below(folder: str) -> list[tuple[str, str]]:
-    """The files below a folder by their path in it."""
+    """Return the files below a folder by their relative path."""
     found = sorted(_files_below(folder, "", (os.path.realpath(folder),)))
     if not found:
         raise invalid(f"src: the folder '{folder}' holds no files")
@@ -188,7 +187,7 @@ def _below(folder: str) -> list[tuple[str, str]]:
 
 
 def _files_below(folder: str, path: str, above: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Files below a folder; links are followed, but not back to a folder that leads here."""
+    """Yield files below a folder. Links are followed, except to a parent folder."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
@@ -206,10 +205,10 @@ def _files_below(folder: str, path: str, above: tuple[str, ...]) -> Iterator[tup
 
 
 def read_all(sources: Sequence[FileSource], parallel: int) -> list[WantedFile]:
-    """Read every source once for its digests. Raises C(invalid) for one that cannot be read.
+    """Read every source once for its digests. Raises `invalid` for an unreadable file.
 
-    Small ones are read one after the other: side by side they would only wait for the interpreter,
-    and more readers than processors for each other.
+    Small files are read sequentially: threads would only wait for the interpreter lock, and more
+    threads than processors for each other.
     """
     reading = _Reading()
     small = [reading.small(source) for source in sources]
@@ -220,15 +219,15 @@ def read_all(sources: Sequence[FileSource], parallel: int) -> list[WantedFile]:
 
 
 class _Reading:
-    """Reads sources for their digests, and holds small ones as long as there is room: to read them
-    again takes as long as to send them.
+    """Reads sources for their digests, and keeps small files in memory up to a limit: reading them
+    again takes as long as sending them.
     """
 
     def __init__(self) -> None:
         self._room = _MOST_HELD
 
     def small(self, source: FileSource) -> WantedFile | None:
-        """The file, C(None) where it is not a small one."""
+        """Read a small file; `None` if it is not small."""
         with _opened(source) as stream:
             data = stream.read(_SMALL + 1)
             while data and len(data) <= _SMALL and (more := stream.read(_SMALL + 1 - len(data))):

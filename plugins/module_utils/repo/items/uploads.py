@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sending files and archives, and seeing that the server has what was sent."""
+"""Send files and archives, and verify what the server stored."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from .sources import HeldContent, LocalFile, WantedFile
 _MAY_OVERWRITE = "the server has another content there: overwriting needs the permission to delete"
 
 
-#: Below so many bytes asking for a content costs as much as sending it.
+#: Below this number of bytes, asking for the content costs as much as sending it.
 _SMALL = 64 * 1024
-#: After so many small contents in a row that the server does not know, small ones are sent unasked.
+#: After this number of unknown small contents in a row, small files are sent without asking.
 _TRIES = 10
 
 
@@ -30,7 +30,7 @@ _TRIES = 10
 class Uploader:
     """Writes to one repository.
 
-    :param by_checksum: a content that the server knows is not sent; C(None): so where asking pays
+    :param by_checksum: do not send content that the server has; `None`: if asking is faster
     """
 
     client: RepoClient
@@ -39,10 +39,10 @@ class Uploader:
     _unknown: int = 0
 
     def deploy(self, wanted: WantedFile, before: StoredItem | None) -> tuple[str, int]:
-        """Put one file in place; the action that it took and the bytes that were sent.
+        """Deploy one file; return the action and the number of sent bytes.
 
-        Server fact [repo-19]: with the checksums in the header the server refuses a body that was
-        damaged on its way, and lets a content that it has already be put in place again.
+        Server fact [repo-19]: with checksum headers the server rejects a damaged body, and can
+        deploy content that it already has.
         """
         try:
             if self._asks_for(wanted) and self._put(wanted, send_bytes=False):
@@ -56,20 +56,20 @@ class Uploader:
         return "uploaded", wanted.digests.size
 
     def _asks_for(self, wanted: WantedFile) -> bool:
-        """Whether to put a file in place without sending it, where the server has its content."""
+        """Whether to ask the server first if it already has the content."""
         if self.by_checksum is not None:
             return self.by_checksum
         if wanted.digests.size >= _SMALL:
             return True
-        # counted before the answer, so that workers do not ask all at once
+        # counted before the response, so that workers do not all ask at once
         self._unknown += 1
         times, rest = divmod(self._unknown, _TRIES)
-        # then at twice as many each time: at most as many are sent in vain as were before
+        # then double the interval each time, so that at most half of the requests are in vain
         return times == 0 or (rest == 0 and times & (times - 1) == 0)
 
     def _put(self, wanted: WantedFile, *, send_bytes: bool) -> bool:
-        """Whether it is in place; without bytes it is not where the server does not know the
-        content (404), or where that was asked for in vain.
+        """Send the file, or only its checksums. Return whether it is deployed: without bytes it is
+        not if the server does not have the content (404) or ignores the checksums.
         """
         headers = self._checksums(wanted.digests)
         if send_bytes:
@@ -102,15 +102,15 @@ class Uploader:
         return {"X-Checksum-Sha1": digests.sha1, "X-Checksum-Sha256": digests.sha256}
 
     def _arrived(self, wanted: WantedFile) -> bool | None:
-        """Whether a file is there whose deployment was not answered; C(None): cannot tell."""
+        """Whether a file was deployed although the response was lost; `None` if it is unknown."""
         found = listing.head(self.client, self.repo, wanted.path)
         if found in (None, UNTOLD) and not self.client.dialect.checksum_headers:
-            # a server that does not know HEAD may say that the file is not there
+            # a server without HEAD may report an existing file as missing
             found = listing.find(self.client, self.repo, wanted.path)
         return False if found is None else found.holds(wanted.digests)
 
     def _check(self, wanted: WantedFile, response: Response) -> None:
-        """Compare what the server stored with what was sent, where the server tells."""
+        """Compare the checksums in the response, if there are any, with the sent content."""
         found = listing.of_checksums(response)
         if found is None and self.client.tells_checksums:
             found = self._look_up(wanted, response)
@@ -123,8 +123,8 @@ class Uploader:
             )
 
     def _look_up(self, wanted: WantedFile, response: Response) -> StoredItem | None:
-        """What HEAD tells of a file that was just deployed. A server that does not know HEAD says
-        that the file is not there: then the listing tells.
+        """Read the state of a file that was just deployed. A server without HEAD reports it as
+        missing, so the listing is used.
         """
         found = listing.head(self.client, self.repo, wanted.path)
         if found is not None:
@@ -137,8 +137,8 @@ class Uploader:
         return None
 
     def _is_missing(self, path: str) -> bool:
-        """Whether a listing lacks an item. Without its folder it proves that where the server lists
-        at least the root.
+        """Whether the listing lacks an item. A missing folder proves that only if the server lists
+        the root.
         """
         listed = listing.listing(self.client, self.repo, path.rpartition("/")[0])
         if listed is None or path in listed:
@@ -146,10 +146,11 @@ class Uploader:
         return bool(listed) or listing.listing(self.client, self.repo, "") is not None
 
     def explode(self, archive: LocalFile, folder: str, entries: Sequence[WantedFile]) -> int:
-        """Have an archive expanded below a folder, all or nothing; the bytes that were sent.
+        """Let the server expand an archive below a folder, completely or not at all; return the
+        number of sent bytes.
 
-        Raises C(failed) where entries are not there afterwards. [C1.5, repo-21]: at a path with a
-        slash a real server only makes a folder.
+        Raises `failed` if entries are missing afterwards. [C1.5, repo-21]: at a path with a
+        trailing slash a real server only makes a folder.
         """
         by_name = self.client.dialect.archive_by_name
         name, size = os.path.basename(archive.path), os.path.getsize(archive.path)
@@ -175,14 +176,14 @@ class Uploader:
         return [entry.path for entry in entries if found[entry.path] is False]
 
     def _are_there(self, entries: Sequence[WantedFile]) -> bool | None:
-        """Whether all entries are there as the archive has them; C(None): cannot tell."""
+        """Whether all entries are stored with their content; `None` if it is unknown."""
         found = self._verdicts(entries).values()
         if False in found:
             return False
         return None if None in found else True
 
     def _verdicts(self, entries: Sequence[WantedFile]) -> dict[str, bool | None]:
-        """Whether each entry is there as the archive has it; C(None): cannot tell."""
+        """Return whether each entry is stored with its content; `None` if it is unknown."""
         folder = common_folder([entry.path for entry in entries])
         found: Mapping[str, StoredItem | None] | None = listing.listing(
             self.client, self.repo, folder, deep=True
@@ -194,7 +195,7 @@ class Uploader:
 
 
 def _body(wanted: WantedFile) -> dict[str, Any]:
-    """How a request takes the content of a file."""
+    """Return the body parameters for the content of a file."""
     content = wanted.content
     if isinstance(content, HeldContent):
         return {"body": content.data}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Copying and moving items within a server, file by file [C8.2, repo-28].
+"""Copy and move items within a server, file by file [C8.2, repo-28].
 
-A folder is never sent as one: onto a folder that exists the server would put it below that.
+A folder is never sent as a whole: the server would put it below an existing target folder.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ArtifactCopyOptions:
 
 @dataclass(frozen=True)
 class Relocation:
-    """One file: where it is, where it goes, and what is there."""
+    """One file: source, target, and the current state of both."""
 
     source: str
     target: str
@@ -60,7 +60,7 @@ class Relocation:
 
 
 class ArtifactCopyOperation:
-    """Copies or moves what is not at the target with the same content."""
+    """Copy or move the files that the target does not hold with the same content."""
 
     descriptor: ClassVar = Descriptor(
         "repo",
@@ -101,7 +101,7 @@ class ArtifactCopyOperation:
             what = f"'{self._repo}/{self._path}' cannot be {self._done}"
             raise repositories.lacking(self._client, what)
         if self._options.move:
-            # what a virtual repository shows may be the target itself
+            # the repository behind a virtual one may be the target itself
             self._repo = repositories.deployment_target(self._client, self._repo, certain=True)
         files = self._sources()
         self._target_repo = repositories.deployment_target(self._client, self._target_repo)
@@ -121,7 +121,7 @@ class ArtifactCopyOperation:
         return "moved" if self._options.move else "copied"
 
     def _sources(self) -> dict[str, StoredItem]:
-        """The files to relocate by their path below the item; that of a file itself is empty."""
+        """Return the files to relocate by their path below the item; "" for the item itself."""
         stored = listing.head(self._client, self._repo, self._path)
         if stored is not None and (stored.sha256 or stored.sha1):
             return {"": stored}
@@ -133,7 +133,7 @@ class ArtifactCopyOperation:
         return {one.below: one.stored for one in find_files(self._client, repo, path, Filter())}
 
     def _refuse_overlap(self) -> None:
-        """C(invalid) where the item would be copied onto or into itself, again with each run."""
+        """Raise `invalid` if the item would be copied onto or into itself, again on each run."""
         given = self._options.target_path or ""
         if not self._is_folder and given.endswith("/"):
             self._target = join(given, self._path.rpartition("/")[2])
@@ -145,7 +145,7 @@ class ArtifactCopyOperation:
             )
 
     def _without_source(self) -> Plan:
-        """Nothing is at the source: moved already, or a mistake."""
+        """Plan for a missing source: it was moved before, or it never existed."""
         if self._options.move:
             there = self._found_at_target()
             if there:
@@ -165,7 +165,7 @@ class ArtifactCopyOperation:
         )
 
     def _found_at_target(self) -> dict[str, StoredItem]:
-        """What was moved before, by its path: a file, or a folder."""
+        """Return the files of an earlier move, by path: of a file or a folder."""
         paths = [self._target]
         if (self._options.target_path or "").endswith("/"):
             paths.insert(0, join(self._target, self._path.rpartition("/")[2]))
@@ -177,11 +177,11 @@ class ArtifactCopyOperation:
         return {join(self._target, name): item for name, item in sorted(below.items())}
 
     def _targets(self) -> Mapping[str, StoredItem]:
-        """What is at the target by its path there, folders too."""
+        """Return the items at the target by path, with folders."""
         if not self._is_folder:
             found = listing.head(self._client, self._target_repo, self._target)
             if found is None or not (found.sha256 or found.sha1):
-                # [repo-28]: onto a folder it would go below that
+                # [repo-28]: an existing folder would receive it as a child
                 found = listing.find(self._client, self._target_repo, self._target)
             return {} if found is None else {self._target: found}
         listed = listing.listing(
@@ -238,7 +238,7 @@ class ArtifactCopyOperation:
         ]
 
     def _parts(self, one: Relocation, **query: int) -> dict[str, Any]:
-        """Address and query of one file; C(to) names the file itself, where no folder is."""
+        """Return address and query for one file; `to` names the file itself, never a folder."""
         return {
             "method": "POST",
             "path": f"api/{self._verb}/{item_path(self._repo, one.source)}",
@@ -250,7 +250,7 @@ class ArtifactCopyOperation:
         return f"{verb} '{self._repo}/{one.source}' to '{self._target_repo}/{one.target}'"
 
     def _rehearse(self, one: Relocation) -> None:
-        """Let the server say whether it would do it, before anything is done."""
+        """Let the server check the operation before anything is changed."""
         self._client.transport.read(
             f"{self._what(one)} (rehearsal)", validate=refuse_reported, **self._parts(one, dry=1)
         )
@@ -278,7 +278,7 @@ class ArtifactCopyOperation:
         return {}
 
     def _is_done(self, one: Relocation) -> bool | None:
-        """Whether the file is at the target, and moved away where it was to be."""
+        """Whether the file is at the target, and for a move no longer at the source."""
         found = listing.head(self._client, self._target_repo, one.target)
         if found is None or not one.stored.equals(found):
             return False
@@ -287,7 +287,7 @@ class ArtifactCopyOperation:
         return listing.head(self._client, self._repo, one.source) is None
 
     def _require_done(self, needed: list[Relocation]) -> None:
-        """C(failed) where a file is not at the target in spite of good answers."""
+        """Raise `failed` if a file is not at the target although the server reported success."""
         there = self._targets()
         missing = [
             one.target
@@ -303,11 +303,11 @@ class ArtifactCopyOperation:
             )
 
     def _remove_emptied(self) -> None:
-        """Delete the folder out of which all files were moved, where the server leaves it."""
+        """Delete the source folder after all its files were moved, if the server leaves it."""
         if listing.find(self._client, self._repo, self._path) is None:
             return
         if listing.listing(self._client, self._repo, self._path, deep=True) != {}:
-            return  # somebody has put a file there meanwhile
+            return  # someone added a file meanwhile
         self._client.write(
             f"removing the emptied folder '{self._repo}/{self._path}'",
             "DELETE",

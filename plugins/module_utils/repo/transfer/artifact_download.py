@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fetching files of repositories, by path or by build [C8.1]."""
+"""Download files from repositories, by path or by build [C8.1]."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class ArtifactDownloadOptions:
 
 @dataclass(frozen=True)
 class Wish:
-    """Files of a path, or of a build where that is C(None), and the place where they go."""
+    """Requested files of a path, or of a build if the path is `None`, and their destination."""
 
     place: str
     repo: str | None
@@ -85,7 +85,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class Fetch:
-    """A file, what is at its place, and what is to be done; C(sha256): where that is known."""
+    """A file, the current local file, and the planned action. `sha256` is `None` if unknown."""
 
     target: TargetFile
     action: str
@@ -105,7 +105,7 @@ class Fetch:
 
 
 class ArtifactDownloadOperation:
-    """Fetches what is not there with the content that the server has."""
+    """Download the files whose local content differs from the server."""
 
     descriptor: ClassVar = Descriptor(
         "repo",
@@ -147,7 +147,7 @@ class ArtifactDownloadOperation:
         return Plan(before, after, "update" if before else "create", result=result)
 
     def _found(self, wish: Wish) -> list[TargetFile]:
-        """The files that are meant, and where they go."""
+        """Return the requested files and their destinations."""
         if wish.path is None:
             found = self._of_build(wish.repo)
         else:
@@ -162,7 +162,7 @@ class ArtifactDownloadOperation:
         return find_build_files(self._client, name, number, repo, self._filter)
 
     def _nothing(self, wish: Wish) -> str:
-        """What to say where nothing is meant."""
+        """Return the error message for a request that matches nothing."""
         options = self._options
         looked = f"for {wish}"
         if wish.path is None:
@@ -174,7 +174,9 @@ class ArtifactDownloadOperation:
         return f"{wish.place}: looked {looked}, and there is nothing{said}; allow_empty allows that"
 
     def _decided(self, target: TargetFile) -> Fetch:
-        """What is to be done about a file. Where the server tells no digests its bytes are read."""
+        """Return the planned action for a file. If the server has no digests, its
+        content is read.
+        """
         stored, there = target.remote.stored, present(target)
         if there is None:
             return Fetch(target, "downloaded", None, stored.size, stored.sha256)
@@ -236,7 +238,7 @@ class ArtifactDownloadOperation:
 
 
 def _wanted_properties(options: ArtifactDownloadOptions) -> dict[str, list[str]]:
-    """C(invalid) for a name without a value: it would restrict nothing."""
+    """Raise `invalid` for a property without a value, which would not restrict anything."""
     for name, value in (options.properties or {}).items():
         if value is None:
             raise invalid(f"properties.{name} is null: give a value, or leave the property out")

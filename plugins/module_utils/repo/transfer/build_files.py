@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files of a build: those that carry its marks, and what else its record names
+"""Find the files of a build: marked items, and other content that its record names
 [C8.1, repo-27].
 """
 
@@ -14,15 +14,15 @@ from ..builds import records
 from ..client import RepoClient, objects
 from .remote_files import Filter, RemoteFile, having, of_row, query
 
-#: So many contents are looked for in one query.
+#: Number of digests in one query.
 _AT_ONCE = 100
 
 
 def find_build_files(
     client: RepoClient, name: str, number: str, repo: str | None, wanted: Filter
 ) -> list[RemoteFile]:
-    """The files of a build, of each path and content one. Without C(repo) and properties they are
-    all that the record names: C(not_found) where one of them is nowhere.
+    """Return the files of a build, one for each path and content. Without `repo` and properties,
+    all recorded artifacts are returned: raises `not_found` if one of them does not exist.
     """
     if not client.dialect.query_by_property:
         raise ToolchainError(
@@ -44,7 +44,7 @@ def find_build_files(
 
 
 def _recorded(record: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The artifacts that a record names, by their SHA-1: what queries find them by."""
+    """Return the recorded artifacts by SHA-1, by which queries find them."""
     return {
         str(artifact["sha1"]).lower(): artifact
         for module in objects(record.get("modules"))
@@ -61,8 +61,8 @@ class _BuildSearch:
         self._having = having(wanted.properties)
 
     def items(self, criteria: Mapping[str, Any], repo: str | None) -> list[RemoteFile]:
-        """The files that meet the criteria, in one repository or in all. Queries do not know what
-        is in a virtual one.
+        """Return the files that match the criteria, in one repository or in all. Members of a
+        virtual repository are queried, because queries do not find items through it.
         """
         what = f"looking for the files of the build {self._label}"
         within: dict[str, Any] = {} if repo is None else {"repo": repo}
@@ -78,7 +78,7 @@ class _BuildSearch:
     def copies(
         self, recorded: Mapping[str, Mapping[str, Any]], repo: str | None
     ) -> list[RemoteFile]:
-        """Of each content one file that has it: that of the record, or one of its name, first."""
+        """Return one file for each content: preferably the recorded path, or the recorded name."""
         found: dict[str, list[RemoteFile]] = {}
         for some in _slices(recorded):
             contents = [{"actual_sha1": sha1} for sha1 in some]
@@ -117,7 +117,7 @@ def _likeness(file: RemoteFile, artifact: Mapping[str, Any]) -> tuple[bool, bool
 
 
 def _without_copies(found: Iterable[RemoteFile]) -> list[RemoteFile]:
-    """Of the same path and content in several repositories one: a promotion has copied it."""
+    """Return one file for each path and content: promotions copy files to other repositories."""
     kept: dict[tuple[str, str | None], RemoteFile] = {}
     for file in found:
         kept.setdefault((file.path, file.stored.sha1), file)

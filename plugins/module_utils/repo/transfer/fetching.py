@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Taking the bytes of a file from the server, whole and verified, or not at all [C8.1, repo-26]."""
+"""Download a file completely and verified, or not at all [C8.1, repo-26]."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _PAGES = (".html", ".htm", ".xhtml")
 
 
 class Fetcher:
-    """Fetches files of one server. It may lead to another host, which gets no credentials."""
+    """Downloads files of one server. Redirects to another host are followed without credentials."""
 
     def __init__(self, client: RepoClient) -> None:
         self._client = client
 
     def save(self, file: RemoteFile, path: str, mode: int | None) -> Fetched:
-        """Put the content of a file in place; what it is."""
+        """Download a file to its destination, and return its size and digest."""
         return download_file(
             self._client.transport,
             f"downloading '{file.name}'",
@@ -28,7 +28,9 @@ class Fetcher:
         )
 
     def verify(self, file: RemoteFile) -> Fetched:
-        """What a file is on a server that tells no digests: its bytes are read for it."""
+        """Read a file without saving it, if the server has no digests; return its size
+        and digest.
+        """
         return look_at_file(
             self._client.transport,
             f"comparing '{file.name}'",
@@ -45,6 +47,6 @@ def _told(file: RemoteFile) -> RemoteContent:
         stored.size,
         algorithm,
         stored.sha256 or stored.sha1,
-        # server fact [repo-26]: for a folder the server shows a page
+        # server fact [repo-26]: the server returns an HTML page for a folder
         may_be_page=file.path.lower().endswith(_PAGES),
     )

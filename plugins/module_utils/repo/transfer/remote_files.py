@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which files of a repository are meant by a path, and what the server tells of them [C8.1]."""
+"""Find the files of a path in a repository, with their digests [C8.1]."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DIGESTS = ("size", "sha256", "actual_sha1")
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file in a repository; C(below): its path below what was asked for."""
+    """A file in a repository. `below` is its path relative to the requested folder."""
 
     repo: str
     path: str
@@ -36,7 +36,7 @@ class RemoteFile:
 
 @dataclass
 class Filter:
-    """What else has to be true of a file: its properties, and that no pattern leaves it out."""
+    """Further conditions for a file: its properties, and patterns that exclude it."""
 
     properties: Properties = field(default_factory=dict)
     exclusion: Exclusion = field(default_factory=lambda: Exclusion(()))
@@ -46,13 +46,13 @@ class Filter:
 
 
 def names_many(path: str) -> bool:
-    """Whether a path is a folder (it ends with a slash) or a pattern."""
+    """Whether a path is a folder (trailing slash) or a pattern."""
     return path.endswith("/") or has_wildcards(path)
 
 
 def find_files(client: RepoClient, repo: str, path: str, wanted: Filter) -> list[RemoteFile]:
-    """The files that a path means: one, those of a folder, or those that fit a pattern; empty where
-    there are none. C(not_found) where there is no such repository.
+    """Return the files of a path: one file, those of a folder, or those that match a pattern; empty
+    if there are none. Raises `not_found` if the repository does not exist.
     """
     if not names_many(path):
         found = _single(client, repo, join(*segments(path)))
@@ -60,7 +60,7 @@ def find_files(client: RepoClient, repo: str, path: str, wanted: Filter) -> list
         found = _many_by_query(client, repo, path, wanted.properties)
         if found or not _is_virtual(client, repo):
             return list(filter(wanted.keeps, found))
-        found = _many(client, repo, path)  # queries do not know what a virtual repository holds
+        found = _many(client, repo, path)  # queries do not find items of virtual repositories
     else:
         found = _many(client, repo, path)
     kept = list(filter(wanted.keeps, found))
@@ -72,7 +72,7 @@ def find_files(client: RepoClient, repo: str, path: str, wanted: Filter) -> list
 def _single(client: RepoClient, repo: str, path: str) -> list[RemoteFile]:
     stored = listing.head(client, repo, path)
     if stored is not None and stored.sha256 is None and stored.sha1 is None:
-        # server fact [repo-26]: a folder answers, too, and has no digests
+        # server fact [repo-26]: a folder responds as well, without digests
         listed = listing.find(client, repo, path)
         if listed is None and stored == UNTOLD:
             stored = None
@@ -103,7 +103,7 @@ def _many(client: RepoClient, repo: str, path: str) -> list[RemoteFile]:
 
 
 def _meaning(path: str) -> tuple[str, Callable[[str], bool]]:
-    """The folder that has all that a path means, and whether a file in it is meant."""
+    """Return the folder with all files of a path, and a test for its files."""
     if not has_wildcards(path):
         return join(*segments(path)), lambda each: True
     pattern = f"{path}**" if path.endswith("/") else path
@@ -130,15 +130,15 @@ def _many_by_query(
 
 
 def having(wanted: Properties) -> dict[str, Any]:
-    """Criteria for items that have these properties, with all these values."""
+    """Return query criteria for items with all values of these properties."""
     if not wanted:
         return {}
     return {"$and": [{f"@{name}": each} for name, values in wanted.items() for each in values]}
 
 
 def query(client: RepoClient, what: str, criteria: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """All rows of an item query with sizes and digests; C(failed) where the server gives only a
-    part of them.
+    """Return all rows of an item query with sizes and digests. Raises `failed` if the server
+    truncates the result.
     """
     found = aql.ask(client, what, aql.items(criteria, _DIGESTS))
     if found.trimmed:
@@ -149,7 +149,7 @@ def query(client: RepoClient, what: str, criteria: Mapping[str, Any]) -> list[di
 
 
 def of_row(row: Mapping[str, Any]) -> RemoteFile:
-    """The file of a row; below what was asked for it has its whole path."""
+    """Return the file of a row, with its whole path as the relative path."""
     parent = "" if row.get("path") in (".", None) else f"{row['path']}/"
     path = f"{parent}{row.get('name')}"
     size = str(row.get("size"))
@@ -162,7 +162,7 @@ def of_row(row: Mapping[str, Any]) -> RemoteFile:
 
 
 def _remote(repo: str, path: str, below: str, stored: StoredItem) -> RemoteFile:
-    """The file; C(rejected) for a name that could lead out of the folder it is meant for."""
+    """Return the file. Raises `rejected` for a name that could leave the destination folder."""
     parts = path.split("/")
     is_path = not any(part in ("", ".", "..") for part in parts) and "\0" not in path
     try:
@@ -187,7 +187,7 @@ def _is_virtual(client: RepoClient, repo: str) -> bool:
 def _with_properties(
     client: RepoClient, found: list[RemoteFile], wanted: Properties
 ) -> list[RemoteFile]:
-    """Those that have the wanted properties, asked for one by one."""
+    """Return the files with the wanted properties, which are read one by one."""
     if not wanted or not found:
         return found
     has = list(bounded(client.connections, partial(_has, client, wanted), found))
@@ -206,7 +206,7 @@ def _has(client: RepoClient, wanted: Properties, file: RemoteFile) -> bool:
 
 
 def refuse_path(place: str, path: str) -> None:
-    """C(invalid) for a path that no item can have."""
+    """Raise `invalid` for a path that no item can have."""
     try:
         segments(path)
     except ToolchainError as error:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where fetched files go: names that the server gives never lead out of their folder [C8.1]."""
+"""Destinations of downloaded files: names from the server never leave the destination folder
+[C8.1].
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from .remote_files import RemoteFile
 
 @dataclass(frozen=True)
 class TargetFile:
-    """A file to fetch and its place. C(root): the folder that it stays in."""
+    """A file to download and its destination. It stays inside the folder `root`."""
 
     remote: RemoteFile
     root: str
@@ -27,7 +29,9 @@ class TargetFile:
 
 
 def refuse_clashes(files: Sequence[TargetFile]) -> list[TargetFile]:
-    """The files, each once; C(invalid) for two that would be one, or one the folder of another."""
+    """Return the files without duplicates. Raises `invalid` for two files with one destination, and
+    for a file that is the folder of another.
+    """
     places: dict[str, TargetFile] = {}
     for file in files:
         place = os.path.abspath(file.path)
@@ -48,8 +52,8 @@ def refuse_clashes(files: Sequence[TargetFile]) -> list[TargetFile]:
 
 
 def present(file: TargetFile) -> os.stat_result | None:
-    """The regular file that is at the place, a link not followed; C(None) where there is none, or
-    a link, which gives way. C(invalid) where nothing can be written there.
+    """Return the state of the regular file at the destination; `None` if there is none, or a link,
+    which is replaced. Raises `invalid` if nothing can be written there.
     """
     try:
         found = os.lstat(file.path)
@@ -62,7 +66,7 @@ def present(file: TargetFile) -> os.stat_result | None:
 
 
 def digests_at(path: str) -> Digests:
-    """Size and digests of a file that is there."""
+    """Return size and digests of an existing file."""
     try:
         with open(path, "rb", buffering=0) as stream:
             return digests_of(stream)
@@ -71,7 +75,7 @@ def digests_at(path: str) -> Digests:
 
 
 class TargetFolders:
-    """The folders of the files: looked at before the first byte, made when one is written."""
+    """Folders of the files: checked before the first byte, created when a file is written."""
 
     def __init__(self) -> None:
         self._checked: set[tuple[str, str]] = set()
@@ -80,7 +84,7 @@ class TargetFolders:
         self._lock = threading.Lock()
 
     def check(self, file: TargetFile) -> None:
-        """C(invalid) where a file, or a link that leads out, stands in the way to a file."""
+        """Raise `invalid` if a file, or a link that leaves the folder, blocks the destination."""
         folder = os.path.dirname(file.path) or "."
         if (file.root, folder) in self._checked:
             return
@@ -98,7 +102,7 @@ class TargetFolders:
         self._checked.add((file.root, folder))
 
     def make(self, file: TargetFile) -> None:
-        """Make the folder of a file, and look again where it leads."""
+        """Create the folder of a file, and check again that it is inside the root."""
         folder = os.path.dirname(file.path) or "."
         if folder in self._there:
             return
@@ -110,7 +114,7 @@ class TargetFolders:
                 self._there.add(folder)
 
     def remove_empty(self) -> None:
-        """Take away those that were made and have nothing in them."""
+        """Remove empty folders that were created."""
         for folder in sorted(self._made, key=len, reverse=True):
             with suppress(OSError):
                 os.rmdir(folder)
@@ -119,8 +123,8 @@ class TargetFolders:
 def targets_of(
     found: Sequence[RemoteFile], dest: str, *, flat: bool, is_file: bool
 ) -> list[TargetFile]:
-    """The places of files below C(dest), out of which no name leads; C(is_file): C(dest) names the
-    file itself where it is not a folder.
+    """Return the destinations of files below `dest`, which no name leaves. With `is_file`, `dest`
+    is the file itself unless it is a folder.
     """
     if is_file and not dest.endswith("/") and not os.path.isdir(dest):
         return [TargetFile(each, os.path.dirname(dest) or ".", dest) for each in found]
@@ -129,7 +133,9 @@ def targets_of(
 
 
 def mode_of(text: str | None) -> int | None:
-    """The permissions that C(mode) says; C(invalid) for what is not octal digits behind a zero."""
+    """Return the permissions of `mode`. Raises `invalid` for anything but octal digits after a
+    zero.
+    """
     if text is None:
         return None
     if len(text) != 4 or not text.startswith("0") or not set(text) <= set("01234567"):
@@ -141,7 +147,7 @@ def mode_of(text: str | None) -> int | None:
 
 
 def change_mode(path: str, mode: int) -> None:
-    """Give a file its permissions."""
+    """Set the permissions of a file."""
     try:
         os.chmod(path, mode)
     except OSError as error:
