@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PYTHON=... names another interpreter than the first Python 3.11 to 3.13 on PATH.
+# PYTHON=... selects an interpreter; the default is the first Python 3.11 to 3.13 on PATH.
 
 # Ansible refuses to start with an encoding other than UTF-8.
 export LC_ALL := C.UTF-8
@@ -7,23 +7,29 @@ export PYTHON
 
 VENV_PYTHON := .venv/bin/python
 
-.PHONY: help demo sandbox test lint unit faults secrets bench matrix docs build changelog lock clean
+.PHONY: help quick demo sandbox test lint unit faults secrets bench matrix docs build changelog \
+	lock clean
 
 help:
+	@echo 'make quick     check what you have changed since main, in about a minute'
 	@echo 'make demo      run the release twice against the sandbox'
-	@echo 'make sandbox   keep the sandbox running for playbooks of your own'
-	@echo 'make test      everything that a change has to pass'
-	@echo 'make lint      the static checks alone'
-	@echo 'make unit      the unit tests alone'
-	@echo 'make faults    every module, times every answer that is wrong or does not tell'
-	@echo 'make secrets   secrets in every place, looked for in everything that a run leaves'
-	@echo 'make bench     wall time and number of requests'
-	@echo 'make matrix    the checks on every supported ansible-core and Python'
-	@echo 'make docs      the site of the documentation, in dist/docs'
-	@echo 'make build     the archive of the collection, its digest and its bill of materials, in dist'
-	@echo 'make changelog takes the fragments into CHANGELOG.md, for the version in galaxy.yml'
-	@echo 'make lock      write the lock files anew (needs uv)'
+	@echo 'make sandbox   keep the sandbox running for your own playbooks'
+	@echo 'make test      run everything that a change must pass'
+	@echo 'make lint      run the static checks only'
+	@echo 'make unit      run the unit tests only'
+	@echo 'make faults    run every module against every failing or incomplete response'
+	@echo 'make secrets   put secrets in every input and search all outputs for them'
+	@echo 'make bench     measure wall time and number of requests'
+	@echo 'make matrix    run the checks on every supported ansible-core and Python'
+	@echo 'make docs      build the documentation site in dist/docs'
+	@echo 'make build     build the archive, its digest and its bill of materials in dist'
+	@echo 'make changelog move the fragments into CHANGELOG.md for the version in galaxy.yml'
+	@echo 'make lock      update the lock files (needs uv)'
 	@echo 'make clean     remove what these commands made'
+
+quick:
+	@tools/setup dev
+	@$(VENV_PYTHON) -m tools.quick
 
 demo:
 	@tools/setup demo
@@ -78,11 +84,11 @@ changelog:
 lock: LOCK := uv pip compile --universal --python-version 3.11 --upgrade --generate-hashes \
 	--quiet --no-header --no-emit-index-url --no-emit-find-links
 lock:
-	$(LOCK) requirements-dev.in --output-file requirements-dev.txt
+	$(LOCK) --override requirements-override.in requirements-dev.in --output-file requirements-dev.txt
 	$(LOCK) --no-deps tests/benchmarks/requirements.in \
 		--output-file tests/benchmarks/requirements.txt
 
 clean:
-	rm -rf .venv .ansible .hypothesis .mypy_cache .pytest_cache .ruff_cache dist
+	rm -rf .venv .ansible .hypothesis .mypy_cache .nox .pytest_cache .ruff_cache dist
 	rm -rf collections tests/output
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

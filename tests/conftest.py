@@ -30,7 +30,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--separate-steps",
         type=int,
-        help="how many steps of a case of the contract are played in processes of their own",
+        default=3,
+        help="how many steps of a contract case run in separate processes; 0: all",
     )
 
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What every module keeps, whatever it manages: the steps of its case file, played in both ways.
 
-A case is played once in the worker, with one host per flavour of the sandbox, and once in processes
-of their own, with one flavour; each time from the state of the seeds.
+A case is played once in the worker, with one host per flavour of the sandbox. Its first steps are
+also played in separate processes, with one flavour: they show that the module starts, gets its
+options and returns the same result. The later steps differ only in what the server responds.
+`pytest --separate-steps 0` plays all steps in separate processes. Each run starts from the seeds.
 """
 
 from __future__ import annotations
@@ -187,7 +189,7 @@ def play(
     folder = tmp_path_factory.mktemp("contract")
     played: dict[str, Played] = {}
     wanted = parameters(request.session, "name")
-    most: int | None = request.config.getoption("--separate-steps")
+    most: int | None = request.config.getoption("--separate-steps") or None
 
     def once(name: str) -> Played:
         if name not in played:

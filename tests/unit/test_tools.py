@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The runner of the checks: what it counts, and that it leaves nothing running."""
+"""The jobs of `make test`: what counts, and which variables they see."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -17,36 +16,52 @@ from tools import check, tree
 REPORT = '<testsuites><testsuite tests="{}" failures="{}" errors="{}" skipped="{}"/></testsuites>'
 
 
+JOBS = """\
+good:
+	@echo said; echo 0 1 >$(OUT)/good.status
+bad:
+	@echo 1 1 >$(OUT)/bad.status; exit 1
+settings:
+	@env; echo 0 1 >$(OUT)/settings.status
+"""
+
+
 @pytest.fixture
-def runner(tmp_path: Path) -> check.Runner:
-    (tmp_path / "collections").mkdir()
-    return check.Runner(tmp_path)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder for `check.run`, with three jobs instead of those of the project."""
+    (tmp_path / "collections" / tree.COLLECTION).mkdir(parents=True)
+    jobs = tmp_path / "jobs.mk"
+    jobs.write_text(JOBS, encoding="utf-8")
+    monkeypatch.setattr(check, "JOBS", jobs)
+    return tmp_path
 
 
-def job(program: str, *arguments: str) -> check.Job:
-    return check.Job("job", (sys.executable, "-c", program, *arguments), folder=Path())
+def test_jobs_go_on_after_one_that_fails(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert check.run(["bad", "good"], folder, 1) != 0
+    assert check.summarize(folder / "out") == (1, 1)
+    lines = capfd.readouterr().out.splitlines()
+    assert "said" in lines
+    assert [line.split()[:2] for line in lines[-2:]] == [["bad", "FAILED"], ["good", "passed"]]
 
 
-def test_a_job_that_ends_well_counts_as_one_passed(runner: check.Runner) -> None:
-    outcome = runner.run(job("print('said')"))
-    assert (outcome.passed, outcome.failed, outcome.output) == (1, 0, "said\n")
+def test_an_unknown_job_is_named(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert check.run(["good", "units"], folder, 1) != 0
+    assert "No rule to make target 'units'" in capfd.readouterr().err
 
 
-def test_a_job_that_ends_badly_counts_as_one_failed_and_keeps_its_words(
-    runner: check.Runner,
+def test_a_job_sees_no_setting_of_its_caller(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    outcome = runner.run(job("raise SystemExit('went wrong')"))
-    assert (outcome.passed, outcome.failed, outcome.output) == (0, 1, "went wrong\n")
-
-
-def test_a_program_that_is_missing_is_a_failure(runner: check.Runner) -> None:
-    outcome = runner.run(check.Job("job", ("no-such-program",), folder=Path()))
-    assert (outcome.passed, outcome.failed) == (0, 1)
-    assert "no-such-program" in outcome.output
+    monkeypatch.setenv("TOOLCHAIN_REPO_TOKEN", "a-token")
+    monkeypatch.setenv("ANSIBLE_STRATEGY", "debug")
+    assert check.run(["settings"], folder, 1) == 0
+    names = {line.partition("=")[0] for line in capfd.readouterr().out.splitlines()}
+    assert "PATH" in names
+    assert names.isdisjoint({"TOOLCHAIN_REPO_TOKEN", "ANSIBLE_STRATEGY"})
 
 
 @pytest.mark.parametrize(
-    ("counts", "status", "expected"),
+    ("numbers", "status", "expected"),
     [
         ((7, 0, 0, 0), 0, (7, 0)),
         ((7, 2, 1, 0), 1, (4, 3)),
@@ -56,45 +71,20 @@ def test_a_program_that_is_missing_is_a_failure(runner: check.Runner) -> None:
     ],
 )
 def test_tests_count_one_by_one(
-    runner: check.Runner,
-    counts: tuple[int, int, int, int],
-    status: int,
-    expected: tuple[int, int],
+    tmp_path: Path, numbers: tuple[int, int, int, int], status: int, expected: tuple[int, int]
 ) -> None:
-    write = "import sys; open(sys.argv[1], 'w').write(sys.argv[2]); sys.exit(int(sys.argv[3]))"
-    outcome = runner.run(job(write, "{report}", REPORT.format(*counts), str(status)))
-    assert (outcome.passed, outcome.failed) == expected
+    report = tmp_path / "unit.xml"
+    report.write_text(REPORT.format(*numbers), encoding="utf-8")
+    assert check.counts(status, report) == expected
 
 
-def test_a_job_sees_no_setting_of_its_caller(
-    runner: check.Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TOOLCHAIN_REPO_TOKEN", "a-token")
-    monkeypatch.setenv("ANSIBLE_STRATEGY", "debug")
-    program = "import os, sys; print([name for name in sys.argv if name in os.environ])"
-    outcome = runner.run(job(program, "TOOLCHAIN_REPO_TOKEN", "ANSIBLE_STRATEGY"))
-    assert outcome.output == "[]\n"
-
-
-def test_stop_ends_a_job_and_starts_no_other(runner: check.Runner) -> None:
-    outcomes: list[check.Outcome] = []
-    waiting = job("import threading; threading.Event().wait(600)")
-    thread = threading.Thread(target=lambda: outcomes.append(runner.run(waiting)))
-    thread.start()
-    for _attempt in range(3000):
-        if runner.running:
-            break
-        time.sleep(0.01)
-    runner.stop()
-    thread.join(30)
-    assert [outcome.failed for outcome in outcomes] == [1]
-    assert runner.run(job("print('started')")).output == ""
-
-
-def test_an_unknown_job_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", ["check", "unit", "units"])
-    with pytest.raises(SystemExit, match="No such job: units"):
-        check.main()
+def test_every_job_belongs_to_a_group_and_leaves_its_status() -> None:
+    asked = ["make", "--dry-run", f"--file={check.JOBS}", "OUT=/out", "tests", "static"]
+    text = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    jobs = set(re.findall(r"home=/out/(\S+);", text))
+    rules = re.findall(r"(?m)^([a-z][a-z -]*):$", check.JOBS.read_text(encoding="utf-8"))
+    assert jobs == {name for rule in rules for name in rule.split()}
+    assert jobs == set(re.findall(r">/out/(\S+)\.status", text))
 
 
 def test_a_linked_tree_shows_the_checkout(tmp_path: Path) -> None:

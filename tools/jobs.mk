@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The jobs of `make test`. tools/check.py runs them on a copy of the checkout and adds up what they
+# leave in OUT: NAME.status, and NAME.xml from pytest.
+#
+# antsibull-nox has sessions for some of them that need Galaxy, GitHub or a container, install
+# packages that no lock file pins, or only warn: docs-check, ansible-lint, build-import-check,
+# ansible-test-sanity, molecule. Those jobs stay ours; `nox` runs the others.
+
+# The longest come first, so that short jobs fill the gaps at the end.
+TESTS := integration contract faults molecule unit core-oldest core-newest benchmarks
+STATIC := sanity galaxy-importer ansible-lint mypy mypy-plugins nox docs antsibull-docs \
+	antsibull-changelog licences shellcheck
+PYTEST := pytest -q
+
+.PHONY: all tests static $(TESTS) $(STATIC)
+all: integration contract faults sanity molecule unit tests static
+tests: $(TESTS)
+static: $(STATIC)
+
+# Each job has its own home folder and is ended after 20 minutes.
+run = @start=$$(date +%s); home=$(OUT)/$@; mkdir -p $$home/tmp; \
+	env $(HOME_OF_JOB) TMPDIR=$$home/tmp ANSIBLE_HOME=$$home/ansible MYPY_CACHE_DIR=$$home/mypy \
+	XDG_CACHE_HOME=$$home/cache timeout --kill-after=10 1200 $(1); status=$$?; \
+	echo $$status $$(($$(date +%s) - start)) >$(OUT)/$@.status; \
+	echo "=== $@: status $$status after $$(($$(date +%s) - start)) s"; exit $$status
+HOME_OF_JOB = HOME=$$home
+# They look for interpreters and install packages as the user does.
+sanity core-oldest core-newest: HOME_OF_JOB :=
+
+integration contract faults unit:
+	$(call run,$(PYTEST) tests/$@ --junitxml $(OUT)/$@.xml)
+molecule:
+	$(call run,molecule --base-config .config/molecule/config.yml test --all)
+core-oldest core-newest:
+	$(call run,python -m tools.matrix --brief $(@:core-%=%))
+benchmarks:
+	$(call run,python -m tests.benchmarks --smallest)
+
+sanity:
+	$(call run,python -m tools.sanity)
+galaxy-importer:
+	$(call run,python -m tools.importer)
+nox:
+	$(call run,nox --no-venv)
+ansible-lint:
+	$(call run,ansible-lint --offline --config-file .ansible-lint)
+docs:
+	$(call run,python -m tools.docs $(OUT)/$@/site)
+antsibull-docs:
+	$(call run,antsibull-docs lint-collection-docs --plugin-docs --check-extra-docs-refs \
+		--validate-collection-refs self .)
+antsibull-changelog:
+	$(call run,antsibull-changelog lint)
+licences:
+	$(call run,python -m tools.licences)
+# 3.10 is the oldest Python that modules run on.
+mypy-plugins:
+	$(call run,sh -c 'cd ../../.. && mypy --python-version 3.10 \
+		--config-file ansible_collections/delivery/toolchain/pyproject.toml \
+		ansible_collections/delivery/toolchain/plugins')
+# What it reports about the plugins that the tests import belongs to the job above.
+mypy:
+	$(call run,mypy --follow-imports silent sandbox tools tests conftest.py)
+shellcheck:
+	$(call run,shellcheck tools/setup .ci/run)

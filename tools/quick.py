@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run the static checks and the tests of what has changed since the branch left main.
+
+    python -m tools.quick            changes since main, committed or not
+    python -m tools.quick --list     only print the tests
+
+Tests are found from the imports: unit tests that import a changed file at any remove, contract
+cases of the modules that do, and tests of the changed service that name such a module. Tests of
+several services (releases, examples, documentation) are left to `make test`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from tools import tree
+
+_PACKAGES = ("plugins", "sandbox", "tests", "tools")
+_COLLECTION = "ansible_collections.delivery.toolchain."
+#: A change that reaches more modules is one of the core: `make test` plays all of their cases.
+_MOST_MODULES = 12
+_STATIC = (
+    ("ruff", "check", "--quiet", "."),
+    ("ruff", "format", "--check", "--quiet", "."),
+    ("mypy", "--follow-imports", "silent", "sandbox", "tools", "tests", "conftest.py"),
+)
+
+
+def changed() -> set[str]:
+    """Return the paths of files that differ from where the branch left main."""
+    base = _git("merge-base", "HEAD", "main").strip() or "HEAD"
+    listed = _git("diff", "--name-only", base) + _git("ls-files", "--others", "--exclude-standard")
+    return set(listed.splitlines())
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", "-C", str(tree.ROOT), *arguments]
+    return subprocess.run(command, check=False, capture_output=True, text=True).stdout
+
+
+def importers() -> dict[str, set[str]]:
+    """Return for each Python file the files that import it, as paths in the repository."""
+    files = [path for name in _PACKAGES for path in (tree.ROOT / name).rglob("*.py")]
+    names = {_dotted(path): str(path.relative_to(tree.ROOT)) for path in files}
+    found: dict[str, set[str]] = {path: set() for path in names.values()}
+    for name, path in names.items():
+        for imported in _imports(name, (tree.ROOT / path).read_text(encoding="utf-8")):
+            # `from package import name` may mean a module or something inside the package
+            target = names.get(imported) or names.get(imported.rpartition(".")[0])
+            if target:
+                found[target].add(path)
+    return found
+
+
+def _dotted(path: Path) -> str:
+    name = ".".join(path.relative_to(tree.ROOT).with_suffix("").parts)
+    return name.removesuffix(".__init__")
+
+
+def _imports(name: str, text: str) -> Iterator[str]:
+    parts = name.split(".")
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.removeprefix(_COLLECTION) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            package = ".".join(parts[: len(parts) - node.level]) + "." if node.level else ""
+            module = f"{package}{node.module or ''}".rstrip(".").removeprefix(_COLLECTION)
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def affected(paths: set[str]) -> set[str]:
+    """Return the changed files and those that import them at any remove."""
+    known, reached, waiting = importers(), set(paths), list(paths)
+    while waiting:
+        new = known.get(waiting.pop(), set()) - reached
+        reached |= new
+        waiting += new
+    return reached
+
+
+def tests(paths: set[str]) -> tuple[list[str], list[str]]:
+    """Return the test files to run, and the modules whose contract cases are to be run."""
+    reached = affected(paths)
+    modules = sorted(Path(path).stem for path in reached if path.startswith("plugins/modules/"))
+    modules = modules if len(modules) <= _MOST_MODULES else []
+    found = {path for path in reached if re.match(r"tests/unit/(.*/)?test_", path)}
+    found |= {path for path in paths if re.match(r"tests/.*/test_", path)}
+    found |= set(_naming(modules, paths))
+    return sorted(path for path in found if (tree.ROOT / path).exists()), modules
+
+
+def _naming(modules: list[str], paths: set[str]) -> Iterator[str]:
+    """Yield tests of the changed services that name one of the modules, and those of sandboxes."""
+    services = {path.split("/")[2] for path in paths if path.startswith("plugins/module_utils/")}
+    served = {path.split("/")[1] for path in paths if path.startswith("sandbox/")}
+    patterns = [f"tests/integration/sandbox/test_sandbox_{name}*.py" for name in served]
+    for pattern in patterns:
+        yield from (str(path.relative_to(tree.ROOT)) for path in tree.ROOT.glob(pattern))
+    for service in services if modules else ():
+        for path in tree.ROOT.glob(f"tests/[iu]n*/{service}/test_*.py"):
+            if re.search(rf"\b({'|'.join(modules)})\b", path.read_text(encoding="utf-8")):
+                yield str(path.relative_to(tree.ROOT))
+
+
+def main() -> int:
+    """Return 0 if everything passed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--list", action="store_true", help="only print the tests")
+    only_list = parser.parse_args().list
+    paths = changed()
+    files, modules = tests(paths)
+    print(f"{len(paths)} files changed; {len(files)} test files", *files, sep="\n  ")
+    print(f"contract cases of {', '.join(modules) or 'no module'}", flush=True)
+    if only_list:
+        return 0
+    programs = Path(sys.executable).parent
+    pytest = ("pytest", "-q", "-n", "2", "--dist", "loadfile")
+    commands = [*_STATIC, (*pytest, *files)] if files else list(_STATIC)
+    if modules:
+        commands.append(("pytest", "-q", "tests/contract", "-k", " or ".join(modules)))
+    failed = 0
+    for program, *arguments in commands:
+        done = subprocess.run([programs / program, *arguments], cwd=tree.ROOT, check=False)
+        failed += done.returncode != 0
+    print("all passed" if not failed else f"{failed} of {len(commands)} commands failed")
+    return int(failed != 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
