@@ -1,7 +1,7 @@
 # Copyright (c) 2026, delivery.toolchain contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The attributes of all modules: check mode, diff, idempotence, action group."""
+"""Attributes of all modules: check mode, diff, idempotence, action group."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ attributes:
 
 
 class ModuleDocFragment:
-    # ansible-test's yamllint wants literals in plain assignments; annotated ones it passes over.
+    # The yamllint check of ansible-test requires literals in plain assignments; it skips annotated assignments.
     DOCUMENTATION = """
 attributes:
   check_mode:
-    description: Says what would be done without a request that changes the server.
+    description: Reports the changes without sending requests that change the server.
     support: full
   diff_mode:
-    description: Shows what is changed, with secrets masked; check mode shows the same.
+    description: Shows the changes with masked secrets, in check mode too.
     support: full
   idempotent:
     description: A second run with the same options changes nothing.
     support: full
 """
 
-    # for a module that reads only
+    # For modules that only read.
     INFO = """
 attributes:
   check_mode:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, delivery.toolchain contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The options of modules that reach the CI server over HTTP or over its SSH command interface."""
+"""Options of modules that connect to the CI server over HTTP or over its SSH command interface."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ class ModuleDocFragment:
 options:
   transport:
     description:
-      - The way to the server. V(ssh) gives the commands of its SSH interface, with the program C(ssh) of OpenSSH.
-      - Over V(ssh) only keys are used, nothing is asked for, the host's key must be a known one, and the O(timeout) counts
-        for connecting and for the whole command. What C(~/.ssh/config) says of the host counts. Nothing is tried again.
+      - Transport to the server. V(ssh) runs the commands of the SSH interface of the server with the C(ssh) program of OpenSSH.
+      - V(ssh) uses only keys, never prompts, and requires a known host key. It applies C(~/.ssh/config).
+      - With V(ssh), O(timeout) applies to connecting and to the whole command. Nothing is retried.
     type: str
     choices: [http, ssh]
     default: http
   ssh_host:
-    description: Where the SSH interface is. The default is the host of O(url).
+    description: Host of the SSH interface. The default is the host of O(url).
     type: str
   ssh_port:
-    description: Its port. The default is the one that the server names on its login page.
+    description: Port of the SSH interface. The default is the port that the login page of the server announces.
     type: int
   ssh_user:
-    description: The account on the CI server. The default is O(username), then what C(ssh) takes itself.
+    description: Account on the CI server. The default is O(username), else the default of C(ssh).
     type: str
   ssh_key:
-    description: The file with the private key, and then no other key is tried. The default are the keys that C(ssh) finds.
+    description: File with the private key. If set, no other key is tried. By default, C(ssh) chooses the keys.
     type: path
   ssh_known_hosts:
-    description: The file with the keys of known hosts, in place of the account's own.
+    description: File with the known host keys. It replaces the file of the local account.
     type: path
 """

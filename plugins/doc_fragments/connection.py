@@ -1,7 +1,7 @@
 # Copyright (c) 2026, delivery.toolchain contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The connection options, one section per service: C(repo) for modules, C(repo_plugin) for lookups, and so on."""
+"""Connection options, a section per service: `repo` for modules, `repo_plugin` for lookups, and so on."""
 
 from __future__ import annotations
 
@@ -11,39 +11,42 @@ _SETTINGS = """
 options:
   url:
     description:
-      - Base address of the service, with its context path if it has one; a trailing slash does not matter.
-      - User info in it (V(https://user:token@host)) is moved to the login and never shown.
-      - Needed, from the task, the group defaults, the variable C(toolchain_{service}_url) or the environment variable E(TOOLCHAIN_{prefix}_URL).
+      - Base URL of the service, including its context path. A trailing slash has no effect.
+      - User info in the URL (V(https://user:token@host)) is used as the login and never shown.
+      - Required. Set it in the task, the group defaults, the variable C(toolchain_{service}_url) or the environment
+        variable E(TOOLCHAIN_{prefix}_URL).
     type: str
   validate_certs:
-    description: Whether the certificate of the server is checked. Also C(toolchain_{service}_validate_certs), E(TOOLCHAIN_{prefix}_VALIDATE_CERTS).
+    description: Whether to verify the certificate of the server. Also C(toolchain_{service}_validate_certs), E(TOOLCHAIN_{prefix}_VALIDATE_CERTS).
     type: bool
     default: true
   ca_path:
-    description: File or folder with the certificates of trusted authorities. Also C(toolchain_{service}_ca_path), E(TOOLCHAIN_{prefix}_CA_PATH).
+    description: File or folder with trusted CA certificates. Also C(toolchain_{service}_ca_path), E(TOOLCHAIN_{prefix}_CA_PATH).
     type: path
   client_cert:
     description:
-      - PEM file with the client certificate (and its key, unless O(client_key) is given).
+      - PEM file with the client certificate. It must also contain the key, unless O(client_key) is set.
       - Also C(toolchain_{service}_client_cert), E(TOOLCHAIN_{prefix}_CLIENT_CERT).
     type: path
   client_key:
     description: PEM file with the key of the client certificate. Also C(toolchain_{service}_client_key), E(TOOLCHAIN_{prefix}_CLIENT_KEY).
     type: path
   timeout:
-    description: Seconds that one request may take to connect, and to answer. Also C(toolchain_{service}_timeout), E(TOOLCHAIN_{prefix}_TIMEOUT).
+    description:
+      - Timeout of a request in seconds, for connecting and for the response.
+      - Also C(toolchain_{service}_timeout), E(TOOLCHAIN_{prefix}_TIMEOUT).
     type: float
     default: 30
   retries:
     description:
-      - How often a request that changes nothing is sent again after a connection error, a timeout or the statuses 429, 502, 503 and 504.
-      - A request that changes the server is sent again only where the server surely did not act on it.
+      - Number of retries of a read request after a connection error, a timeout or the statuses 429, 502, 503 and 504.
+      - A request that changes the server is retried only if the server certainly did not process it.
       - Also C(toolchain_{service}_retries), E(TOOLCHAIN_{prefix}_RETRIES).
     type: int
     default: 3
   retry_max_wait:
     description:
-      - The longest single wait between two tries, in seconds. A server that asks for more is not waited for.
+      - Maximum wait between two attempts in seconds. If the server asks for a longer wait, the request is not retried.
       - Also C(toolchain_{service}_retry_max_wait), E(TOOLCHAIN_{prefix}_RETRY_MAX_WAIT).
     type: float
     default: 60
@@ -52,14 +55,14 @@ options:
 _LOGIN = """
 options:
   username:
-    description: User of HTTP basic authentication, sent with the first request. Goes with O(password). {credential}
+    description: User for HTTP basic authentication, sent with the first request. Requires O(password). {credential}
     type: str
     aliases: [user]
   password:
     description: {password} {credential}
     type: str
   credentials_file:
-    description: A file in netrc format that holds user and password for the host; read only when no other credential is named. {credential}
+    description: File in netrc format with user and password of the host. It is read only if no other credential is set. {credential}
     type: path
 """
 
@@ -73,19 +76,19 @@ options:
 _OAUTH = """
 options:
   oauth_consumer_key:
-    description: Consumer key of OAuth 1.0a; needs the Python libraries C(requests-oauthlib) and C(oauthlib[signedtoken]). {credential}
+    description: Consumer key of OAuth 1.0a. Requires the Python libraries C(requests-oauthlib) and C(oauthlib[signedtoken]). {credential}
     type: str
   oauth_private_key:
-    description: Private key of the consumer, as PEM text or the path of a PEM file. {credential}
+    description: Private key of the consumer, as PEM content or the path of a PEM file. {credential}
     type: str
   oauth_access_token:
-    description: Access token that was granted to the consumer. {credential}
+    description: Access token granted to the consumer. {credential}
     type: str
   oauth_access_token_secret:
-    description: Secret of the access token; the signature methods with RSA need none. {credential}
+    description: Secret of the access token. The RSA signature methods need no secret. {credential}
     type: str
   oauth_signature_method:
-    description: How OAuth requests are signed; V(RSA-SHA1) where it is not given. {credential}
+    description: Signature method of OAuth requests. The default is V(RSA-SHA1). {credential}
     type: str
     choices: [RSA-SHA1, RSA-SHA256, RSA-SHA512]
 """
@@ -93,19 +96,20 @@ options:
 _REPO = """
 options:
   api_key:
-    description: API key, sent in the header of the dialect (or of both, while that is not known). {credential}
+    description: API key. It is sent in the header of the dialect, or in the headers of both dialects until the dialect is known. {credential}
     type: str
   dialect:
     description:
-      - The spelling of the interface that the server speaks.
-      - V(generic) is the written interface, V(jfrog) what JFrog Artifactory speaks; V(auto) learns it from the server's answers,
-        and asks for its version where they do not tell. Also C(toolchain_repo_dialect), E(TOOLCHAIN_REPO_DIALECT).
+      - Dialect of the REST interface of the server.
+      - V(generic) is the documented interface, V(jfrog) is that of JFrog Artifactory.
+      - V(auto) detects the dialect from responses of the server, or queries the version if the responses do not show it.
+      - Also C(toolchain_repo_dialect), E(TOOLCHAIN_REPO_DIALECT).
     type: str
     choices: [auto, generic, jfrog]
     default: auto
   vendor:
     description:
-      - The vendor's name in the C(generic) dialect, as in the header C(X-Vendor-Art-Api).
+      - Vendor name in the C(generic) dialect, as in the header C(X-Vendor-Art-Api).
       - Also C(toolchain_repo_vendor), E(TOOLCHAIN_REPO_VENDOR).
     type: str
     default: Vendor
@@ -115,13 +119,14 @@ _TRACKER = """
 options:
   dialect:
     description:
-      - What kind of server it is; V(auto) asks the server, or learns it from its answers. Also C(toolchain_tracker_dialect), E(TOOLCHAIN_TRACKER_DIALECT).
+      - Type of the server. V(auto) queries the server, or detects the type from its responses.
+      - Also C(toolchain_tracker_dialect), E(TOOLCHAIN_TRACKER_DIALECT).
     type: str
     choices: [auto, server, cloud]
     default: auto
   accept_language:
     description:
-      - Language of names in answers (as V(en)), whatever the account's own is.
+      - Language of names in responses, such as V(en). It overrides the language of the account.
       - Also C(toolchain_tracker_accept_language), E(TOOLCHAIN_TRACKER_ACCEPT_LANGUAGE).
     type: str
 """
@@ -129,7 +134,7 @@ options:
 _ANALYSIS = """
 options:
   username:
-    description: User of the server; where it is not given, the user of the only matching line of the token file. {credential}
+    description: User of the server. The default is the user of the only matching line of the token file. {credential}
     type: str
     aliases: [user]
   ltoken:
@@ -137,8 +142,8 @@ options:
     type: str
   ltoken_file:
     description:
-      - File with C(host;port;user;token) lines, as C(kwauth) writes it.
-      - Where neither this nor O(ltoken) is given, the file that E(KLOCWORK_LTOKEN) names, else C(~/.klocwork/ltoken). {credential}
+      - File with C(host;port;user;token) lines, as written by C(kwauth).
+      - If neither this option nor O(ltoken) is set, the default is the file in E(KLOCWORK_LTOKEN), else C(~/.klocwork/ltoken). {credential}
     type: path
 """
 
@@ -151,8 +156,8 @@ _PARTS = {
 }
 
 
-#: Ansible itself reads these of a lookup from the environment. Credentials count as a whole, which it cannot know: they are read
-#: with the connection.
+#: Ansible reads these options of a lookup from the environment. It does not read credentials, because they must all come from the same
+#: source: the connection reads them.
 _SETTINGS_BY_ENVIRONMENT = (
     "url",
     "validate_certs",
@@ -169,14 +174,14 @@ _SETTINGS_BY_ENVIRONMENT = (
 
 
 def _fragment(service: str, *, plugin: bool = False) -> str:
-    """The options of one service; for plugins with the variables, and the environment that Ansible itself reads."""
+    """Return the options of a service as YAML; for plugins with variables and environment variables."""
     options: dict[str, dict[str, object]] = {}
     prefix = service.upper()
     credential = (
-        f"Also by variable (C(toolchain_{service}_) and the name), else by environment (C(TOOLCHAIN_{prefix}_) and the name in capitals);"
-        " the first place that names a credential counts, and the others are not asked."
+        f"Also a variable (C(toolchain_{service}_) and the name) or an environment variable (C(TOOLCHAIN_{prefix}_) and the name in capitals)."
+        " All credentials come from the first of task, variables and environment that sets any."
     )
-    password = "Its password, or an API token." if service == "ci" else "Its password."
+    password = "Password or API token of the user." if service == "ci" else "Password of the user."
     for part in _PARTS[service]:
         text = (
             part.replace("{prefix}", prefix)
@@ -198,7 +203,7 @@ def _fragment(service: str, *, plugin: bool = False) -> str:
 
 
 class ModuleDocFragment:
-    # ansible-test's yamllint wants literals in plain assignments; annotated ones it passes over.
+    # The yamllint check of ansible-test requires literals in plain assignments; it skips annotated assignments.
     DOCUMENTATION: str = yaml.safe_dump({"requirements": ["requests"]})
     REPO: str = _fragment("repo")
     REPO_PLUGIN: str = _fragment("repo", plugin=True)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, delivery.toolchain contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The options of what lists images and tags, for the module and the lookups."""
+"""Options for listing images and tags, for the module and the lookups."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ class ModuleDocFragment:
 options:
   page_size:
     description:
-      - Names to ask for in one request; the server may give fewer, or all of them.
-      - All pages are read, whatever it is.
+      - Number of names per request. The server may return fewer names, or all.
+      - All pages are read, whatever the size.
     type: int
     default: 1000
 """

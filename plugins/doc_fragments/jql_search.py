@@ -1,7 +1,7 @@
 # Copyright (c) 2026, delivery.toolchain contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The options of a JQL search, for the module and the lookup."""
+"""Options of a JQL search, for the module and the lookup."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ class ModuleDocFragment:
 options:
   fields:
     description:
-      - Fields to return, as V(summary), V(*all) or V(-comment). Not given means the navigable fields.
-      - An empty list returns no field but the key.
+      - Fields to return, such as V(summary), V(*all) or V(-comment). The default is the navigable fields.
+      - If the list is empty, only the keys of the issues are returned.
     type: list
     elements: str
   expand:
-    description: What to expand in each issue, as V(changelog).
+    description: Parts to expand in the issues, such as V(changelog).
     type: list
     elements: str
   properties:
@@ -24,28 +24,28 @@ options:
     type: list
     elements: str
   fields_by_keys:
-    description: Whether O(fields) names fields by their keys instead of their ids.
+    description: Whether O(fields) contains keys of fields instead of IDs.
     type: bool
   validate_query:
     description:
-      - How strictly the server checks the query; not given means as it does by default.
-      - V(true) and V(false) are what older servers know, V(strict), V(warn) and V(none) what newer ones know.
+      - Strictness of the query validation. The default is that of the server.
+      - Older servers accept V(true) and V(false), newer servers V(strict), V(warn) and V(none).
       - Jira Cloud always validates strictly.
     type: str
     choices: [strict, warn, none, 'true', 'false']
   max_results:
-    description: Most issues to return (of each query). Not given means every issue; V(0) returns none.
+    description: Maximum number of issues to return (per query). By default, all issues are returned. V(0) returns none.
     type: int
   start_at:
-    description: How many issues to leave out at the beginning.
+    description: Number of issues to skip at the start.
     type: int
     default: 0
   page_size:
-    description: Issues to ask for in one request; the server may give fewer.
+    description: Number of issues per request. The server may return fewer.
     type: int
     default: 100
   parallel:
-    description: Most pages to read at once.
+    description: Maximum number of pages to read in parallel.
     type: int
     default: 4
 """

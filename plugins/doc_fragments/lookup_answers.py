@@ -1,7 +1,7 @@
 # Copyright (c) 2026, delivery.toolchain contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long lookups keep what they asked."""
+"""Caching of lookup results."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ class ModuleDocFragment:
 options:
   cache:
     description:
-      - Whether the answer is kept while the play runs. The same question (address, login and options included) is then sent once.
-      - After a module of this collection wrote to any service, everything is asked anew.
-      - V(false) asks anew in any case, which a task needs that waits for something (C(until)).
+      - Whether to cache the response until the play ends. Identical queries (same URL, login and options) are then sent once.
+      - A module of this collection that writes to any service clears the cache.
+      - Set this option to V(false) in a task that waits for a change (C(until)). It then always queries the server.
     type: bool
     default: true
 """

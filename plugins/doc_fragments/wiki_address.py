@@ -1,7 +1,7 @@
 # Copyright (c) 2026, delivery.toolchain contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a page that is read is named, for the module and the lookup."""
+"""Options that identify a page, for the module and the lookup."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ class ModuleDocFragment:
 options:
   page_id:
     description:
-      - The id of the page.
-      - Looking up a title is no part of the written interface of the wiki. Real servers can do it; on others only the id works.
+      - ID of the page.
+      - The documented interface of the wiki has no lookup by title. Real servers support it. On other servers, use the ID.
     type: str
   space:
-    description: The key of the space. With O(page_id) it only counts where the server does not show it.
+    description: Key of the space. With O(page_id), it is used only if the server does not return the space.
     type: str
   title:
-    description: The title, in O(space). Neither letter case nor blanks around it count.
+    description: Title of the page in O(space). Letter case and surrounding whitespace are ignored.
     type: str
 """

@@ -404,11 +404,11 @@ counts:
   type: dict
   sample: {create: 0, update: 1, delete: 0, unchanged: 41}
 http:
-  description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always
   type: dict
 error:
-  description: What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
+  description: Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
   returned: on failure
   type: dict
 """

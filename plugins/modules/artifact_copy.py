@@ -10,12 +10,12 @@ module: artifact_copy
 short_description: Copy or move files and folders within the artifact repository manager
 version_added: 1.0.0
 description:
-  - Makes sure that a file, or all files below a folder, are at another place of the same server with the same content.
-  - What is below O(path) is afterwards below O(target_path). A folder goes file by file, so that nothing nests.
-  - Only files whose content differs are copied. What is at the target beside them stays.
-  - The server rehearses each file before the first one is copied, in check mode too.
-  - Properties go along with a file; a file that has the content already is left alone, whatever its properties.
-  - Not possible on a server that knows the written interface alone (dialect V(generic)).
+  - Ensures that a file, or all files of a folder, exist with the same content at another path of the same server.
+  - The content of O(path) is copied to O(target_path). A folder is copied file by file, which avoids nested copies.
+  - Only files with different content are copied. Other files at the target are kept.
+  - The server validates all copies in a dry run before the first file is copied, in check mode too.
+  - Properties are copied with the file. A file whose content is already at the target is unchanged, even if its properties differ.
+  - Not supported on servers that implement only the documented interface (dialect V(generic)).
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
@@ -23,30 +23,30 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.repo
 options:
   repo:
-    description: Key of the repository. With O(move) a virtual one stands for its default deployment repository.
+    description: Key of the repository. With O(move), a virtual repository resolves to its default deployment repository.
     type: str
     required: true
   path:
-    description: Path of a file or a folder, without wildcards. An empty one is refused.
+    description: Path of a file or a folder, without wildcards. An empty path is rejected.
     type: str
     required: true
   target_repo:
-    description: Key of the target repository. A virtual one stands for its default deployment repository.
+    description: Key of the target repository. A virtual repository resolves to its default deployment repository.
     type: str
     required: true
   target_path:
     description:
-      - Path in the target repository; without it O(path).
-      - With a slash at its end a file keeps its name below it.
+      - Path in the target repository. The default is O(path).
+      - If the path ends with a slash, a file keeps its name below the path.
     type: str
   move:
     description:
-      - Move instead of copying. The source is gone afterwards, a folder too.
-      - Unchanged where nothing is at the source and something is at the target.
+      - Move instead of copying. The source is deleted, even if it is a folder.
+      - If the source does not exist and the target does, the task reports no change.
     type: bool
     default: false
   parallel:
-    description: Requests at once.
+    description: Number of parallel requests.
     type: int
     default: 4
 seealso:
@@ -72,7 +72,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 artifacts:
-  description: The files at the target.
+  description: Files at the target.
   returned: always
   type: list
   elements: dict
@@ -84,10 +84,10 @@ artifacts:
       description: Path in the target repository.
       type: str
     sha256:
-      description: SHA-256 of the content; V(null) where the server has none.
+      description: SHA-256 of the content, or V(null) if the server does not report it.
       type: str
     action:
-      description: What was done, V(copied), V(moved) or V(unchanged).
+      description: Action on the file, V(copied), V(moved) or V(unchanged).
       type: str
   sample:
     - repo: generic-release-local
@@ -95,11 +95,11 @@ artifacts:
       sha256: d20bc21bb3c7736d8d03ade3ddb4c68b665cdfbca6f6df0f7fdd192f37f59060
       action: moved
 http:
-  description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always
   type: dict
 error:
-  description: What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
+  description: Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
   returned: on failure
   type: dict
 """

@@ -10,10 +10,10 @@ module: artifact_properties
 short_description: Set or remove properties of an item in the artifact repository manager
 version_added: 1.0.0
 description:
-  - Makes sure that an item that is in a repository already, a file or a folder, has the named properties, or has them no longer.
-  - Other properties of the item are not touched.
-  - In the dialect V(jfrog) properties are read before and after the change. One that the server drops makes the task fail.
-  - A server that does not show properties gets them in every run, and the task reports C(changed).
+  - Sets or removes properties of an existing file or folder in a repository.
+  - Other properties of the item are kept.
+  - In the dialect V(jfrog), properties are read before and after the change. If the server drops a property, the task fails.
+  - If the server does not return properties, they are set in every run, and the task reports C(changed).
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
@@ -25,29 +25,29 @@ options:
     type: str
     required: true
   path:
-    description: Path of the item in the repository. A slash at its end makes no difference.
+    description: Path of the item in the repository. A trailing slash has no effect.
     type: str
     required: true
   properties:
     description:
-      - Names and values; a value is a text or a list of texts, in any order. The named properties get these values and no other.
-      - A property without a value (V(null)) is not managed. With O(state=absent) only the names count.
-      - Values may have any character, also those with which the server separates values (C(,), C(=), C(|), C(;) and a backslash).
+      - Names and values. A value is a string or a list of strings in any order. It replaces all values of the property.
+      - A property without a value (V(null)) is not managed. With O(state=absent), only the names are used.
+      - Values may contain any character, including the separators of the server (C(,), C(=), C(|), C(;) and a backslash).
     type: dict
     required: true
   recursive:
-    description: Whether all that is in the folder gets the properties, or loses them, too.
+    description: Whether to apply the change to all items in the folder as well.
     type: bool
     default: false
   state:
     description:
-      - V(present) sets properties.
-      - V(absent) removes the named ones. In the dialect V(generic) there is no way to remove properties, so that this is refused.
+      - V(present) sets the properties.
+      - V(absent) removes the properties. The dialect V(generic) cannot remove properties and rejects this state.
     type: str
     choices: [present, absent]
     default: present
   force:
-    description: Allows an empty O(path), which means the root of the repository.
+    description: Allows an empty O(path), which is the root of the repository.
     type: bool
     default: false
 seealso:
@@ -64,7 +64,7 @@ EXAMPLES = r"""
       qa.status: passed
       qa.platforms: [linux, windows]
 
-- name: Mark all that belongs to a version
+- name: Mark all files of a version
   delivery.toolchain.artifact_properties:
     repo: generic-snapshot-local
     path: agent/1.0.0
@@ -72,7 +72,7 @@ EXAMPLES = r"""
       qa.reviewers: "Doe, Jane; Roe, Richard"
     recursive: true
 
-- name: Take the mark away
+- name: Remove the property
   delivery.toolchain.artifact_properties:
     repo: generic-snapshot-local
     path: agent/1.0.0/agent.txt
@@ -83,26 +83,28 @@ EXAMPLES = r"""
 
 RETURN = r"""
 properties:
-  description: The properties of the item itself.
+  description: Properties of the item itself.
   returned: always
   type: dict
   contains:
     before:
-      description: What it had; V(null) where the server does not tell.
+      description: Properties before the task, or V(null) if the server does not return them.
       type: dict
     after:
-      description: What it has, or in check mode would have; where the server does not tell, what was set.
+      description:
+        - Properties after the task, or the expected properties in check mode.
+        - If the server does not return properties, the properties that were set.
       type: dict
   sample:
     before: {}
     after:
       qa.status: [passed]
 http:
-  description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always
   type: dict
 error:
-  description: What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
+  description: Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
   returned: on failure
   type: dict
 """

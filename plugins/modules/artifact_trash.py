@@ -79,11 +79,11 @@ children:
   elements: str
   sample: [generic-snapshot-local]
 http:
-  description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always
   type: dict
 error:
-  description: What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
+  description: Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
   returned: on failure
   type: dict
 """

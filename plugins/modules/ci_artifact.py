@@ -125,12 +125,12 @@ downloaded_bytes:
   type: int
   sample: 10
 http:
-  description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always
   type: dict
 error:
   description:
-    - What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
+    - Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
     - C(kind) is V(not_found) where there is no such build, or no artifact that is meant, V(rejected) for a name that leads out of
       O(dest), and V(protocol) for bytes that are not those of the fingerprint.
   returned: on failure

@@ -120,12 +120,12 @@ build:
     parameters: {}
     queue_id: 14
 http:
-  description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always
   type: dict
 error:
   description:
-    - What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
+    - Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
     - C(kind) is V(not_found) where there is no such build, V(timeout) when it goes on after O(wait_timeout), and V(rejected) when the
       server does not have O(method) for it.
   returned: on failure

@@ -122,12 +122,12 @@ differences:
   elements: str
   sample: ["description", "builders/hudson.tasks.Shell[2]/command"]
 http:
-  description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always
   type: dict
 error:
   description:
-    - What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
+    - Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
     - C(kind) is V(not_found) where the folder or O(copy_from) is not there, V(conflict) for a job of another kind, and V(rejected)
       when the server has dropped a part of the configuration.
   returned: on failure

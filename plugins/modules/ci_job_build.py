@@ -281,12 +281,12 @@ builds:
       description: What went wrong, as RV(error); null where nothing did.
       type: dict
 http:
-  description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always
   type: dict
 error:
   description:
-    - What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
+    - Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
     - C(kind) is V(failed) for a build that ended badly, and V(timeout) when O(wait_timeout) is over.
   returned: on failure
   type: dict

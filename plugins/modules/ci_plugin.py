@@ -100,12 +100,12 @@ restart_required:
   type: bool
   sample: true
 http:
-  description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always
   type: dict
 error:
   description:
-    - What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
+    - Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
     - C(kind) is V(not_found) for a plugin that the update site does not know, V(rejected) for a version that it does not have, and
       V(failed) where installations went wrong, each of which is named with the server's reason.
   returned: on failure

@@ -95,12 +95,12 @@ consumer:
       sample: "2027-01-05T09:00:00Z"
 http:
   description:
-    - What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+    - Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
     - Nothing, as no server is asked.
   returned: always
   type: dict
 error:
-  description: What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
+  description: Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
   returned: on failure
   type: dict
 """

@@ -164,11 +164,11 @@ problems:
   elements: str
   sample: ["guide/install.md:12: the link to 'setup.md' leads to nothing"]
 http:
-  description: What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always
   type: dict
 error:
-  description: What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).
+  description: Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
   returned: on failure
   type: dict
 """

@@ -70,13 +70,13 @@ LOCAL = {"oauth_consumer"}
 COMMON = {
     "http": (
         (
-            "What the task cost, as C(requests), C(writes), C(retries), C(bytes_sent),"
+            "Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent),"
             " C(bytes_received) and C(seconds)."
         ),
         "always",
     ),
     "error": (
-        "What went wrong, as C(kind), C(status), C(method), C(url) and C(detail).",
+        "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).",
         "on failure",
     ),
 }
