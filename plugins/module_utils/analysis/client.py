@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The code analysis server: one address, 43 actions [W4.5]."""
+"""Client of the code analysis server: one address, 43 actions [W4.5]."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..core.http.writes import Verify
 from ..core.module.task import Task
 from ..core.secret import clean_url
 from . import responses
-from .responses import Record, Refusal, UnreadableAnswer
+from .responses import Record, Refusal, UnreadableResponse
 
 if TYPE_CHECKING:
     from ..core.http.connections import Incoming
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 Taken = TypeVar("Taken")
 
 _PATH = "review/api"
-#: Most bytes of a record.
+#: Maximum bytes of a record.
 _LONGEST_LINE = 16 * 1024 * 1024
-#: What an action may be answered with; of those that write the written interface has no status.
+#: Statuses of a successful read and write; the written interface has none for writes.
 _READ, _WRITTEN = frozenset({200, 204}), frozenset({200, 201, 202, 204})
-#: What breaks in the middle of an answer.
+#: Error kinds of an interrupted response.
 _BROKEN = frozenset({"network", "timeout"})
-#: Lines of a streamed answer that are kept for the case that it cannot be understood.
+#: Lines of a streamed response that are kept for error messages.
 _NOTED = 200
 
-#: The actions that only read: they may be sent in check mode and are tried again.
+#: Actions that only read: sent in check mode and retried.
 READING = frozenset(
     {
         "builds",
@@ -58,7 +58,7 @@ READING = frozenset(
         "views",
     }
 )
-#: The actions that change the server: sent once.
+#: Actions that change the server: sent once.
 WRITING = frozenset(
     {
         "create_group",
@@ -88,7 +88,7 @@ WRITING = frozenset(
 )
 ACTIONS = READING | WRITING
 
-# The server has no codes for what went wrong: below its status only its words tell.
+# The server has no error codes: below the status only its messages distinguish errors.
 _WORDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("conflict", re.compile(r"already (exists?|in use|defined|used)|\bduplicate\b", re.I)),
     ("not_found", re.compile(r"(not|n't) exist|not (be )?found|\bno such\b", re.I)),
@@ -100,12 +100,11 @@ _CLEAR_STATUS = frozenset({401, 403, 404, 409, 429})
 
 @dataclass(frozen=True)
 class Call:
-    """One action with its parameters: lists become comma lists, C(None) is left out.
+    """One action with its parameters: lists become comma-separated, `None` is left out.
 
-    :param optional: parameters that only real servers know; left out once a server has answered
-        400 to them
-    :param otherwise: parameters that take the place of C(optional) there; C(None) where nothing is
-        left to be said without them: then a refusal is no failure, and reading back tells it
+    :param optional: parameters that only real servers know; left out after a 400
+    :param otherwise: parameters that replace `optional` in that case; `None` if the call then has
+        no content: the rejection is no failure, and a verification read decides
     """
 
     action: str
@@ -114,14 +113,16 @@ class Call:
     otherwise: Mapping[str, Any] | None = field(default_factory=dict)
 
     def form(self, *, with_optional: bool) -> dict[str, Any]:
-        """The fields of the request, without the login."""
+        """Return the form fields of the request, without the login."""
         more = self.optional if with_optional else self.otherwise or {}
         given = {**self.parameters, **more}
         return {"action": self.action, **{name: _plain(value) for name, value in given.items()}}
 
 
 def comma_list(values: Iterable[str]) -> str:
-    """A comma list; a backslash escapes commas and backslashes ([analysis-9]: users of a group)."""
+    """Join values by commas; a backslash escapes commas and backslashes ([analysis-9]: users of a
+    group).
+    """
     return ",".join(value.replace("\\", "\\\\").replace(",", "\\,") for value in values)
 
 
@@ -130,29 +131,29 @@ def _plain(value: Any) -> Any:
 
 
 class AnalysisClient:
-    """The server of a task.
+    """Client of the server of a task.
 
-    :param connections: most connections at once
+    :param connections: maximum number of open connections
     """
 
     def __init__(self, task: Task, *, connections: int = 1) -> None:
         self._transport = task.transport(connections=connections)
         self._address = clean_url(self._transport.url(_PATH))
         self._retries = int(task.connection.settings["retries"])
-        #: Tells a waiting user what goes on.
+        #: Reports progress to the user.
         self.progress = task.progress
-        #: Action to the server's words for the parameters of real servers that it refused. Kept
-        #: with the session, as what is left out: the items of a loop need not all be refused.
+        #: Error message by action, for rejected parameters of real servers. Kept with the session,
+        #: so that not every item of a loop is rejected again.
         self.refusals: dict[str, str] = self._transport.memory.setdefault("refused", {})
         self._left_out: set[str] = self._transport.memory.setdefault("left out", set())
 
     def ask(self, what: str, call: Call, verify: Verify | None = None) -> list[Record]:
-        """Send an action and give the records of its answer; actions that write answer with none.
+        """Send an action and return the records of its response; writes return none.
 
-        Whether the action may be sent in check mode is decided by :data:`READING` alone.
+        :data:`READING` alone decides whether the action may be sent in check mode.
 
-        :param what: operation and object for messages, as C(updating the role 'x')
-        :param verify: whether an action that writes has been carried out
+        :param what: operation and object for messages, as `updating the role 'x'`
+        :param verify: whether a write was carried out
         """
         needed = call.otherwise is None
         if call.optional and (needed or call.action not in self._left_out):
@@ -175,8 +176,8 @@ class AnalysisClient:
         return self._exchange(what, call, verify, with_optional=False)
 
     def require_service(self) -> None:
-        """C(not_found) where no code analysis server answers: before something is called absent
-        because an answer was empty, as any server's may be.
+        """Raise `not_found` if no code analysis server responds. Call this before an empty response
+        counts as "absent": other servers return empty responses too.
         """
         if not self.ask("asking for the version", Call("version")):
             raise ToolchainError(
@@ -184,9 +185,9 @@ class AnalysisClient:
             )
 
     def stream(self, what: str, call: Call, take: Callable[[Iterator[Record]], Taken]) -> Taken:
-        """Send an action that reads, and have its records taken, each as soon as its line is there.
+        """Send a read and process its records as their lines arrive.
 
-        :param take: is given the records; anew where the answer broke off in the middle
+        :param take: receives the records; called again if the response was interrupted
         """
         if call.action not in READING:
             raise AssertionError(f"{call.action} is no read")
@@ -221,11 +222,11 @@ class AnalysisClient:
                 if refusal is not None:
                     raise refused(said(), refusal)
                 yield record
-        except UnreadableAnswer as error:
+        except UnreadableResponse as error:
             raise _unexpected_body(said(), str(error)) from None
 
     def _validate(self, response: Response) -> None:
-        """Raise for an answer that should have been streamed, but has another status."""
+        """Raise for a response to a streamed read with another status."""
         self._records(response)
 
     def _exchange(
@@ -238,7 +239,7 @@ class AnalysisClient:
             _PATH,
             reads=call.action in READING,
             expect=_WRITTEN,
-            # The error object may come with any status.
+            # The error object may have any status.
             validate=lambda response: found.extend(self._records(response)),
             verify=verify,
             form=call.form(with_optional=with_optional),
@@ -249,7 +250,7 @@ class AnalysisClient:
         accepted = response.status in (_READ if response.request.reads else _WRITTEN)
         try:
             found = list(responses.records(response.body.split(b"\n")))
-        except UnreadableAnswer as error:
+        except UnreadableResponse as error:
             if not accepted:
                 raise self._failure(response) from None
             raise _unexpected_body(response, str(error)) from None
@@ -262,7 +263,9 @@ class AnalysisClient:
         return found
 
     def _failure(self, response: Response) -> ToolchainError:
-        """The error of a status without the error object: of a proxy, or of another server."""
+        """Return the error for a status without an error object: from a proxy, or
+        another server.
+        """
         error = self._transport.failure(response)
         if response.status in (404, 405):
             error.message += f" ({error.url}): no code analysis server answers there, check url"
@@ -270,8 +273,8 @@ class AnalysisClient:
 
 
 def _also(error: ToolchainError, call: Call, words: str) -> ToolchainError:
-    """The refusal of a call without its optional parameters, and of that with them where that
-    said something else.
+    """Return the error of a call without its optional parameters, combined with the different error
+    of the call with them.
     """
     if error.status != 400 or words in ("", error.detail):
         return error
@@ -279,7 +282,7 @@ def _also(error: ToolchainError, call: Call, words: str) -> ToolchainError:
 
 
 def _noted(lines: Iterable[bytes], seen: list[bytes]) -> Iterator[bytes]:
-    """The lines, of which the first are kept: what is no answer has to be looked at again."""
+    """Yield the lines and keep the first ones for error messages."""
     for line in lines:
         if len(seen) < _NOTED:
             seen.append(line)
@@ -287,7 +290,7 @@ def _noted(lines: Iterable[bytes], seen: list[bytes]) -> Iterator[bytes]:
 
 
 def _unexpected_body(response: Response, reason: str) -> ToolchainError:
-    """The error of an answer that is none: it does not tell what became of a write."""
+    """Return the error for an unreadable response, which leaves the outcome of a write unknown."""
     if errors.looks_like_html(response.text):
         error = unexpected_body(response, "JSON")
         error.message += f" ({error.url})"
@@ -299,7 +302,7 @@ def _unexpected_body(response: Response, reason: str) -> ToolchainError:
 
 
 def refused(response: Response, refusal: Refusal) -> ToolchainError:
-    """The error that an error object stands for."""
+    """Return the error for an error object."""
     kind = kind_of(refusal)
     words = errors.shorten(refusal.message)
     said = f": {words}" if words else " without a word"
@@ -310,7 +313,7 @@ def refused(response: Response, refusal: Refusal) -> ToolchainError:
 
 
 def kind_of(refusal: Refusal) -> Kind:
-    """What an error object means: a status that says little leaves that to the words."""
+    """Return the error kind of an error object: by its message if the status is too general."""
     if refusal.status not in _CLEAR_STATUS:
         for kind, pattern in _WORDS:
             if pattern.search(refusal.message) and (refusal.status < 500 or kind == "conflict"):

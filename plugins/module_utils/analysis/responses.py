@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The answers of the code analysis server: JSON objects, one per line.
+"""Parse responses of the code analysis server: JSON objects, one per line.
 
-Sources: written interface [W2.5], for builds; server facts [analysis-2] for all else.
+Sources: written interface [W2.5] for builds; server facts [analysis-2] for all other actions.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from ..core.http.bodies import MOST_BYTES
 Record = dict[str, Any]
 
 
-class UnreadableAnswer(ValueError):
-    """An answer that is not what the server promises; the text says how it is broken."""
+class UnreadableResponse(ValueError):
+    """Raised for a malformed response; the message says how it is malformed."""
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """The error object of the server; its C(status) may differ from that of the answer."""
+    """Error object of the server. Its `status` may differ from the HTTP status."""
 
     status: int
     message: str
 
 
 def refusal_of(record: Mapping[str, Any]) -> Refusal | None:
-    """The error that a record is: an integer C(status) and no other member than C(message).
+    """Return the error of a record: an integer `status`, and no other member than `message`.
 
-    Records of a search have both too, but a C(status) that is a text, and many more members. The
-    status is that of HTTP: one that says that all is well is no error.
+    Search results have both members too, but their `status` is a string, and they have more
+    members. A successful HTTP status is no error.
     """
     status = record.get("status")
     if (
@@ -48,10 +48,10 @@ def refusal_of(record: Mapping[str, Any]) -> Refusal | None:
 
 
 def records(lines: Iterable[bytes]) -> Iterator[Record]:
-    """The objects of an answer, each as soon as its line is there.
+    """Yield the objects of a response as their lines arrive.
 
-    Blank lines, CRLF and a missing last newline are fine; so is one object over several lines.
-    Raises :class:`UnreadableAnswer` for everything else, a cut answer above all.
+    Accepts blank lines, CRLF, a missing final newline, and one object over several lines. Raises
+    :class:`UnreadableResponse` for anything else, in particular for a truncated response.
     """
     source = (line.strip() for line in lines)
     first = next((line for line in source if line), None)
@@ -65,7 +65,7 @@ def records(lines: Iterable[bytes]) -> Iterator[Record]:
     for line in filter(None, source):
         value = _decoded(line)
         if value is None:
-            raise UnreadableAnswer(_where(line, any(source)))
+            raise UnreadableResponse(_where(line, any(source)))
         yield _object(value)
 
 
@@ -75,10 +75,10 @@ def _spread_object(first: bytes, rest: Iterable[bytes]) -> Record:
         lines.append(line)
         size += len(line)
         if size > MOST_BYTES:
-            raise UnreadableAnswer("the answer is no JSON, and longer than can be read")
+            raise UnreadableResponse("the answer is no JSON, and longer than can be read")
     value = _decoded(b"\n".join(lines))
     if value is None:
-        raise UnreadableAnswer(_where(first, len(lines) > 1 and not first.startswith(b"{")))
+        raise UnreadableResponse(_where(first, len(lines) > 1 and not first.startswith(b"{")))
     return _object(value)
 
 
@@ -89,7 +89,9 @@ def _where(line: bytes, more_follows: bool) -> str:
 
 
 def _decoded(text: bytes) -> Any:
-    """The JSON value of C(text), C(None) where it is none (a bare C(null) is no record either)."""
+    """Return the JSON value of `text`; `None` if it is malformed (a bare `null` is not a record
+    either).
+    """
     try:
         return json_text.loads(text.decode("utf-8-sig"))
     except ValueError:
@@ -98,12 +100,12 @@ def _decoded(text: bytes) -> Any:
 
 def _object(value: Any) -> Record:
     if not isinstance(value, dict):
-        raise UnreadableAnswer("a line of the answer is not a JSON object")
+        raise UnreadableResponse("a line of the answer is not a JSON object")
     return value
 
 
 def one(what: str, found: list[Record]) -> Record:
-    """The only record of an answer that has one; C(protocol) for none and for several."""
+    """Return the only record of a response. Raises `protocol` for none and for several."""
     if len(found) != 1:
         raise ToolchainError(
             "protocol", f"{what}: the server returned with {len(found)} records instead of one"
@@ -112,13 +114,13 @@ def one(what: str, found: list[Record]) -> Record:
 
 
 def warnings(record: Record) -> list[str]:
-    """What the server warns of in a summary or a report: a list, or one text."""
+    """Return the warnings of a summary or a report: a list, or a single string."""
     said = record.get("warnings") or []
     return [str(each) for each in (said if isinstance(said, list) else [said])]
 
 
 def entries(record: Record, member: str) -> list[Record]:
-    """The objects in a list of a record; none where the server leaves the list out."""
+    """Return the objects in a list of a record; empty if the server omits the list."""
     found = record.get(member) or []
     if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
         raise ToolchainError(
@@ -128,9 +130,7 @@ def entries(record: Record, member: str) -> list[Record]:
 
 
 def named(found: Iterable[Record], member: str = "name") -> Iterator[Record]:
-    """The records of objects, whose names are texts; a number is taken for one, and what has
-    neither is left out: nothing could be asked of it.
-    """
+    """Yield the records with a name, which is a string or a number; others cannot be addressed."""
     for record in found:
         name = record.get(member)
         if isinstance(name, int) and not isinstance(name, bool):
@@ -140,7 +140,7 @@ def named(found: Iterable[Record], member: str = "name") -> Iterator[Record]:
 
 
 def texts(record: Record, member: str) -> list[str]:
-    """The texts in a list of a record; it may be a comma list, as the parameter of that name is."""
+    """Return the strings in a list of a record, which may be comma-separated like the parameter."""
     found = record.get(member) or []
     if isinstance(found, str):
         parts = re.findall(r"(?:[^\\,]|\\.)+", found)
@@ -153,5 +153,5 @@ def texts(record: Record, member: str) -> list[str]:
 
 
 def flag(value: Any) -> bool:
-    """Whether a member says yes: servers write such members as booleans, numbers or texts."""
+    """Whether a member is true: servers send booleans, numbers or strings."""
     return str(value).lower() in ("true", "1")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Search text: terms C(keyword:value) with blanks between them.
+"""Build and parse search strings: terms `keyword:value`, separated by blanks.
 
 Sources: written interface [W4.5] (search query rules); server facts [analysis-16]: values of one
-keyword are alternatives, different keywords must all hold, there is no blank behind the colon,
-names with blanks are quoted, and an unknown keyword is only warned of. No escape is known for a
-quotation mark, so a text with both kinds of them cannot be searched for.
+keyword are alternatives, different keywords must all match. No blank follows the colon, names with
+blanks are quoted, and an unknown keyword is only a warning. There is no escape for a quotation
+mark, so a string with both kinds of them cannot be searched.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from typing import Any
 from ..core.errors import invalid
 from ..core.module import input_check
 
-#: What needs no quotation marks; the asterisk stands for any characters.
+#: Values that need no quotation marks; the asterisk is a wildcard.
 _PLAIN = re.compile(r"[\w.*/\\-]+")
 _KEYWORD = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _TERM = re.compile(r"""(?:[^\s'"]|'[^']*'|"[^"]*")+""")
 _VALUE = re.compile(r"""(?:[^,'"]|'[^']*'|"[^"]*")+""")
 _BUILD, _BUILD_EXACT, _TEXT = "build", "build_exact", "text"
-#: Values of C(build) that are no name [analysis-16].
+#: Values of `build` that are not names [analysis-16].
 _ANY_BUILD = frozenset({"any", "last"})
 
 
 def build(clauses: Any) -> str:
-    """The search text that a dict of keywords and values stands for.
+    """Return the search string for keywords and values.
 
-    Besides keywords it may have C(build_exact) and C(text) (a full-text search). A list holds
-    alternatives; C(None) is left out. Raises C(invalid) for what cannot be written: several
-    builds, an empty value, both kinds of quotation marks in one.
+    Besides keywords, `clauses` may have `build_exact` and `text` (full-text search). A list has
+    alternatives; `None` is left out. Raises `invalid` for several builds, an empty value, or a
+    value with both kinds of quotation marks.
     """
     if not isinstance(clauses, Mapping):
         raise invalid(f"the query must be a dict of keywords and values, not {clauses!r}")
@@ -47,12 +47,12 @@ def build(clauses: Any) -> str:
 
 
 def exact_build(name: str) -> str:
-    """The term for the one build of this name."""
+    """Return the term for exactly this build."""
     return f"{_BUILD}:+{_quoted(_BUILD, name)}"
 
 
 def joined(*parts: str | None) -> str | None:
-    """Search texts that must all hold, as one; C(None) where there is none."""
+    """Join search strings that must all match; `None` if there is none."""
     return " ".join(part for part in parts if part) or None
 
 
@@ -61,20 +61,20 @@ def has_keyword(text: str, keyword: str) -> bool:
 
 
 def builds_of(text: str) -> list[str]:
-    """The values of C(build) in a search text, as they stand there."""
+    """Return the values of `build` in a search string, unchanged."""
     values = (value for name, value in _pairs(text) if name == _BUILD)
     return [each.strip() for value in values for each in _VALUE.findall(value)]
 
 
 def require_one_build(text: str) -> None:
-    """C(invalid) for a search by several builds, which no server does."""
+    """Raise `invalid` for a search in several builds, which servers do not support."""
     found = builds_of(text)
     if len(found) > 1:
         raise invalid(f"a search is for one build, not for {len(found)}: {', '.join(found)}")
 
 
 def names_build(value: str, builds: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether a value of C(build) stands for one of the builds, or for all of them."""
+    """Whether a value of `build` matches one of the builds, or all of them."""
     text = build_name(value).casefold()
     names = [str(each.get("name")).casefold() for each in builds]
     if value.startswith("+"):
@@ -87,14 +87,14 @@ def names_build(value: str, builds: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def build_name(value: str) -> str:
-    """The name, or the part of one, that a value of C(build) stands for."""
+    """Return the name, or part of a name, in a value of `build`."""
     text = value.removeprefix("+")
     quoted = len(text) > 1 and text[0] in "'\"" and text[0] == text[-1]
     return text[1:-1] if quoted else text
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:
-    """The terms that have a keyword, which has no case."""
+    """Yield the terms with a keyword, which is case-insensitive."""
     for term in _TERM.findall(text):
         keyword, colon, value = term.partition(":")
         if colon and _KEYWORD.fullmatch(keyword):
@@ -114,7 +114,7 @@ def _terms(keyword: str, value: Any) -> list[str]:
     written = [_quoted(keyword, _text_of(keyword, each)) for each in values]
     plain = [each for each in written if _PLAIN.fullmatch(each)]
     quoted = [each for each in written if each not in plain]
-    # That quoted values may stand in a list is not written down; a keyword may always be repeated.
+    # Quoted values in a list are not documented; a keyword may always be repeated.
     return [f"{keyword}:{each}" for each in [*([",".join(plain)] if plain else []), *quoted]]
 
 
@@ -125,7 +125,7 @@ def _text_of(keyword: str, value: Any) -> str:
 
 
 def _quoted(keyword: str, text: str) -> str:
-    """A value as it stands in a query, in quotation marks where it needs them."""
+    """Return a value for a query, quoted if necessary."""
     if any(character < " " or character == "\x7f" for character in text):
         raise invalid(f"the value of {keyword} has a line break or another control character")
     if _PLAIN.fullmatch(text):

@@ -59,7 +59,7 @@ def test_records_are_read_however_their_lines_end(body: bytes, expected: list[An
     ],
 )
 def test_what_is_not_an_answer_is_refused(body: bytes, words: str) -> None:
-    with pytest.raises(responses.UnreadableAnswer, match=words):
+    with pytest.raises(responses.UnreadableResponse, match=words):
         read(body)
 
 
@@ -87,7 +87,7 @@ def test_a_cut_last_line_is_never_taken_for_an_answer(
     body = "\n".join(json.dumps(record) for record in records)
     last = len(json.dumps(records[-1]))
     cut = body[: -min(missing, last - 1)]
-    with pytest.raises(responses.UnreadableAnswer, match="cut"):
+    with pytest.raises(responses.UnreadableResponse, match="cut"):
         read(cut.encode())
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A whole configuration: planned as one, written in the order of what depends on what.
+"""Plan a whole configuration at once, and write it in the order of its dependencies.
 
 Source: interface contract [C6.7].
 """
@@ -30,7 +30,7 @@ from .config_plan import ConfigPlanner, DeletionLimits, PlannedObject
 from .desired_objects import desired, names, project_of
 from .object_kinds import KINDS, Catalogue, ObjectKind
 
-#: The name of a list: a kind of objects.
+#: Name of a list: a kind of objects.
 KindName: TypeAlias = Literal[
     "defect_types",
     "groups",
@@ -45,7 +45,7 @@ KindName: TypeAlias = Literal[
 
 @dataclass(frozen=True)
 class AnalysisConfigOptions:
-    """The options of C(analysis_config): lists of what the modules for single objects take."""
+    """Options of `analysis_config`: lists with the options of the modules for single objects."""
 
     users: list[UserEntry] | None = None
     groups: list[GroupEntry] | None = None
@@ -63,12 +63,12 @@ class AnalysisConfigOptions:
     parallel: int = 4
 
     def entries(self) -> dict[str, Sequence[Any] | None]:
-        """The entries of each list; C(None) for one that is not given."""
+        """Return the entries of each list; `None` for a list that is not given."""
         return {kind.option: getattr(self, kind.option) for kind in KINDS}
 
 
 class AnalysisConfigOperation:
-    """The task of C(analysis_config)."""
+    """Operation of `analysis_config`."""
 
     descriptor: ClassVar = Descriptor(
         "analysis", {"read": reads(), **dict.fromkeys(("create", "update", "delete"), writes())}
@@ -125,7 +125,7 @@ class AnalysisConfigOperation:
         return Plan(before, after, "update" if items else "none", result={**result, "applied": []})
 
     def preflight(self, plan: Plan) -> None:
-        """Accounts and roles that the plan would refer to have to be there."""
+        """Raise `not_found` if an account or role that the plan refers to does not exist."""
         try:
             self._planner.require_references()
         except ToolchainError as error:
@@ -149,7 +149,7 @@ class AnalysisConfigOperation:
         return {"applied": applied}
 
     def _carry_out(self, items: Sequence[PlannedObject], failed: set[Reference]) -> None:
-        """Write objects of one kind, without those that depend on what has failed."""
+        """Write objects of one kind, without those that depend on a failed one."""
         for item in items:
             item.write.error = _blocked(item, failed)
         ready = [item for item in items if item.write.error is None]
@@ -163,7 +163,7 @@ class AnalysisConfigOperation:
                 failed |= resource.needs if _deletes(item) else names(item.kind, resource)
 
     def _look_anew(self, items: Sequence[PlannedObject]) -> None:
-        """Take what an import or a new name of a project has brought into account."""
+        """Read again what an import or the new name of a project has changed."""
         moved = [item for item in items if project_of(item.write.resource) in self._moving]
         catalogue = self._catalogue()
         for item in moved:
@@ -181,7 +181,9 @@ class AnalysisConfigOperation:
                 write.error = error
 
     def _looking(self, resources: Sequence[Resource]) -> Callable[[Resource], State | None]:
-        """The way to read these objects as they are now, with one read per kind and project."""
+        """Return a function that reads the current state of these objects, with one read for each
+        kind and project.
+        """
         ids = next((each.ids for each in resources if isinstance(each, RoleAssignment)), None)
         catalogue = self._catalogue(ids=ids)
         catalogue.load({_place(each): None for each in resources})
@@ -192,7 +194,7 @@ class AnalysisConfigOperation:
 
 
 def _place(resource: Resource) -> tuple[ObjectKind, str | None]:
-    """The kind of an object, and the project where the kind is inside one."""
+    """Return the kind of an object, and the project that contains it, if any."""
     (kind,) = (each for each in KINDS if each.makes is type(resource))
     return kind, project_of(resource) if kind.in_project else None
 
@@ -202,8 +204,8 @@ def _deletes(item: PlannedObject) -> bool:
 
 
 def _blocked(item: PlannedObject, failed: set[Reference]) -> ToolchainError | None:
-    """Why an object is not tried: what it refers to is not there, or (where it is to be deleted)
-    what refers to it still is.
+    """Return why an object is skipped: a referenced object is missing, or (for a deletion) a
+    referring object still exists.
     """
     resource = item.write.resource
     causes = names(item.kind, resource) if _deletes(item) else resource.needs
@@ -215,13 +217,13 @@ def _blocked(item: PlannedObject, failed: set[Reference]) -> ToolchainError | No
 
 
 def _changed(items: Sequence[PlannedObject]) -> dict[str, bool]:
-    """Whether anything differs after a failure, where what was read back tells."""
+    """Return `changed` after a failure, as far as verification reads show it."""
     told = [item.write.error is None or item.write.error.result.get("changed") for item in items]
     return {} if True not in told and None in told else {"changed": True in told}
 
 
 def _applied(item: PlannedObject) -> dict[str, Any]:
-    """The entry of the return value C(applied)."""
+    """Return the entry of the return value `applied`."""
     error, shown = item.write.error, item.shown()
     return {
         **{name: shown[name] for name in ("kind", "name", "action")},
@@ -231,7 +233,7 @@ def _applied(item: PlannedObject) -> dict[str, Any]:
 
 
 def _diff(items: Sequence[PlannedObject], side: Callable[[Plan], Any]) -> dict[str, dict[str, Any]]:
-    """One side of the plan, by kind and object."""
+    """Return one side of the plan, by kind and object."""
     found: dict[str, dict[str, Any]] = {}
     for item in items:
         found.setdefault(item.kind.option, {})[item.label] = side(item.write.plan)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""C(analysis_export): the configuration of the server as C(analysis.yml) of a desired state."""
+"""Export the configuration of the server as `analysis.yml` of a desired state."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class AnalysisExportOptions(ExportOptions):
 
 
 class AnalysisExportOperation(ServiceExport):
-    """Writes the whole server, or some of its projects.
+    """Export the whole server, or some of its projects.
 
-    A list that may not be whole is left out: with C(purge) beside it, what it lacks would be
-    deleted, and a group without its members would lose them.
+    A list that may be incomplete is left out: with `purge`, missing entries would be deleted, and a
+    group without its members would lose them.
     """
 
     descriptor: ClassVar = Descriptor("analysis", {"read": reads()})

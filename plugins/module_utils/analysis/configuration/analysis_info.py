@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a server and its projects are like: one read per part [W4.5]."""
+"""Read the state of a server and its projects: one read per topic [W4.5]."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .object_kinds import LIMIT
 _PARALLEL = 4
 
 
-#: What C(gather) may name.
+#: Values of `gather`.
 Topic: TypeAlias = Literal[
     "version",
     "license",
@@ -46,9 +46,9 @@ Topic: TypeAlias = Literal[
 class TopicQuery:
     """How a topic is read.
 
-    :param parameters: the options that are parameters of its action
+    :param parameters: options that are parameters of its action
     :param optional: parameters that only real servers know
-    :param one: whether the answer is one record, else there is one per line
+    :param one: whether the response is one record instead of one per line
     """
 
     action: str
@@ -60,7 +60,7 @@ class TopicQuery:
         return Call(self.action, {name: values[name] for name in self.parameters}, self.optional)
 
 
-#: What can be gathered. Groups show their users only when these are asked for [analysis-9].
+#: Topics of `gather`. Groups have users only if these are requested [analysis-9].
 TOPICS: dict[Topic, TopicQuery] = {
     "version": TopicQuery("version", one=True),
     "license": TopicQuery("license_count", ("feature",)),
@@ -94,7 +94,7 @@ class AnalysisInfoOptions:
 
 
 class AnalysisInfoOperation(ReadOnly):
-    """The task of C(analysis_info): a key for each topic, and C(config) where it was asked for."""
+    """Operation of `analysis_info`: a key for each topic, and `config` on request."""
 
     descriptor: ClassVar = Descriptor("analysis", {"read": reads()})
 
@@ -117,7 +117,7 @@ class AnalysisInfoOperation(ReadOnly):
         self._client = AnalysisClient(task, connections=_PARALLEL)
 
     def plan(self) -> Plan:
-        # The first one alone: a wrong login is not to be tried many times at once.
+        # The first request alone: a wrong login must not be tried many times at once.
         found = dict(map(self._gather, self._topics[:1]))
         found.update(bounded(_PARALLEL, self._gather, self._topics[1:]))
         if self._export:
@@ -141,7 +141,7 @@ class AnalysisInfoOperation(ReadOnly):
 
 
 def _names(given: Any) -> list[str] | None:
-    """The names in C(project), which may be one of them, or a list."""
+    """Return the names in `project`, a string or a list."""
     if given is None:
         return None
     names = given if isinstance(given, list) else [given]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The whole plan of C(analysis_config): all is read and compared before anything is written."""
+"""Plan `analysis_config` as a whole: everything is read and compared before the first write."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from .object_kinds import (
 class PlannedObject:
     """One object of the plan.
 
-    :param pending: it is inside a project that the same task imports: what is there is seen later
+    :param pending: it is inside a project that the same task imports, and is read later
     """
 
     kind: ObjectKind
@@ -50,7 +50,7 @@ class PlannedObject:
 
     @property
     def state(self) -> State:
-        """The object as it is, or as it is to be where there is none."""
+        """Return the current object, or the wanted one if it does not exist."""
         state: State = self.write.plan.before or self.write.plan.after
         return state
 
@@ -60,11 +60,11 @@ class PlannedObject:
 
     @property
     def label(self) -> str:
-        """The name, where a user and a group may have the same one."""
+        """Return the name; it says user or group if both may have the same one."""
         return f"{self.name} (group)" if self.state.get("group") is True else self.name
 
     def shown(self) -> dict[str, Any]:
-        """The entry of the return value C(plan)."""
+        """Return the entry of the return value `plan`."""
         return {
             "kind": self.kind.option,
             "name": self.name,
@@ -74,7 +74,7 @@ class PlannedObject:
 
 
 def _shown(change: Change) -> dict[str, Any]:
-    """A change; of mappings only the entries that differ, which are few of many permissions."""
+    """Return a change; of a mapping only the entries that differ."""
     before, after = change.before, change.after
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         differing = [name for name in after if before.get(name) != after[name]]
@@ -85,9 +85,9 @@ def _shown(change: Change) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class DeletionLimits:
-    """What limits deletions: the kinds that are to be exact, patterns, how many there may be.
+    """Limits of deletions: kinds that are exact, protected patterns, and a maximum.
 
-    :param force: what belongs to the account of the task may be removed where an entry says so
+    :param force: own objects may be removed if an entry says so
     """
 
     purge: Collection[str]
@@ -98,7 +98,7 @@ class DeletionLimits:
 
 @dataclass
 class ConfigPlanner:
-    """Compares what is asked for with what is there.
+    """Compares the wanted objects with the existing ones.
 
     :param account: the account of the task
     """
@@ -109,7 +109,7 @@ class ConfigPlanner:
     account: str | None
     items: list[PlannedObject] = field(default_factory=list)
     unchanged: int = 0
-    #: Kind and field that the server does not show, with the number of objects.
+    #: Number of objects for each kind and field that the server omits.
     unseen: Counter[tuple[str, str]] = field(default_factory=Counter)
     warnings: list[str] = field(default_factory=list)
     _protection: Protection = field(init=False)
@@ -121,7 +121,7 @@ class ConfigPlanner:
         self._protection = Protection(self.limits.protect, self.catalogue)
 
     def plan(self) -> list[PlannedObject]:
-        """The objects that differ, in the order in which they can be written."""
+        """Return the objects that differ, in the order of writing."""
         self._load()
         own = own_in(self.catalogue, self.account)
         for kind, resource in self.desired:
@@ -137,7 +137,9 @@ class ConfigPlanner:
         return self.items
 
     def require_references(self) -> None:
-        """C(not_found) for an account or a role that neither is there nor is wanted by a list."""
+        """Raise `not_found` for a referenced account or role that neither exists nor is
+        in a list.
+        """
         kinds = {kind.option: kind for kind in (USERS, GROUPS, ROLES)}
         made = {
             reference
@@ -157,13 +159,13 @@ class ConfigPlanner:
                 references.require(resource.title, newly, there)
 
     def counts(self) -> dict[str, int]:
-        """How many objects are to be created, updated and deleted, and how many are as wanted."""
+        """Return the numbers of objects to create, update and delete, and of unchanged ones."""
         found = Counter[str](item.write.plan.action for item in self.items)
         actions = ("create", "update", "delete")
         return {**{name: found[name] for name in actions}, "unchanged": self.unchanged}
 
     def brake(self) -> None:
-        """C(invalid) for more deletions than there may be."""
+        """Raise `invalid` for more deletions than allowed."""
         deletions, most = self.counts()["delete"], self.limits.max_deletions
         if deletions > most:
             raise invalid(
@@ -172,7 +174,7 @@ class ConfigPlanner:
             )
 
     def _load(self) -> None:
-        """Read each kind that is asked for, each project's part where it has its own."""
+        """Read each requested kind, by project if necessary."""
         kinds = self.desired.lists
         if any(kind.in_project or kind in (PROJECTS, ROLE_ASSIGNMENTS) for kind in kinds):
             self._projects = self.catalogue.known()
@@ -184,12 +186,14 @@ class ConfigPlanner:
         self.catalogue.load((kind, place) for kind in kinds for place in self._places(kind))
 
     def _places(self, kind: ObjectKind) -> Sequence[str | None]:
-        """Where a kind is read: in projects that are not there nothing can be."""
+        """Return the places where a kind is read; projects that do not exist are left out."""
         places = self.desired.places(kind, exact=kind.option in self.limits.purge)
         return [place for place in places if place is None or place in self._projects]
 
     def _surplus(self, kind: ObjectKind, own: OwnAccount) -> list[Resource]:
-        """What is to be deleted; C(invalid) where one list lacks what another one needs."""
+        """Return the objects to delete. Raises `invalid` if one list lacks an object that another
+        one needs.
+        """
 
         def keeps(kind: ObjectKind, state: State) -> bool:
             return (
@@ -238,7 +242,7 @@ class ConfigPlanner:
         self.items.append(PlannedObject(kind, ResourceWrite(resource, plan), pending))
 
     def _note_unknown_project(self, kind: ObjectKind, resource: Resource) -> None:
-        """What is to be absent in a project that is not there, unless that is to be so, too."""
+        """Note an absent object in a missing project, unless the project is to be absent too."""
         project = project_of(resource)
         gone = {each.name for each in self.desired.projects if each.desired is None}
         if kind.in_project and project not in {*self._projects, *self._pending, *gone}:
@@ -250,7 +254,9 @@ class ConfigPlanner:
         return self.catalogue.listed(kind, place).objects if there else {}
 
     def _stays(self, kind: ObjectKind, resource: Resource, current: State) -> bool:
-        """Whether an object stays for what it holds; C(invalid) where it is protected itself."""
+        """Whether an object is kept for its protected content. Raises `invalid` if it is protected
+        itself.
+        """
         if self._protection.covers(kind, current):
             raise invalid(f"deleting {resource.title}: protect says that it stays")
         return self._holds_protected(kind, current)
@@ -266,7 +272,9 @@ class ConfigPlanner:
         return inner is not None
 
     def _check_protection(self) -> None:
-        """Warn of patterns that fit nothing; C(not_found) for names, where something goes."""
+        """Warn about patterns without a match. Raises `not_found` for names without a match, if
+        something is deleted.
+        """
         deletes = any(item.write.plan.action == "delete" for item in self.items)
         if not self.limits.protect or not (deletes or self.limits.purge):
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What C(purge) of C(analysis_config) deletes, and what C(protect) and the own account keep.
+"""Select the objects that `purge` of `analysis_config` deletes, without protected and own ones.
 
 Source: interface contract [C1.6].
 """
@@ -30,22 +30,22 @@ from .object_kinds import (
 )
 
 _WILD = re.compile(r"[*?\[]")
-#: What goes with a project, and of an assignment the field that names what it goes with.
+#: Kinds that are deleted with a project, and the field of an assignment that names its parent.
 _INSIDE = (MODULES, VIEWS, BUILDS)
 _HELD_BY = {PROJECTS: "project", ROLES: "name", USERS: "account", GROUPS: "account"}
 
 
 @dataclass
 class Protection:
-    """The patterns of C(protect), and which of them have fitted something so far."""
+    """The patterns of `protect`, and which of them have matched."""
 
     patterns: Collection[str]
     catalogue: Catalogue
     _used: set[str] = field(default_factory=set)
 
     def covers(self, kind: ObjectKind, state: State) -> bool:
-        """Whether a pattern fits the name of an object in plans, or its own name in its project; of
-        an assignment, the role or the account.
+        """Whether a pattern matches the name of an object in plans, or its name within its project;
+        for an assignment, the role or the account.
         """
         parts = [str(state[part]) for part in kind.name if part != "project"]
         texts = [kind.name_of(state), *parts]
@@ -58,7 +58,9 @@ class Protection:
         return bool(fitting)
 
     def inside(self, kind: ObjectKind, state: State) -> str | None:
-        """What is protected and would go together with an object, as C(the module 'p/core')."""
+        """Return a protected object that would be deleted together with this one, as `the module
+        'p/core'`.
+        """
         if not self.patterns or kind not in _HELD_BY:
             return None
         for inner, each in self._held(kind, state["name"]):
@@ -79,17 +81,17 @@ class Protection:
                 yield ROLE_ASSIGNMENTS, each
 
     def unused(self, read: Iterable[tuple[ObjectKind, str | None]]) -> list[str]:
-        """The patterns that fit nothing of what has been read."""
+        """Return the patterns that match none of the read objects."""
         for kind, project in read:
             if self._idle():
                 self._look_at(kind, project)
         return self._idle()
 
     def require_names(self, projects: Sequence[str]) -> list[str]:
-        """The patterns that fit nothing at all; C(not_found) where a name without wildcards is
-        among them.
+        """Return the patterns without any match. Raises `not_found` if one of them is a name
+        without wildcards.
 
-        :param projects: those in which something may be deleted
+        :param projects: projects in which objects may be deleted
         """
         whole = [kind for kind in KINDS if not kind.in_project]
         places = [*((kind, None) for kind in whole), *self._places(projects)]
@@ -120,7 +122,7 @@ class Protection:
 
 
 def own_in(catalogue: Catalogue, account: str | None) -> OwnAccount:
-    """What belongs to the account, of what a whole configuration reads anyway."""
+    """Return the own objects from the lists that a whole configuration reads anyway."""
 
     def listed(kind: ObjectKind) -> Iterable[State]:
         catalogue.load([(GROUPS, None), (ROLE_ASSIGNMENTS, None)])
@@ -137,11 +139,11 @@ def surplus(
     *,
     keeps: Callable[[ObjectKind, State], bool],
 ) -> list[Resource]:
-    """The objects of a kind that nobody asks for, as absent.
+    """Return the objects of a kind that no list has, as absent.
 
-    :param places: the projects to look into, C(None) for a kind that is in none
-    :param wanted: identities of the states that entries have found
-    :param keeps: whether an object stays whatever the lists say
+    :param places: the projects to read, `None` for a kind outside of projects
+    :param wanted: identities of the states that entries have matched
+    :param keeps: whether an object is always kept
     """
     found: list[Resource] = []
     for place in places:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the lists of C(analysis_config) ask for, and whether they can be meant so: without I/O."""
+"""Collect the wanted objects of `analysis_config`, and validate them without I/O."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .object_kinds import KINDS, PROJECTS, ObjectKind
 
 @dataclass(frozen=True)
 class DesiredObjects:
-    """The objects that are asked for, by kind; a kind whose list is not given is left out."""
+    """Wanted objects by kind; a kind whose list is not given is left out."""
 
     lists: Mapping[ObjectKind, list[Resource]]
 
@@ -26,22 +26,22 @@ class DesiredObjects:
 
     @property
     def projects(self) -> list[Project]:
-        """The entries of C(projects)."""
+        """Return the entries of `projects`."""
         return [each for each in self.lists.get(PROJECTS, []) if isinstance(each, Project)]
 
     @property
     def renamed(self) -> dict[str, str]:
-        """New to old name of the projects that are to have another one."""
+        """Return new to old names of the projects to rename."""
         return {each.target: each.name for each in self.projects if each.target != each.name}
 
     @property
     def needed(self) -> dict[Reference, Resource]:
-        """What objects that are to be there refer to, each with one of those that do."""
+        """Return the references of the wanted objects, each with one referring object."""
         there = [resource for _kind, resource in self if resource.desired is not None]
         return {reference: resource for resource in there for reference in resource.needs}
 
     def refuse_empty(self, purge: Collection[str]) -> None:
-        """C(invalid) for a kind that is to be exact, and of which no entry is to be there."""
+        """Raise `invalid` for an exact kind without any wanted entry."""
         for kind, resources in self.lists.items():
             if kind.option in purge and all(each.desired is None for each in resources):
                 raise invalid(
@@ -50,8 +50,8 @@ class DesiredObjects:
                 )
 
     def places(self, kind: ObjectKind, *, exact: bool) -> list[str | None]:
-        """Where objects of a kind are to be looked at: in the projects that its list names, and
-        where the list is to be exact in those that C(projects) wants; C(None) for all at once.
+        """Return the places to read for a kind: the projects in its list, and for an exact list
+        those in `projects`; `None` for all at once.
         """
         if not kind.in_project:
             return [None]
@@ -61,21 +61,21 @@ class DesiredObjects:
 
 
 def project_of(resource: Resource) -> str | None:
-    """The project that an object is inside."""
+    """Return the project that contains an object."""
     project: str | None = getattr(resource, "project", None)
     return project
 
 
 def names(kind: ObjectKind, resource: Resource) -> frozenset[Reference]:
-    """How others refer to an object that is wanted."""
+    """Return the references by which others refer to a wanted object."""
     name = resource.target if isinstance(resource, Renameable) else getattr(resource, "name", None)
     return frozenset() if name is None or kind.in_project else frozenset({(kind.option, name)})
 
 
 def desired(entries: Mapping[str, Sequence[Any] | None]) -> DesiredObjects:
-    """What the lists ask for; C(invalid) for entries that contradict each other.
+    """Return the wanted objects. Raises `invalid` for entries that contradict each other.
 
-    :param entries: the entries of each list; C(None) for one that is not given
+    :param entries: the entries of each list; `None` for a list that is not given
     """
     lists: dict[ObjectKind, list[Resource]] = {}
     for kind in KINDS:
@@ -101,7 +101,9 @@ def _refuse_duplicates(kind: ObjectKind, resources: list[Resource]) -> None:
 
 
 def _refuse_contradictions(found: DesiredObjects) -> None:
-    """What is wanted must not refer to what is to be absent, or to the old name of a project."""
+    """Raise `invalid` if a wanted object refers to an absent one, or to the old name of
+    a project.
+    """
     gone = {("projects", old) for old in found.renamed.values()}
     for kind, resource in found:
         if resource.desired is None:

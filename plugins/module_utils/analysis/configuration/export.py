@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The configuration of a server as C(analysis_config) takes it [C6.7]."""
+"""Read the configuration of a server in the form of `analysis_config` [C6.7]."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ...core.module.task import Task
 from ..client import AnalysisClient
 from .object_kinds import KINDS, PROJECTS, ROLE_ASSIGNMENTS, USERS, Catalogue, ObjectKind
 
-#: What no server shows.
+#: Fields that no server shows.
 _SECRETS = "users: password"
 
 
 @dataclass(frozen=True)
 class ExportedConfiguration:
-    """C(lists): a list per kind, without what is built in; C(omitted): what is not in it.
+    """`lists`: a list per kind without built-in objects; `omitted`: what is left out.
 
-    C(doubts): by kind, why a list may not be whole.
+    `doubts`: by kind, why a list may be incomplete.
     """
 
     lists: dict[str, list[dict[str, Any]]]
@@ -31,7 +31,7 @@ class ExportedConfiguration:
 def read(
     task: Task, client: AnalysisClient, projects: Sequence[str] | None, parallel: int
 ) -> Mapping[str, Any]:
-    """C(config) and C(omitted), as return values; what is doubted is warned of."""
+    """Return `config` and `omitted` as return values, and warn about incomplete lists."""
     found = read_lists(client, projects, parallel)
     for option, doubts in found.doubts.items():
         for doubt in doubts:
@@ -42,9 +42,9 @@ def read(
 def read_lists(
     client: AnalysisClient, projects: Sequence[str] | None, parallel: int
 ) -> ExportedConfiguration:
-    """The configuration of the server.
+    """Return the configuration of the server.
 
-    :param projects: those whose objects are wanted, C(None) for all
+    :param projects: the wanted projects, `None` for all
     """
     catalogue = Catalogue(client, parallel=parallel)
     chosen = _chosen(catalogue, projects)

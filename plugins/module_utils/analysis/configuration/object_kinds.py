@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The kinds of objects that a whole configuration is made of, and their reading, each kind once.
+"""Kinds of objects of a whole configuration, each read once.
 
 catalogue = Catalogue(client)
 for kind in KINDS:
@@ -34,7 +34,8 @@ from ..resources import (
 )
 from ..responses import Record
 
-#: Most users or groups that are asked for; untold, servers give at most 1000 [analysis-9].
+#: Maximum number of users or groups to request; without a limit, servers return at most 1000
+#: [analysis-9].
 LIMIT = 100_000
 _DEFAULT_LIMIT = 1000
 #: Projects by name, with their ids.
@@ -45,16 +46,17 @@ Ids: TypeAlias = Mapping[str, str]
 class ObjectKind:
     """A kind of objects.
 
-    :param option: its list in C(analysis_config), and C(kind) in plans
-    :param makes: the class of such objects
-    :param options: the options of an entry, which are those of the module for one such object
-    :param wanted: the object that an entry asks for
-    :param listing: the read of all of them, given the project where the kind is inside one
-    :param objects: the objects that records are, given the project, and the ids of projects by name
-    :param name: the fields that name an object in plans, those that are C(None) are left out
-    :param in_project: whether each project has its own
+    :param option: its list in `analysis_config`, and `kind` in plans
+    :param makes: the class of the objects
+    :param options: the options of an entry, those of the module for one object
+    :param wanted: returns the object of an entry
+    :param listing: returns the read of all objects, given the project for kinds inside projects
+    :param objects: returns the objects of records, given the project, and the ids of projects by
+        name
+    :param name: the fields that name an object in plans, without those that are `None`
+    :param in_project: whether the objects are inside projects
     :param limited: whether the listing has a limit
-    :param made: whether such objects can be made and deleted
+    :param made: whether objects can be created and deleted
     """
 
     option: str
@@ -69,14 +71,15 @@ class ObjectKind:
     made: bool = True
 
     def entry(self, state: State) -> dict[str, Any]:
-        """An object as an entry of the option: those fields that the server shows."""
+        """Return an object as an entry of the option: the fields that the server shows."""
         names = [each.name for each in fields(self.options)]
         return without_none({name: state[name] for name in names if name in state})
 
     def name_of(self, state: State) -> str:
-        """An object in plans: C(name), C(project/name), C(role/account) or C(role/account/project).
+        """Return the name in plans: `name`, `project/name`, `role/account` or
+        `role/account/project`.
 
-        What the server calls it is the last of these, save for assignments.
+        The last segment is the name on the server, except for assignments.
         """
         return "/".join(str(state[part]) for part in self.name if state.get(part) is not None)
 
@@ -155,7 +158,7 @@ DEFECT_TYPES = ObjectKind(
     in_project=True,
     made=False,
 )
-#: What an analysis makes: no list of a configuration has it.
+#: Created by analyses; no list of a configuration has them.
 BUILDS = ObjectKind(
     "builds",
     analysis_build.Build,
@@ -167,25 +170,25 @@ BUILDS = ObjectKind(
     in_project=True,
     made=False,
 )
-#: In the order in which they can be made; they are deleted the other way round.
+#: In the order of creation; deletions run in reverse order.
 KINDS = (USERS, GROUPS, PROJECTS, ROLES, ROLE_ASSIGNMENTS, MODULES, VIEWS, DEFECT_TYPES)
 
 
 @dataclass(frozen=True)
 class Listed:
-    """All objects of a kind; C(doubt) says why there may be more of them, or more to them."""
+    """All objects of a kind. `doubt` is the reason if the list may be incomplete."""
 
     objects: Objects
     doubt: str | None = None
 
 
 class Catalogue:
-    """The kinds of a server, each read once when it is first asked for.
+    """The kinds of a server, each read once on first use.
 
-    :param parallel: most reads at once
-    :param ids: name to id of the projects, where they have been read already
-    :param renamed: new to old name of projects that get their new names later: what is inside
-        them, and roles in them, are known by their new names
+    :param parallel: maximum number of concurrent reads
+    :param ids: name to id of the projects, if already read
+    :param renamed: new to old names of projects that are renamed later; their content is known by
+        the new names
     """
 
     def __init__(
@@ -201,14 +204,14 @@ class Catalogue:
         self._read: dict[tuple[str, str | None], Listed | ToolchainError] = {}
 
     def projects(self) -> Ids:
-        """The projects of the server."""
+        """Return the projects of the server."""
         if self._ids is None:
             records = self._client.ask("reading the projects", Call("projects"))
             self._ids = accounts.ids_of(records)
         return self._ids
 
     def known(self) -> Ids:
-        """The projects by the names that they have or get later."""
+        """Return the projects by their current or later names."""
         ids = dict(self.projects())
         for new, old in self._renamed.items():
             if old in ids and new not in ids:
@@ -216,13 +219,13 @@ class Catalogue:
         return ids
 
     def load(self, places: Iterable[tuple[ObjectKind, str | None]]) -> None:
-        """Read these kinds side by side, each with its project; a failure is raised by whoever
-        asks for what was to be read.
+        """Read these kinds concurrently, with their projects. A failure is raised on the first use
+        of the list.
         """
         todo = {(kind.option, project): (kind, project) for kind, project in places}
         missing = [place for key, place in todo.items() if key not in self._read]
         if any(kind in (PROJECTS, ROLE_ASSIGNMENTS) for kind, _project in missing):
-            with suppress(ToolchainError):  # asked for again, and kept, by what needs them
+            with suppress(ToolchainError):  # read again, and raised, on the first use
                 self.projects()
         count = ProgressCounter(self._client.progress, "reading lists of the server", len(missing))
 
@@ -237,7 +240,7 @@ class Catalogue:
             self._read[kind.option, inside] = listed
 
     def listed(self, kind: ObjectKind, project: str | None = None) -> Listed:
-        """All objects of a kind, or of its part inside a project."""
+        """Return all objects of a kind, or those inside a project."""
         if (kind.option, project) not in self._read:
             self.load([(kind, project)])
         found = self._read[kind.option, project]
@@ -246,7 +249,9 @@ class Catalogue:
         return found
 
     def entries(self, kind: ObjectKind, project: str | None = None) -> list[dict[str, Any]]:
-        """All objects of a kind as entries of its option, without what is built in (read-only)."""
+        """Return all objects of a kind as entries of its option, without built-in
+        (read-only) ones.
+        """
         states = self.listed(kind, project).objects.values()
         return [kind.entry(state) for state in states if not state.get("readonly")]
 
@@ -270,7 +275,7 @@ class Catalogue:
 
 
 def _doubt(kind: ObjectKind, records: Sequence[Record]) -> str | None:
-    """Why a listing may not be all there is."""
+    """Return why a listing may be incomplete."""
     if kind.limited and (len(records) == _DEFAULT_LIMIT or len(records) >= LIMIT):
         return f"the server gave {len(records)} {kind.option}, and may have cut the list there"
     if kind is GROUPS and records and not any("users" in record for record in records):

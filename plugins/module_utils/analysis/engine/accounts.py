@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Groups with their members, the roles that accounts hold, and the account of the task itself.
+"""Groups with members, role assignments, and protection of the task's own account.
 
-No module removes the account of the task, or what gives it its rights, unless it is told to.
-Sources: written interface [W4.5], interface contract [C1.6]. Server facts [analysis-9]: members are
-listed with C(list_users) only; C(project) of an assignment is the id of a project.
+No module removes the own account, or the objects that give it its rights, without `force`. Sources:
+written interface [W4.5], interface contract [C1.6]. Server facts [analysis-9]: members are listed
+with `list_users` only; `project` of an assignment is the id of a project.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from . import references
 from .operation import ResourceOperation
 from .resource import DOING, Resource, State, is_account, refusal
 
-#: Most groups that are asked for; untold, servers give at most 1000 [analysis-9].
+#: Maximum number of groups to request; without a limit, servers return at most 1000 [analysis-9].
 _LIMIT = 100_000
 
 
 def group_listing(parameters: Mapping[str, Any]) -> Call:
-    """The read of groups with their members."""
+    """Return the read of groups with their members."""
     return Call("groups", parameters, {"list_users": True})
 
 
 def groups(records: Sequence[Record]) -> dict[Hashable, State]:
-    """Groups by their names.
+    """Return groups by name.
 
-    Servers leave out lists without entries: where one group shows its members, those that do not
-    have none; where no group does, the server does not tell.
+    Servers omit empty lists. If one group has members in the response, the others without members
+    are empty; if no group has members, they are unknown.
     """
     shown = any("users" in record for record in records)
     return {record["name"]: _group(record, shown) for record in named(records)}
@@ -49,7 +49,7 @@ def _group(record: Record, with_users: bool) -> dict[str, Any]:
 
 
 def _members(record: Record) -> list[str]:
-    """The names of the members; whether they are names or records is not documented."""
+    """Return the names of the members, which may be strings or records (not documented)."""
     found = record.get("users")
     if isinstance(found, list) and any(isinstance(each, dict) for each in found):
         return [each["name"] for each in named(entries(record, "users"))]
@@ -57,19 +57,20 @@ def _members(record: Record) -> list[str]:
 
 
 def ids_of(records: Sequence[Record]) -> dict[str, str]:
-    """Name to id of the projects that these records are; the name itself where there is no id."""
+    """Map names of projects to ids; to the name itself if there is no id."""
     return {each["name"]: _id_of(each) for each in named(records)}
 
 
 def _id_of(project: Record) -> str:
-    """The id, which real servers show, else the name."""
+    """Return the id, which real servers send, otherwise the name."""
     return str(project["name"] if project.get("id") in (None, "") else project["id"])
 
 
 def assignments(records: Sequence[Record], ids: Mapping[str, str]) -> dict[Hashable, State]:
-    """Assignments by role, account, project (C(None) for all projects) and whether it is a group.
+    """Return assignments by role, account, project (`None` for all projects) and whether it is a
+    group.
 
-    A project whose name is not known is shown by its id.
+    A project with an unknown name is identified by its id.
     """
     names = {project_id: name for name, project_id in ids.items()}
     found: dict[Hashable, State] = {}
@@ -89,13 +90,13 @@ def assignments(records: Sequence[Record], ids: Mapping[str, str]) -> dict[Hasha
 
 
 class OwnAccount:
-    """What belongs to the account of the task.
+    """Objects that belong to the task's account.
 
-    What it holds is read when somebody asks, as few tasks remove anything. Its name counts in upper
-    and lower case, as it does for the directory that many servers ask.
+    They are read on first use, because few tasks remove anything. The account name is
+    case-insensitive, as in the directory that many servers use.
 
     :param groups: reads all groups
-    :param assignments: reads all assignments of roles
+    :param assignments: reads all role assignments
     """
 
     def __init__(
@@ -108,11 +109,11 @@ class OwnAccount:
         self._read_groups, self._read_assignments = groups, assignments
 
     def includes(self, option: str, state: State, *, doubtful: bool = False) -> bool:
-        """Whether an object is the account, a role that it holds, an assignment that gives it one,
-        or a group through which it holds one.
+        """Whether an object is the account, one of its roles, an assignment of such a role to it,
+        or a group through which it has a role.
 
-        :param option: the list of C(analysis_config) that has such objects
-        :param doubtful: what may be so counts as well: not every server shows the members of groups
+        :param option: list of `analysis_config` for this kind of object
+        :param doubtful: count unknown cases too: not every server lists the members of groups
         """
         if option == "users":
             return self._is(state["name"])
@@ -124,8 +125,8 @@ class OwnAccount:
         return option == "groups" and self._is_in(state, doubtful) and self._gives(state)
 
     def refuse(self, option: str, title: str, plan: Plan) -> None:
-        """C(invalid) for a plan that removes what belongs to the account, or takes it out of a
-        group by which it holds a role.
+        """Raise `invalid` for a plan that removes an own object, or removes the account from a
+        group through which it has a role.
         """
         removes = plan.action == "delete"
         if option == "groups" and plan.action == "update":
@@ -160,11 +161,11 @@ class OwnAccount:
 
 
 class GuardedOperation(ResourceOperation):
-    """One object that may be what gives the account of the task its rights.
+    """Operation on an object that may give the task's account its rights.
 
-    C(option) is the list of C(analysis_config) that has such objects.
+    `option` is the list of `analysis_config` for this kind of object.
 
-    :param force: whether it may be removed all the same
+    :param force: remove it nevertheless
     """
 
     option: ClassVar[str]
@@ -181,7 +182,7 @@ class GuardedOperation(ResourceOperation):
         return found
 
     def preflight(self, plan: Plan) -> None:
-        """Accounts and roles that it would refer to have to be there."""
+        """Raise `not_found` if a referenced account or role does not exist."""
         if plan.action in ("create", "update"):
             there = references.names_on(self._client, _LIMIT)
             references.require(self._resource.title, self._resource.needs_newly(plan), there)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From plans to the server: write once, read back, and know what came of it."""
+"""Carry out plans: write once, and verify the result."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ...core.plan import Change, Plan
 from ..client import AnalysisClient
 from .resource import DOING, Resource, State, compare, hidden, refuse_impossible
 
-#: Reads one object; given to a round of writes, so that many objects can share one listing.
+#: Reads one object. Passed to a round of writes, so that many objects can share one listing.
 Verify: TypeAlias = Callable[[Resource], "State | None"]
-#: As many rounds as any object needs: update, create anew, the rest that creating cannot say, and
-#: that without escapes.
+#: Maximum number of rounds for an object: update, recreate, the part that creation does not
+#: support, and the part without escapes.
 _ROUNDS = 4
 
 
 @dataclass
 class ResourceWrite:
-    """One object that is to be written; C(error) and C(state) tell what came of it."""
+    """One object to write. `error` and `state` have the result."""
 
     resource: Resource
     plan: Plan
@@ -41,13 +41,13 @@ class ResourceWrite:
         return self.error is not None or not self._todo
 
     def plan_anew(self, current: State | None) -> None:
-        """Take an object as it is now for what the plan could not know; nothing may be left."""
+        """Plan again with the current object, which was unknown before; nothing may be left."""
         left = compare(self.resource, current)
         refuse_impossible(self.resource, left)
         self._todo, self.state = ((left,) if left.changed else ()), current
 
     def send(self, client: AnalysisClient) -> None:
-        """Write what is to be done. It keeps a failure; after a lost answer :meth:`check` looks."""
+        """Send the write and keep a failure. After a lost response :meth:`check` decides."""
         for number, part in enumerate(self._todo):
             self._done = part
             try:
@@ -63,10 +63,10 @@ class ResourceWrite:
                 return
 
     def check(self, verify: Verify, refusals: Mapping[str, str], *, last: bool) -> None:
-        """Read back: a server accepts without a word, and may ignore a part.
+        """Verify the object: a server may accept a write and silently ignore a part of it.
 
-        :param refusals: action to the server's words for parameters that it does not know
-        :param last: whatever is left now stays so
+        :param refusals: error message by action, for parameters that the server does not know
+        :param last: no further round follows
         """
         try:
             self.state = verify(self.resource)
@@ -86,8 +86,8 @@ class ResourceWrite:
             self.error.result = {"changed": (self.state or {}) != self.plan.before}
 
     def _restored(self, client: AnalysisClient, failure: ToolchainError) -> str:
-        """What has become of an object that was deleted to be created anew: where the server has
-        refused the new one, the old one is better than none.
+        """Restore an object that was deleted to be recreated, if the server rejected the new one.
+        Return a note for the message.
         """
         gone = "what was there has been deleted to be created anew"
         if failure.outcome_unknown:
@@ -116,7 +116,7 @@ class ResourceWrite:
 
 
 def _as_before(resource: Resource, plan: Plan) -> Resource:
-    """An object that was made anew: what nobody manages of it is to be as it was, too."""
+    """Return the recreated object with the unmanaged fields of the old one."""
     names = resource.desired or {}
     return replace(resource, desired={name: plan.after.get(name) for name in names})
 
@@ -128,9 +128,9 @@ def carry_out(
     *,
     parallel: int = 1,
 ) -> None:
-    """Send all writes that are not over, at most C(parallel) at once, and read what came of it.
+    """Send all open writes, at most `parallel` at once, and verify them.
 
-    :param looking: gives for some objects the way to read them as they are now
+    :param looking: returns a function that reads the current state of some objects
     """
     for left in reversed(range(_ROUNDS)):
         todo = [each for each in writes if not each.over]
@@ -144,7 +144,7 @@ def carry_out(
 
 
 def not_kept(changes: Iterable[Change]) -> str:
-    """The names of fields that still differ, those of entries of a mapping as C(field.entry)."""
+    """Return the names of fields that still differ; `field.entry` for entries of a mapping."""
     names: list[str] = []
     for change in changes:
         if isinstance(change.after, Mapping) and isinstance(change.before, Mapping):
@@ -156,7 +156,7 @@ def not_kept(changes: Iterable[Change]) -> str:
 
 
 class ResourceOperation:
-    """Bring one object into the wanted state: read, write what differs, read what came of it."""
+    """Bring one object into the wanted state: read, write differences, verify."""
 
     def __init__(self, task: Task, resource: Resource) -> None:
         self._task, self._resource = task, resource

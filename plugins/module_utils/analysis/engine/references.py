@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Accounts and roles that a write refers to: check mode reads whether they are there, so that it
-does not promise what the server would refuse [C1.6].
+"""Verify that referenced accounts and roles exist, so that check mode does not promise a write that
+the server rejects [C1.6].
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from ..client import AnalysisClient, Call
 from ..responses import named
 from .resource import Reference
 
-#: What one of a kind is called.
+#: Name of one object of a kind.
 _NOUNS = {"users": "user", "groups": "group", "roles": "role"}
 
 
 def require(
     title: str, references: Iterable[Reference], there: Callable[[Reference], Collection[str]]
 ) -> None:
-    """C(not_found) for the first of the references that is not there.
+    """Raise `not_found` for the first reference that does not exist.
 
-    A kind of which the server shows nothing cannot be judged. Accounts count in upper and lower
-    case, as for the directory that many servers ask.
+    If the server lists nothing of a kind, its references cannot be verified. Accounts are
+    case-insensitive, as in the directory that many servers use.
 
-    :param title: the object that refers to them, as C(the group 'x')
-    :param there: gives names of the kind of a reference, among which it is to be
+    :param title: the referring object, as `the group 'x'`
+    :param there: returns the existing names of the kind of a reference
     """
     for reference in sorted(references):
         kind, name = reference
@@ -39,7 +39,7 @@ def require(
 
 
 def names_on(client: AnalysisClient, limit: int) -> Callable[[Reference], Collection[str]]:
-    """Reads the names of a kind, each kind once."""
+    """Return a function that reads the names of a kind, each kind once."""
     read: dict[str, list[str]] = {}
 
     def there(reference: Reference) -> Collection[str]:

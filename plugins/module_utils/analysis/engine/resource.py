@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What all objects of the server have in common: how they are found, compared and written."""
+"""Base of all objects of the server: identification, comparison and writing."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ...core.plan import Change, Comparison, Plan, plan
 from ..client import AnalysisClient, Call, comma_list
 from ..responses import Record
 
-#: An object in the words of the options; C(readonly) marks what is built in.
+#: An object in terms of the options; `readonly` marks built-in objects.
 State: TypeAlias = Mapping[str, Any]
-#: Objects of a kind by what tells them apart: a name, or more than one where that is not enough.
+#: Objects of a kind by their identity: a name, or several fields if necessary.
 Objects: TypeAlias = Mapping[Hashable, State]
-#: An object that others cannot do without: kind, as the option of C(analysis_config), and name.
+#: An object that others depend on: kind, as the option of `analysis_config`, and name.
 Reference: TypeAlias = tuple[str, str]
-#: The option C(state).
+#: The option `state`.
 Presence: TypeAlias = Literal["present", "absent"]
 
 DOING = {"create": "creating", "update": "updating", "delete": "deleting"}
@@ -27,14 +27,14 @@ DOING = {"create": "creating", "update": "updating", "delete": "deleting"}
 
 @dataclass(frozen=True)
 class Resource(ABC):
-    """One object as it is wanted. It knows the server's words for it.
+    """One wanted object, and its representation on the server.
 
-    :param title: the object in messages, as C(the role 'x')
-    :param desired: the wanted fields in the words of the options, C(None) for "absent";
-        a field that is C(None) is not managed
+    :param title: the object in messages, as `the role 'x'`
+    :param desired: the wanted fields in terms of the options, `None` for "absent"; a field that is
+        `None` is not managed
     """
 
-    #: What such an object is called: the return key that holds it.
+    #: Name of such an object, and the return key that has it.
     noun: ClassVar[str]
     comparisons: ClassVar[Mapping[str, Comparison]] = {}
 
@@ -44,40 +44,40 @@ class Resource(ABC):
     @property
     @abstractmethod
     def key(self) -> Hashable:
-        """By what it is found among :meth:`objects`."""
+        """Return the identity among :meth:`objects`."""
 
     @property
     @abstractmethod
     def listing(self) -> Call:
-        """The smallest read whose records hold the object, if it is there."""
+        """Return the smallest read whose records include the object."""
 
     @abstractmethod
     def objects(self, records: Sequence[Record]) -> Objects:
-        """The objects that the records are. Fields that the server does not show are left out."""
+        """Return the objects of the records. Fields that the server omits are left out."""
 
     @abstractmethod
     def call(self, plan: Plan) -> Call:
-        """The write that a plan stands for; C(invalid) where the options are not enough for it."""
+        """Return the write for a plan. Raises `invalid` if options are missing."""
 
     @property
     def needs(self) -> frozenset[Reference]:
-        """The objects that it refers to."""
+        """Return the objects that this one refers to."""
         return frozenset()
 
     def needs_newly(self, plan: Plan) -> frozenset[Reference]:
-        """The objects that it refers to only when a plan is carried out."""
+        """Return the objects that this one refers to only after the plan is carried out."""
         return self.needs if plan.action == "create" else frozenset()
 
     def find(self, objects: Objects) -> State | None:
-        """The object, if it is among these."""
+        """Return the object if it is among these."""
         return objects.get(self.key)
 
     def write(self, client: AnalysisClient, what: str, plan: Plan) -> None:
-        """Send what a plan stands for."""
+        """Send the write of a plan."""
         client.ask(what, self.call(plan), lambda: self.is_done(client, plan))
 
     def is_done(self, client: AnalysisClient, plan: Plan) -> bool | None:
-        """Whether what a plan stands for has been done; C(None) where a part of it has."""
+        """Whether the plan was carried out; `None` if it was partly."""
         records = client.ask(f"looking after {self.title}", self.listing)
         now = self.find(self.objects(records))
         if now is None if plan.action == "delete" else not self.left(now).changed:
@@ -85,20 +85,21 @@ class Resource(ABC):
         return False if (now or {}) == plan.before else None
 
     def left(self, current: State | None) -> Plan:
-        """What is still to be done after a write."""
+        """Return the remaining plan after a write."""
         return compare(self, current)
 
     def again(self, done: Plan, left: Plan) -> tuple[Plan, ...]:
-        """Further writes where the last one (C(done)) was accepted and left something (C(left)).
+        """Return further writes if the last one (`done`) was accepted and left differences
+        (`left`).
 
-        None where another try would be of no use.
+        Empty if another attempt cannot help.
         """
         return ()
 
 
 @dataclass(frozen=True)
 class Renameable(Resource):
-    """An object that may get another name; C(name) is the old one."""
+    """An object that may be renamed; `name` is the old name."""
 
     name: str
 
@@ -108,11 +109,11 @@ class Renameable(Resource):
 
     @property
     def target(self) -> str:
-        """The name that it is to have."""
+        """Return the wanted name."""
         return self.name if self.desired is None else str(self.desired["name"])
 
     def find(self, objects: Objects) -> State | None:
-        """The object under its old name, or under the new one where it has it already."""
+        """Return the object with the old name, or with the new name if it is renamed already."""
         old, new = objects.get(self.name), objects.get(self.target)
         if self.target != self.name and old is not None and new is not None:
             raise ToolchainError(
@@ -124,10 +125,10 @@ class Renameable(Resource):
 
 
 def without_escapes(left: Plan) -> tuple[Plan, ...]:
-    """The lists in which a server has kept the backslashes that escape, once more without these.
+    """Return the lists in which a server kept the escaping backslashes, without these.
 
-    The written interface knows no escapes, and real servers promise them for the users of groups
-    alone. None where that is not what is left.
+    The written interface has no escapes, and real servers document them for the users of groups
+    only. Empty if the difference is another one.
     """
     plain = tuple(
         replace(change, after=",".join(change.after))
@@ -140,7 +141,7 @@ def without_escapes(left: Plan) -> tuple[Plan, ...]:
 
 
 def target_name(title: str, name: str, new_name: str | None, state: Presence) -> str:
-    """The name that an object is to have; C(invalid) for a new name of what is to be absent."""
+    """Return the wanted name of an object. Raises `invalid` for a new name with `state: absent`."""
     if new_name is None:
         return name
     if state == "absent":
@@ -149,10 +150,9 @@ def target_name(title: str, name: str, new_name: str | None, state: Presence) ->
 
 
 def compare(resource: Resource, current: State | None) -> Plan:
-    """The plan for an object: pure, without I/O.
+    """Return the plan for an object, without I/O.
 
-    A field that the server does not show cannot be compared: alone it is no reason to write, but
-    it goes along with other changes.
+    A field that the server omits cannot be compared: it is sent along with other changes only.
     """
     unseen = hidden(resource, current)
     visible = resource.desired
@@ -166,7 +166,7 @@ def compare(resource: Resource, current: State | None) -> Plan:
 
 
 def hidden(resource: Resource, current: State | None) -> dict[str, Any]:
-    """The wanted fields of an object that is there which the server does not show."""
+    """Return the wanted fields of an existing object that the server omits."""
     if current is None or resource.desired is None:
         return {}
     return {
@@ -177,8 +177,8 @@ def hidden(resource: Resource, current: State | None) -> dict[str, Any]:
 
 
 def refuse_impossible(resource: Resource, found: Plan) -> None:
-    """Fail for a change to what the server marks as read-only, for one that lacks options, and for
-    a pattern where one object is to be made or to go: that none is called so is no absence.
+    """Raise for a change to a read-only object, for missing options, and for a pattern as the name
+    of an object to create or delete: an unmatched pattern does not prove absence.
     """
     if "*" in resource.title and not found.before:
         raise invalid(f"{resource.title} has a wildcard in its name, but names one object")
@@ -193,12 +193,12 @@ def refuse_impossible(resource: Resource, found: Plan) -> None:
 
 
 def is_account(name: str, account: str | None) -> bool:
-    """Whether a name is that of the account of the task, in upper or lower case."""
+    """Whether a name is the task's account; case-insensitive."""
     return name.casefold() == (account or "").casefold()
 
 
 def refusal(doing: str) -> ToolchainError:
-    """C(invalid): what is to be removed is what the task works with."""
+    """Return the `invalid` error for removing an object that the task needs."""
     return invalid(
         f"{doing}: the account of this task, or what gives it its rights, would be lost;"
         " force: true allows it"

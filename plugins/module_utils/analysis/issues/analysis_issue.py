@@ -22,25 +22,25 @@ from .issue_search import IssueSearch, SearchRequest, cut
 
 _FIELDS = ("status", "owner")
 _COMMENT = "comment"
-#: Issues of one request: few requests, each of them soon done.
+#: Issues per request.
 _BATCH = 100
-#: Issues that are read at once, and that a message names.
+#: Number of concurrent reads of issues, and of issues in a message.
 _PARALLEL, _NAMED = 4, 10
 
 
 @dataclass(frozen=True)
 class Issue:
-    """An issue as it is; a field that the server does not show is C(None)."""
+    """Current state of an issue; `None` for fields that the server omits."""
 
     id: int
     code: str | None
     status: str | None
     owner: str | None
-    #: The newest one, empty where there is none; C(None) also where it was not read.
+    #: The newest comment, "" without one; `None` also if it was not read.
     comment: str | None
 
     def part(self, names: Iterable[str]) -> dict[str, Any]:
-        """Those fields that are known."""
+        """Return the known fields."""
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     def as_dict(self) -> dict[str, Any]:
@@ -122,7 +122,7 @@ class AnalysisIssueOperation:
         return {"issues": [issue.as_dict() for issue in done]}
 
     def _differing(self, issue: Issue) -> list[str]:
-        """The fields to write; a comment goes along with them, and alone where it is not the
+        """Return the fields to write. A comment is sent along with them, or alone if it is not the
         newest one already.
         """
         names = self._differing_fields(issue)
@@ -134,7 +134,7 @@ class AnalysisIssueOperation:
         return _unlike(issue, self._wanted, _FIELDS)
 
     def _write(self, ids: Sequence[int], values: Mapping[str, Any]) -> list[Issue]:
-        """Change issues by one request, and read back what came of it."""
+        """Change issues with one request, and verify them."""
         what = f"updating {_names(ids)} of the project '{self._project}'"
         call = Call("update_status", {"project": self._project, "ids": ids, **values})
         self._client.ask(what, call, lambda: self._is_done(ids, values))
@@ -153,9 +153,9 @@ class AnalysisIssueOperation:
         return found
 
     def _is_done(self, ids: Sequence[int], values: Mapping[str, Any]) -> bool | None:
-        """Whether issues have been changed; C(None) where some have, or a part of it is done.
+        """Whether the issues were changed; `None` if only some of them, or some fields, were.
 
-        A comment that goes along with fields may have been there before.
+        A comment that is sent along with fields may have existed before.
         """
         left = [_unlike(issue, values, tuple(values)) for issue in self._read(ids)]
         if not any(left):
@@ -171,7 +171,7 @@ class AnalysisIssueOperation:
         found = IssueSearch(self._task, self._client).read_ungrouped(request)
         what = found.request.what
         unknown = [each for each in found.warnings if "grouping" not in each.lower()]
-        if unknown:  # an unknown keyword finds more than was meant
+        if unknown:  # an unknown keyword matches more than intended
             said = shorten("; ".join(unknown))
             raise ToolchainError("rejected", f"{what}: the server warns: {said}")
         if len(found.issues) > self._most or (found.total or 0) > self._most:
@@ -204,13 +204,15 @@ def _number(record: Record) -> int:
 
 
 def _unlike(issue: Issue, wanted: Mapping[str, Any], names: Iterable[str]) -> list[str]:
-    """The fields among C(names) that are not as wanted, or that the server does not show."""
+    """Return the fields among `names` that differ, or that the server omits."""
     named = (name for name in names if name in wanted)
     return [name for name in named if not _same(name, getattr(issue, name), wanted[name])]
 
 
 def _same(name: str, current: str | None, wanted: str) -> bool:
-    """Names of statuses have no case; line ends and blanks of a comment are the server's own."""
+    """Compare values: names of statuses are case-insensitive; line ends and blanks of a comment are
+    changed by the server.
+    """
     if current is None:
         return False
     if name == _COMMENT:
@@ -219,7 +221,7 @@ def _same(name: str, current: str | None, wanted: str) -> bool:
 
 
 def _batches(changes: Sequence[Change]) -> Iterator[tuple[list[int], Mapping[str, Any]]]:
-    """Ids of issues with what they get, alike issues together."""
+    """Yield ids of issues with their changes, equal changes together."""
     alike: dict[tuple[str, ...], list[Change]] = {}
     for change in changes:
         alike.setdefault(tuple(change.after), []).append(change)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Issues of a project, and a gate on them ([W4.5]: C(search), C(issue_details))."""
+"""Read issues of a project, and apply a quality gate ([W4.5]: `search`, `issue_details`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..client import AnalysisClient, Call
 from . import issue_details, quality_gate
 from .issue_search import IssueSearch, SearchOptions, SearchRequest, SearchResult, cut
 
-#: Offenders that the message of a gate names; C(max_offenders) of them are returned.
+#: Offenders in the message of a gate; `max_offenders` of them are returned.
 _TOLD = 3
 
 
@@ -35,7 +35,7 @@ class AnalysisIssueInfoOptions(SearchOptions):
 
 
 class AnalysisIssueInfoOperation(ReadOnly):
-    """The task of C(analysis_issue_info): issues, summary, and what a quality gate counted."""
+    """Operation of `analysis_issue_info`: issues, summary, and the counts of a quality gate."""
 
     descriptor: ClassVar = Descriptor("analysis", {"search": reads()})
 
@@ -84,8 +84,8 @@ class AnalysisIssueInfoOperation(ReadOnly):
     def _refuse_unknown(
         self, search: IssueSearch, found: SearchResult, judged: list[quality_gate.Threshold]
     ) -> None:
-        """C(invalid) for a word that stands for nothing in the project: a gate would be passed by a
-        slip. A code that no defect type has is warned of.
+        """Raise `invalid` for a word that means nothing in the project: a typo would pass the gate.
+        Warn about a code without a defect type.
         """
         unknown = quality_gate.unknown(judged, found.issues)
         whole = SearchRequest(self._options.project, summary=self._options.summary)
@@ -110,7 +110,9 @@ class AnalysisIssueInfoOperation(ReadOnly):
                 self._task.warn(f"{word.place} is '{word.text}': {said}, check its spelling")
 
     def _gate(self, found: SearchResult, judged: list[quality_gate.Threshold]) -> Mapping[str, Any]:
-        """What the gate counted; C(failed) where there are too many, or nobody knows how many."""
+        """Return the counts of the gate. Raises `failed` if they exceed a threshold or
+        are unknown.
+        """
         quality_gate.validate(found.issues, judged, self._options.max_offenders)
         counted = {
             "thresholds": [each.as_dict() for each in judged],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reports on a project ([W4.5]: C(report), C(metrics), C(fchurns))."""
+"""Read reports on a project ([W4.5]: `report`, `metrics`, `fchurns`)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from ..responses import Record
 class ReportKind:
     """A kind of report.
 
-    :param parameters: the server's names of the options that it takes
-    :param optional: options that only some servers take
-    :param one: whether the answer is one record, else there is one per line
+    :param parameters: the server's names of its options
+    :param optional: options that only some servers accept
+    :param one: whether the response is one record instead of one per line
     """
 
     action: str
@@ -32,8 +32,8 @@ class ReportKind:
     one: bool
 
 
-#: C(filterQuery), and the project of C(fchurns), are server facts [analysis-14]. A filter that a
-#: server does not know is never left out: the report would be about something else.
+#: `filterQuery`, and the project of `fchurns`, are server facts [analysis-14]. A filter that a
+#: server does not know is never left out: the report would have other content.
 _KINDS = {
     "report": ReportKind(
         "report",
@@ -49,8 +49,8 @@ _KINDS = {
         "fchurns", {"component": "component"}, {"project": "project"}, (), one=True
     ),
 }
-#: What servers give of users and groups where no limit is named [analysis-9]; of metrics it is not
-#: documented, and the written interface has no limit for them.
+#: Default limit of servers for users and groups [analysis-9]; for metrics it is not documented, and
+#: the written interface has no limit.
 _UNTOLD_LIMIT = 1000
 
 
@@ -67,12 +67,12 @@ class AnalysisReportOptions:
     component: str | None = None
 
     def subject(self) -> dict[str, str | None]:
-        """What the report is about: all options but C(kind)."""
+        """Return the subject of the report: all options except `kind`."""
         return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "kind"}
 
 
 class AnalysisReportOperation(ReadOnly):
-    """The task of C(analysis_report)."""
+    """Operation of `analysis_report`."""
 
     descriptor: ClassVar = Descriptor("analysis", {"read": reads()})
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Single issues with their history ([W4.5]: C(issue_details))."""
+"""Read single issues with their history ([W4.5]: `issue_details`)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..responses import Record, entries
 def read(
     client: AnalysisClient, project: str, ids: Iterable[int], parallel: int = 1
 ) -> dict[int, Record]:
-    """The issues by their ids; C(not_found) with those that are not there.
+    """Return the issues by id. Raises `not_found` with the missing ids.
 
-    Server facts [analysis-12]: the id of such a record is a text; an unknown id may be answered
-    with no record.
+    Server facts [analysis-12]: the id of a record is a string; for an unknown id the response may
+    have no record.
     """
 
     def one(number: int) -> tuple[int, Record | None]:
@@ -45,17 +45,17 @@ def read(
 
 
 def _of_project(error: ToolchainError) -> bool:
-    """Whether it is the project that the server does not find."""
+    """Whether the error is about a missing project."""
     return (error.detail or "").lower().startswith("project")
 
 
 def newest_comment(record: Record) -> str | None:
-    """The newest comment of an issue, an empty text where it has none; C(None) where the server
-    shows neither its history nor its comment.
+    """Return the newest comment of an issue, "" without one; `None` if the server shows neither its
+    history nor its comment.
 
-    Server fact [analysis-12]: each change is an entry C(date) (epoch ms), C(userid), C(status),
-    C(comment); a change without a comment has an empty one. In which order they come is not
-    documented: it counts only for changes of the same moment.
+    Server fact [analysis-12]: each change is an entry with `date` (epoch ms), `userid`, `status`
+    and `comment`, which may be empty. Their order is not documented: it counts only for changes of
+    the same moment.
     """
     if "history" not in record:
         shown = record.get("comment")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Search for issues: read line by line, and known to be whole or cut [W4.5].
+"""Search issues: read line by line, and detect incomplete results [W4.5].
 
-Server facts [analysis-15]: C(summary=true) appends a record with the number of matches and the
-warnings; how many issues a server shows without C(limit) is not published; issues may be folded
-into one record, whose C(issueIds) name them all, unless the query has C(grouping:off).
+Server facts [analysis-15]: `summary=true` appends a record with the number of matches and the
+warnings. The default limit is not published. Issues may be grouped in one record, whose `issueIds`
+name all of them, unless the query has `grouping:off`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from .. import search_text as query
 from ..client import AnalysisClient, Call
 from ..responses import Record
 
-#: More issues than any project has: a list that is shorter is whole.
+#: More issues than any project has: a shorter list is complete.
 _WHOLE = 1_000_000
 _SUMMARY, _GROUPING = "summary", "grouping"
-#: Most characters of a query in a message.
+#: Maximum characters of a query in a message.
 _SHOWN = 200
-#: What many issues have in common.
+#: Members whose values many issues share.
 _ALIKE = frozenset(
     {
         "status",
@@ -37,13 +37,13 @@ _ALIKE = frozenset(
         "supportLevel",
     }
 )
-#: Servers name the number of matches in one of these ways.
+#: Names of the number of matches on different servers.
 _TOTALS = ("total", "item_count")
 
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """The options of a search, in modules and in the lookup."""
+    """Options of a search, in modules and in the lookup."""
 
     project: str
     query: str | None = None
@@ -53,9 +53,9 @@ class SearchOptions:
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """What is searched for; C(limit) C(None) is everything.
+    """A search; with `limit` `None` all matches are wanted.
 
-    :param summary: whether to ask for the record that tells how many issues match
+    :param summary: whether to request the record with the number of matches
     """
 
     project: str
@@ -83,7 +83,7 @@ class SearchRequest:
 
 @dataclass
 class SearchResult:
-    """The issues of a search, and the server's own summary where it gives one."""
+    """The issues of a search, and the server's summary if there is one."""
 
     request: SearchRequest
     issues: list[Record] = field(default_factory=list)
@@ -91,58 +91,60 @@ class SearchResult:
 
     @property
     def total(self) -> int | None:
-        """How many issues match, C(None) where the server does not say it."""
+        """Return the number of matches; `None` if the server omits it."""
         told = (str((self.summary or {}).get(name)) for name in _TOTALS)
         return next((int(text) for text in told if text.isdecimal()), None)
 
     @property
     def complete(self) -> bool:
-        """Whether this is every match; a list as long as its limit may be cut."""
+        """Whether the result has every match; a list as long as its limit may be truncated."""
         limit = self.request.limit
         short = not self.issues if limit is None else len(self.issues) < limit
         if self.total is None:
             return short
-        # Whether a server counts folded issues once or one by one is not documented.
+        # Whether a server counts grouped issues once or individually is not documented.
         one_by_one = sum(map(count, self.issues))
         return len(self.issues) >= self.total or (short and one_by_one == self.total)
 
     @property
     def warnings(self) -> list[str]:
-        """What the server says about the query, as that it does not know a keyword."""
+        """Return the server's warnings about the query, for instance an unknown keyword."""
         return responses.warnings(self.summary or {})
 
     @property
     def folded(self) -> bool:
-        """Whether a record stands for several issues."""
+        """Whether a record represents several issues."""
         return any(count(issue) > 1 for issue in self.issues)
 
 
 def count(issue: Record) -> int:
-    """How many issues a record stands for."""
+    """Return the number of issues in a record."""
     members = issue.get("issueIds")
     return len(members) if isinstance(members, list) and members else 1
 
 
 class IssueSearch:
-    """Searches of one task, with the builds of a project to check what they are limited to."""
+    """Searches of one task, with the builds of a project to verify filters by build."""
 
     def __init__(self, task: Task, client: AnalysisClient) -> None:
         self._task, self._client = task, client
 
     def read(self, request: SearchRequest) -> SearchResult:
-        """The answer; without a limit of its own the request is asked again for what a server
-        left out. C(not_found) where nothing was found because there is no such build.
+        """Return the result; without a limit in the request, search again for truncated issues.
+        Raises `not_found` if the result is empty because the build does not exist.
         """
         found = self._once(request)
         if request.limit is None and not found.complete:
-            # Where no total is told, a list that is shorter than its limit is known to be whole.
+            # Without a total, a list shorter than its limit is known to be complete.
             found = self._once(replace(request, limit=found.total or _WHOLE))
         if not found.issues:
             self._require_build(request)
         return found
 
     def read_ungrouped(self, request: SearchRequest) -> SearchResult:
-        """As :meth:`read`, with a record for each issue where the server can do that."""
+        """Return the result as :meth:`read`, with one record per issue if the server
+        supports that.
+        """
         found = self.read(request)
         if not found.folded or query.has_keyword(request.query or "", _GROUPING):
             return found
@@ -150,7 +152,7 @@ class IssueSearch:
         return self.read(replace(request, query=text))
 
     def warn(self, found: SearchResult) -> None:
-        """Hand on what the server says about the query."""
+        """Pass the server's warnings about the query to the user."""
         for warning in dict.fromkeys(found.warnings):
             self._task.warn(f"{found.request.what}: {warning}")
 
@@ -169,7 +171,7 @@ class IssueSearch:
         return self._client.stream(request.what, request.call, take)
 
     def _require_build(self, request: SearchRequest) -> None:
-        """A search by a build that is not there finds nothing, and says nothing."""
+        """Raise `not_found` for a missing build: the search would silently find nothing."""
         named = query.builds_of(request.query or "")
         if not named:
             return
@@ -185,7 +187,7 @@ class IssueSearch:
 
 
 def _sharing(issue: Record, words: dict[str, str]) -> Record:
-    """The issue, with names and often repeated values once for all issues instead of once each."""
+    """Return the issue with shared strings for names and frequent values, to save memory."""
     return {
         words.setdefault(name, name): words.setdefault(value, value)
         if name in _ALIKE and isinstance(value, str)
@@ -195,7 +197,7 @@ def _sharing(issue: Record, words: dict[str, str]) -> Record:
 
 
 def issues(task: Task, options: SearchOptions) -> list[Record]:
-    """The answer of the lookup C(analysis_query)."""
+    """Return the result of the lookup `analysis_query`."""
     search = IssueSearch(task, AnalysisClient(task))
     found = search.read(SearchRequest(options.project, options.query, options.view, options.limit))
     search.warn(found)
@@ -205,6 +207,6 @@ def issues(task: Task, options: SearchOptions) -> list[Record]:
 
 
 def cut(found: SearchResult) -> str:
-    """The words for a list that is not, or need not be, every match."""
+    """Return the message for a list that may be incomplete."""
     of = "" if found.total is None else f" of {found.total}"
     return f"{found.request.what}: the list is cut, or may be: {len(found.issues)}{of} issues"

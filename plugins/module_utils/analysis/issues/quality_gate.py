@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A quality gate: how many issues of which kind there may be. Pure, without I/O."""
+"""Apply a quality gate, a maximum number of issues by kind, without I/O."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ...core.errors import ToolchainError, invalid
 from ..responses import Record
 from .issue_search import count
 
-#: The members that a threshold may name; a list holds alternatives.
+#: Members of a threshold; a list has alternatives.
 _MEMBERS = ("severity", "state", "status", "code")
-#: Names of severities may be changed per project, their numbers may not [analysis-15].
+#: Names of severities can be changed per project, their numbers cannot [analysis-15].
 _SEVERITIES = {"critical": "1", "error": "2", "warning": "3", "review": "4"}
-#: What servers write where nobody has renamed it [analysis-15].
+#: Default names of servers [analysis-15].
 _WRITTEN: dict[str, tuple[str, ...]] = {
     "severity": ("Critical", "Error", "Warning", "Review", *_SEVERITIES.values()),
     "state": ("New", "Existing", "Fixed"),
@@ -36,7 +36,7 @@ _SHOWN = ("id", "code", "severity", "state", "status", "owner", "file", "line", 
 
 @dataclass(frozen=True)
 class ThresholdOptions:
-    """An entry of C(thresholds): the alternatives per member, and how many issues there may be."""
+    """Entry of `thresholds`: alternatives per member, and the maximum number of issues."""
 
     severity: list[str] | None = None
     state: list[str] | None = None
@@ -45,16 +45,16 @@ class ThresholdOptions:
     max: int = 0
 
     def given(self) -> dict[str, list[str]]:
-        """The alternatives of those members that are given."""
+        """Return the alternatives of the given members."""
         lists = {name: getattr(self, name) for name in _MEMBERS}
         return {name: texts for name, texts in lists.items() if texts is not None}
 
 
 @dataclass
 class Threshold:
-    """At most C(max) issues of a kind, and how many there are.
+    """At most `max` issues of a kind, and their number.
 
-    :param given: the alternatives per member, as the user writes them
+    :param given: the alternatives per member, as the user wrote them
     """
 
     given: Mapping[str, Sequence[str]]
@@ -72,7 +72,7 @@ class Threshold:
         return self.count > self.max
 
     def matches(self, issue: Mapping[str, Any]) -> bool:
-        """Whether the issue counts; one that does not show what is asked for does."""
+        """Whether the issue counts; an issue without the member does."""
         for name, among in self.patterns.items():
             shown = _values(issue, name)
             if shown and not any(fnmatchcase(one, pattern) for one in shown for pattern in among):
@@ -81,18 +81,20 @@ class Threshold:
 
     @property
     def words(self) -> str:
-        """What was counted, as C(3 issues with severity Critical and state New (max 0))."""
+        """Return the count as `3 issues with severity Critical and state New (max 0)`."""
         named = [f"{name} {' or '.join(texts)}" for name, texts in self.given.items()]
         kind = f" with {' and '.join(named)}" if named else ""
         return f"{self.count} issue{'' if self.count == 1 else 's'}{kind} (max {self.max})"
 
     def as_dict(self) -> dict[str, Any]:
-        """The threshold as it was given, with C(count) and C(exceeded)."""
+        """Return the threshold with `count` and `exceeded`."""
         return {**self.given, "max": self.max, "count": self.count, "exceeded": self.exceeded}
 
 
 def thresholds(options: Iterable[ThresholdOptions]) -> list[Threshold]:
-    """The thresholds that the options ask for; C(invalid) for one that could never be exceeded."""
+    """Return the thresholds of the options. Raises `invalid` for a threshold that cannot be
+    exceeded.
+    """
     found = []
     for each in options:
         given = each.given()
@@ -107,19 +109,19 @@ def thresholds(options: Iterable[ThresholdOptions]) -> list[Threshold]:
 
 @dataclass(frozen=True)
 class Word:
-    """A word of a threshold, and where it stands."""
+    """A word of a threshold, and its position."""
 
     place: str
     name: str
     text: str
 
     def is_among(self, words: Iterable[str]) -> bool:
-        """Whether it stands for one of these words, in small letters."""
+        """Whether it equals one of these lower-case words."""
         return any(fnmatchcase(word, self.text.lower()) for word in words)
 
     @property
     def refusal(self) -> ToolchainError:
-        """C(invalid) for a word that stands for nothing: a gate would be passed by a slip."""
+        """Return the `invalid` error for a word without a meaning: a typo would pass the gate."""
         known = ", ".join(_WRITTEN[self.name])
         return invalid(
             f"{self.place} is '{self.text}', which is no {self.name} that the project shows or that"
@@ -128,7 +130,7 @@ class Word:
 
 
 def unknown(judged: Iterable[Threshold], issues: Iterable[Record]) -> list[Word]:
-    """The words that are neither written down nor shown by one of the issues."""
+    """Return the words that are neither documented nor used by one of the issues."""
     words = [
         Word(f"thresholds[{number}].{name}[{at}]", name, text)
         for number, each in enumerate(judged)
@@ -152,7 +154,7 @@ def unknown(judged: Iterable[Threshold], issues: Iterable[Record]) -> list[Word]
 def validate(issues: Iterable[Record], judged: Sequence[Threshold], keep: int) -> None:
     """Count the issues.
 
-    :param keep: most offenders to keep per threshold
+    :param keep: maximum number of offenders to keep per threshold
     """
     for issue in issues:
         for each in judged:
@@ -163,7 +165,7 @@ def validate(issues: Iterable[Record], judged: Sequence[Threshold], keep: int) -
 
 
 def offenders(judged: Iterable[Threshold], keep: int) -> list[dict[str, Any]]:
-    """The first issues of the kinds that there are too many of, each one once."""
+    """Return the first issues of the exceeded kinds, without duplicates."""
     found = {id(issue): issue for each in judged if each.exceeded for issue in each.offenders}
     return [
         {name: issue[name] for name in _SHOWN if name in issue}
@@ -172,14 +174,14 @@ def offenders(judged: Iterable[Threshold], keep: int) -> list[dict[str, Any]]:
 
 
 def line(offender: Mapping[str, Any]) -> str:
-    """One offender in words: id, code, file and link."""
+    """Return one offender as a string: id, code, file and link."""
     names = ("code", "file", "url")
     parts = [f"#{offender.get('id')}", *(str(offender[each]) for each in names if each in offender)]
     return " ".join(parts)
 
 
 def _values(issue: Mapping[str, Any], name: str) -> list[str]:
-    """What a member of an issue may be called; a severity by its name and by its number."""
+    """Return the names of a member of an issue; a severity by its name and its number."""
     shown = [str(issue[name]).lower()] if issue.get(name) is not None else []
     if name == "severity" and issue.get("severityCode") is not None:
         number = str(issue["severityCode"])

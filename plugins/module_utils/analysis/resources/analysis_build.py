@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Builds of a project: renamed and deleted here, made by analyses [W4.5].
+"""Rename and delete builds of a project; analyses create them [W4.5].
 
-Actions: C(builds), C(update_build), C(delete_build). Server fact [analysis-7]: C(update_build)
-takes the project, too.
+Actions: `builds`, `update_build`, `delete_build`. Server fact [analysis-7]: `update_build` also
+takes the project.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Build(Renameable):
 
 
 class AnalysisBuildOperation(ResourceOperation):
-    """The task of C(analysis_build)."""
+    """Operation of `analysis_build`."""
 
     descriptor: ClassVar = Descriptor(
         "analysis",
@@ -76,7 +76,7 @@ class AnalysisBuildOperation(ResourceOperation):
 
 
 def wanted(options: AnalysisBuildOptions) -> Build:
-    """The build that the options ask for."""
+    """Return the build of the options."""
     project, name, state = options.project, options.name, options.state
     title = f"the build '{name}' of the project '{project}'"
     desired = {"project": project, "name": target_name(title, name, options.new_name, state)}
@@ -84,7 +84,7 @@ def wanted(options: AnalysisBuildOptions) -> Build:
 
 
 def objects(records: Sequence[Record], project: str) -> dict[Hashable, State]:
-    """Builds by their names, with C(id), C(date) (epoch milliseconds) and C(keepit)."""
+    """Return builds by name, with `id`, `date` (epoch milliseconds) and `keepit`."""
     return {
         record["name"]: {
             "project": project,

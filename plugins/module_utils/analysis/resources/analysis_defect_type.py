@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Defect types of a project: what the analysis looks for [W4.5].
+"""Manage the defect types of a project [W4.5].
 
-Actions: C(defect_types), C(update_defect_type). They come with the server: none is made or deleted.
+Actions: `defect_types`, `update_defect_type`. They are part of the server and cannot be created or
+deleted.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class DefectType(Resource):
 
 
 class AnalysisDefectTypeOperation(ResourceOperation):
-    """The task of C(analysis_defect_type)."""
+    """Operation of `analysis_defect_type`."""
 
     descriptor: ClassVar = Descriptor(
         "analysis",
@@ -77,7 +78,7 @@ class AnalysisDefectTypeOperation(ResourceOperation):
 
 
 def wanted(options: AnalysisDefectTypeOptions) -> DefectType:
-    """The defect type that the options ask for."""
+    """Return the defect type of the options."""
     project, code = options.project, options.code
     title = f"the defect type '{code}' of the project '{project}'"
     desired = {"project": project, "code": code, "enabled": options.enabled}
@@ -85,7 +86,7 @@ def wanted(options: AnalysisDefectTypeOptions) -> DefectType:
 
 
 def objects(records: Sequence[Record], project: str) -> dict[Hashable, State]:
-    """The defect types of a project by their codes."""
+    """Return the defect types of a project by code."""
     return {record["code"]: _state_of(project, record) for record in named(records, "code")}
 
 

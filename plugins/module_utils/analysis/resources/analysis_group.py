@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Groups of users [W4.5].
+"""Manage groups of users [W4.5].
 
-Actions: C(groups), C(create_group), C(update_group), C(delete_group). Server facts [analysis-9]:
-members are listed with C(list_users) only, C(users) replaces them, and C(remove_all) empties the
+Actions: `groups`, `create_group`, `update_group`, `delete_group`. Server facts [analysis-9]:
+members are listed with `list_users` only, `users` replaces them, and `remove_all` empties the
 group.
 """
 
@@ -23,7 +23,7 @@ from ..responses import Record
 
 @dataclass(frozen=True)
 class GroupEntry:
-    """A group as a list of C(analysis_config) names it."""
+    """A group in a list of `analysis_config`."""
 
     name: str
     users: list[str] | None = None
@@ -77,8 +77,8 @@ class Group(Resource):
         return Call("update_group", {"name": self.name, "users": users})
 
     def again(self, done: Plan, left: Plan) -> tuple[Plan, ...]:
-        """Members that a server kept which does not know C(remove_all), and did not say so; those
-        of whose names it kept the escapes.
+        """Return writes for members that a server without `remove_all` silently kept, and for
+        members whose names kept their escapes.
         """
         emptied = any((each.field, each.after) == ("users", []) for each in done.changes)
         if not emptied or (done.action, left.action) != ("update", "update"):
@@ -87,7 +87,7 @@ class Group(Resource):
 
 
 class AnalysisGroupOperation(GuardedOperation):
-    """The task of C(analysis_group)."""
+    """Operation of `analysis_group`."""
 
     descriptor: ClassVar = Descriptor(
         "analysis",
@@ -106,7 +106,7 @@ class AnalysisGroupOperation(GuardedOperation):
 
 
 def wanted(entry: GroupEntry) -> Group:
-    """The group that an entry asks for."""
+    """Return the group of an entry."""
     desired = {"name": entry.name, "users": entry.users}
     absent = entry.state == "absent"
     return Group(f"the group '{entry.name}'", None if absent else desired, entry.name)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Modules of a project, the parts of its source code [W4.5].
+"""Manage modules of a project, the parts of its source code [W4.5].
 
-Actions: C(modules), C(create_module), C(update_module), C(delete_module).
+Actions: `modules`, `create_module`, `update_module`, `delete_module`.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Module(Renameable):
 
 
 class AnalysisModuleOperation(ResourceOperation):
-    """The task of C(analysis_module)."""
+    """Operation of `analysis_module`."""
 
     descriptor: ClassVar = Descriptor(
         "analysis",
@@ -96,7 +96,7 @@ class AnalysisModuleOperation(ResourceOperation):
 
 
 def wanted(options: AnalysisModuleOptions) -> Module:
-    """The module that the options ask for."""
+    """Return the module of the options."""
     project, name, state = options.project, options.name, options.state
     title = f"the module '{name}' of the project '{project}'"
     desired = {
@@ -109,12 +109,12 @@ def wanted(options: AnalysisModuleOptions) -> Module:
 
 
 def objects(records: Sequence[Record], project: str) -> dict[Hashable, State]:
-    """The modules of a project by their names."""
+    """Return the modules of a project by name."""
     return {record["name"]: _state_of(project, record) for record in named(records)}
 
 
 def _state_of(project: str, record: Record) -> dict[str, Any]:
-    """A module in the words of the options; some servers do not show C(allowAll) [analysis-8]."""
+    """Return a module in terms of the options; some servers omit `allowAll` [analysis-8]."""
     state: dict[str, Any] = {"project": project, "name": record["name"]}
     if "allowAll" in record:
         state["allow_all"] = flag(record["allowAll"])

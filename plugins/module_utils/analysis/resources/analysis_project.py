@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Projects [W4.5].
+"""Manage projects [W4.5].
 
-Actions: C(projects), C(import_project), C(import_status), C(update_project), C(delete_project).
-The interface has no action that makes an empty project.
+Actions: `projects`, `import_project`, `import_status`, `update_project`, `delete_project`. The
+interface has no action that creates an empty project.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Project(Renameable):
         return Call("update_project", names)
 
     def write(self, client: AnalysisClient, what: str, plan: Plan) -> None:
-        """An import is waited for; it makes the project under the name that the source has."""
+        """Wait for an import, which creates the project under the name that the source has."""
         if plan.action != "create" or self.source is None:
             super().write(client, what, plan)
             return
@@ -90,7 +90,7 @@ class Project(Renameable):
         return self.target in objects(client.ask(f"looking after {self.title}", self.listing))
 
     def left(self, current: State | None) -> Plan:
-        """An import that is not waited for has nothing to show yet."""
+        """Return no remaining plan for an import that is not waited for."""
         if current is None and self.source is not None and not self.waiting.wait:
             return Plan(self.desired, self.desired)
         return compare(self, current)
@@ -113,7 +113,7 @@ class Project(Renameable):
 
 
 class AnalysisProjectOperation(ResourceOperation):
-    """The task of C(analysis_project)."""
+    """Operation of `analysis_project`."""
 
     descriptor: ClassVar = Descriptor(
         "analysis",
@@ -147,7 +147,7 @@ class AnalysisProjectOperation(ResourceOperation):
 
 
 def wanted(options: AnalysisProjectOptions) -> Project:
-    """The project that the options ask for; C(invalid) where they contradict each other."""
+    """Return the project of the options. Raises `invalid` for contradictions."""
     name, source = options.name, options.import_from
     title = f"the project '{name}'"
     target = target_name(title, name, options.new_name, options.state)
@@ -164,7 +164,7 @@ def wanted(options: AnalysisProjectOptions) -> Project:
 
 
 def hide_secrets(task: Task, projects: Iterable[Project]) -> None:
-    """Keep the user info of addresses out of all output."""
+    """Mask the user info of addresses in all output."""
     for project in projects:
         if project.source is not None:
             for secret in secrets_of_url(project.source.url):
@@ -172,5 +172,5 @@ def hide_secrets(task: Task, projects: Iterable[Project]) -> None:
 
 
 def objects(records: Sequence[Record]) -> dict[Hashable, State]:
-    """Projects by their names."""
+    """Return projects by name."""
     return {record["name"]: {"name": record["name"]} for record in named(records)}

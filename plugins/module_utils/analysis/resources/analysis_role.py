@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Roles of the code analysis server [W4.5].
+"""Manage roles of the code analysis server [W4.5].
 
-Actions: C(roles), C(create_role), C(update_role_permissions), C(delete_role).
+Actions: `roles`, `create_role`, `update_role_permissions`, `delete_role`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from ..engine.resource import Objects, Presence, Resource, State
 from ..responses import Record, entries, flag, named
 
 _TRANSITIONS = "allowed_status_transitions"
-#: The permissions that have an option of their own: those of the written interface.
+#: Permissions with an option of their own: those of the written interface.
 _PERMISSION_OPTIONS = ("create_project", "manage_roles", "change_issue_status")
-#: Parameter of a permission to the name that records and users see [analysis-10].
+#: Parameter of a permission to its name in records and for users [analysis-10].
 PERMISSIONS: dict[str, str] = {
     "create_project": "Create project",
     "manage_roles": "Manage roles",
@@ -57,14 +57,14 @@ _PERMISSION_PARAMETERS = {
 
 
 def permission_parameter(name: str) -> str:
-    """The parameter of a permission: C(Create project) and C(create_project) are the same."""
+    """Return the parameter of a permission: `Create project` and `create_project` are equal."""
     known = _PERMISSION_PARAMETERS.get(_key(name))
     return known or re.sub(r"[^0-9a-z]+", "_", name.lower()).strip("_")
 
 
 @dataclass(frozen=True)
 class StatusTransition:
-    """A change of an issue's status that a role allows."""
+    """A status change of issues that a role allows."""
 
     from_: Annotated[str, Option(name="from")]
     to: str
@@ -72,7 +72,7 @@ class StatusTransition:
 
 @dataclass(frozen=True)
 class RoleEntry:
-    """A role as a list of C(analysis_config) names it."""
+    """A role in a list of `analysis_config`."""
 
     name: str
     permissions: Annotated[dict[str, Any] | None, Option(values="json")] = None
@@ -91,7 +91,7 @@ class AnalysisRoleOptions(RoleEntry):
 
 
 def _compare_permissions(current: Any, wanted: Any) -> tuple[bool, Any]:
-    """Only the named permissions count; one that the server does not list is not granted."""
+    """Compare the given permissions only; a permission that the server omits is not granted."""
     before: Mapping[str, bool] = current or {}
     differing = {name: value for name, value in wanted.items() if before.get(name, False) != value}
     return not differing, {**before, **differing}
@@ -99,7 +99,7 @@ def _compare_permissions(current: Any, wanted: Any) -> tuple[bool, Any]:
 
 @dataclass(frozen=True)
 class Role(Resource):
-    """A role by its name."""
+    """A role by name."""
 
     noun: ClassVar[str] = "role"
     comparisons: ClassVar[Mapping[str, Comparison]] = {
@@ -115,10 +115,10 @@ class Role(Resource):
 
     @property
     def listing(self) -> Call:
-        """Names that contain the text: what C(search) means is not written down.
+        """List roles whose names contain the string: the meaning of `search` is not documented.
 
-        Real servers take a leading C(+) for "exactly", others need not; the role itself is found
-        by all of them in this way. A name that begins with C(+) cannot be searched for.
+        Real servers take a leading `+` for an exact match, others may not; this listing includes
+        the role on all of them. A name that starts with `+` cannot be searched.
         """
         search = None if self.name.startswith("+") else self.name
         return Call("roles", {"search": search})
@@ -160,7 +160,7 @@ class Role(Resource):
 
 
 class AnalysisRoleOperation(GuardedOperation):
-    """The task of C(analysis_role)."""
+    """Operation of `analysis_role`."""
 
     descriptor: ClassVar = Descriptor(
         "analysis",
@@ -179,7 +179,7 @@ class AnalysisRoleOperation(GuardedOperation):
 
 
 def wanted(entry: RoleEntry) -> Role:
-    """The role that an entry asks for; C(invalid) where its options contradict each other."""
+    """Return the role of an entry. Raises `invalid` for contradictions."""
     title, given = f"the role '{entry.name}'", entry.allowed_status_transitions
     transitions = None if given is None else [{"from": each.from_, "to": each.to} for each in given]
     _pairs(transitions or [])
@@ -189,7 +189,7 @@ def wanted(entry: RoleEntry) -> Role:
 
 
 def _wanted_permissions(entry: RoleEntry) -> dict[str, bool]:
-    """The permissions of C(permissions) and of the options that name one each."""
+    """Return the permissions of `permissions`, and of the options for single permissions."""
     found: dict[str, bool] = {}
     single = {name: getattr(entry, name) for name in _PERMISSION_OPTIONS}
     for name, value in [*(entry.permissions or {}).items(), *single.items()]:
@@ -206,12 +206,12 @@ def _wanted_permissions(entry: RoleEntry) -> dict[str, bool]:
 
 
 def objects(records: Sequence[Record]) -> dict[Hashable, State]:
-    """Roles by their names."""
+    """Return roles by name."""
     return {record["name"]: _state_of(record) for record in named(records)}
 
 
 def _state_of(record: Record) -> dict[str, Any]:
-    """A role in the words of the options, without the lists where the server shows neither."""
+    """Return a role in terms of the options, without the lists if the server omits both."""
     state: dict[str, Any] = {"name": record["name"]}
     if "permissions" in record or "statusPermissions" in record:
         state["permissions"] = {
@@ -228,7 +228,7 @@ def _state_of(record: Record) -> dict[str, Any]:
 
 
 def _pairs(transitions: Iterable[Mapping[str, str]]) -> str:
-    """C(from,to;from,to); C(invalid) for a status that this cannot carry."""
+    """Return `from,to;from,to`. Raises `invalid` for a status that does not fit this format."""
     for status in (each[end] for each in transitions for end in ("from", "to")):
         if "," in status or ";" in status:
             raise invalid(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Roles that accounts hold, everywhere or in a project [W4.5].
+"""Assign roles to accounts, for all projects or one [W4.5].
 
-Actions: C(role_assignments), C(update_role_assignment). Server fact [analysis-10]: C(project) is
-the id of a project there, which stays when the project gets another name.
+Actions: `role_assignments`, `update_role_assignment`. Server fact [analysis-10]: `project` is the
+id of a project, which is kept when the project is renamed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..responses import Record
 
 @dataclass(frozen=True)
 class RoleAssignmentEntry:
-    """An assignment as a list of C(analysis_config) names it."""
+    """An assignment in a list of `analysis_config`."""
 
     name: str
     account: str
@@ -41,7 +41,7 @@ class AnalysisRoleAssignmentOptions(RoleAssignmentEntry):
 
 @dataclass(frozen=True)
 class RoleAssignment(Resource):
-    """One account that holds one role.
+    """An account with a role.
 
     :param ids: name of a project to its id
     """
@@ -60,7 +60,7 @@ class RoleAssignment(Resource):
 
     @property
     def listing(self) -> Call:
-        """Roles whose names contain the text, as for roles."""
+        """List roles whose names contain the string, as for roles."""
         search = None if self.name.startswith("+") else self.name
         return Call("role_assignments", {"search": search})
 
@@ -89,7 +89,7 @@ class RoleAssignment(Resource):
 
 
 class AnalysisRoleAssignmentOperation(GuardedOperation):
-    """The task of C(analysis_role_assignment)."""
+    """Operation of `analysis_role_assignment`."""
 
     descriptor: ClassVar = Descriptor(
         "analysis",
@@ -120,7 +120,7 @@ class AnalysisRoleAssignmentOperation(GuardedOperation):
 
 
 def wanted(entry: RoleAssignmentEntry) -> RoleAssignment:
-    """The assignment that an entry asks for."""
+    """Return the assignment of an entry."""
     name, account, project, group = entry.name, entry.account, entry.project, entry.group
     kind = "group" if group else "user"
     where = "" if project is None else f" in the project '{project}'"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The settings of another server ([W4.5]: C(import_server_configuration))."""
+"""Import the settings of another server ([W4.5]: `import_server_configuration`)."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class AnalysisServerImportOptions(ImportWaitOptions):
 
 
 class AnalysisServerImportOperation:
-    """The task of C(analysis_server_import): started once, and waited for.
+    """Operation of `analysis_server_import`: starts the import once, and waits for it.
 
-    Nothing on the server tells whether it has these settings already: every run is a change.
+    The server does not show whether it has these settings already: every run is a change.
     """
 
     descriptor: ClassVar = Descriptor(

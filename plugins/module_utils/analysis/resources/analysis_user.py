@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Users [W4.5].
+"""Manage users [W4.5].
 
-Actions: C(users), C(create_user), C(delete_user).
+Actions: `users`, `create_user`, `delete_user`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..responses import Record, flag, named
 
 @dataclass(frozen=True)
 class UserEntry:
-    """A user as a list of C(analysis_config) names it."""
+    """A user in a list of `analysis_config`."""
 
     name: str
     password: Annotated[str | None, Option(secret=True)] = field(default=None, repr=False)
@@ -39,7 +39,7 @@ class AnalysisUserOptions(UserEntry):
 
 @dataclass(frozen=True)
 class User(Resource):
-    """A user by name. No server tells a password: it counts where the user is created."""
+    """A user by name. Servers do not show passwords: a password is used for creation only."""
 
     noun: ClassVar[str] = "user"
 
@@ -65,7 +65,7 @@ class User(Resource):
 
 
 class AnalysisUserOperation(ResourceOperation):
-    """The task of C(analysis_user)."""
+    """Operation of `analysis_user`."""
 
     descriptor: ClassVar = Descriptor(
         "analysis",
@@ -87,14 +87,14 @@ class AnalysisUserOperation(ResourceOperation):
 
 
 def wanted(entry: UserEntry) -> User:
-    """The user that an entry asks for."""
+    """Return the user of an entry."""
     desired = None if entry.state == "absent" else {"name": entry.name}
     password = None if entry.password is None else Secret(entry.password)
     return User(f"the user '{entry.name}'", desired, entry.name, password)
 
 
 def objects(records: Sequence[Record]) -> dict[Hashable, State]:
-    """Users by their names."""
+    """Return users by name."""
     return {record["name"]: _state_of(record) for record in named(records)}
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Views of a project: searches with a name [W4.5].
+"""Manage views of a project: named searches [W4.5].
 
-Actions: C(views), C(create_view), C(update_view), C(delete_view). The written interface has
-C(query) where a view is created and C(tags) where it is updated; real servers take both in both
-[analysis-13], and show no C(tags) where there are none.
+Actions: `views`, `create_view`, `update_view`, `delete_view`. In the written interface `query`
+belongs to creation and `tags` to updates; real servers accept both in both [analysis-13], and omit
+empty `tags`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class AnalysisViewOptions:
 class View(Resource):
     """A view by project and name.
 
-    :param recreate: delete and create it where the server cannot change its C(query)
+    :param recreate: delete and create it if the server cannot change its `query`
     """
 
     noun: ClassVar[str] = "view"
@@ -90,8 +90,8 @@ class View(Resource):
         return Call("update_view", {**view, "tags": fields["tags"]}, query)
 
     def again(self, done: Plan, left: Plan) -> tuple[Plan, ...]:
-        """Tags that creating did not take are updated; a query that updating did not take is made
-        anew where that is wanted.
+        """Return an update for tags that creation ignored, and a new creation for a query that the
+        update ignored, if allowed.
         """
         if left.action != "update":
             return ()
@@ -104,7 +104,7 @@ class View(Resource):
 
 
 class AnalysisViewOperation(ResourceOperation):
-    """The task of C(analysis_view)."""
+    """Operation of `analysis_view`."""
 
     descriptor: ClassVar = Descriptor(
         "analysis",
@@ -123,7 +123,7 @@ class AnalysisViewOperation(ResourceOperation):
 
 
 def wanted(options: AnalysisViewOptions) -> View:
-    """The view that the options ask for."""
+    """Return the view of the options."""
     project, name = options.project, options.name
     title = f"the view '{name}' of the project '{project}'"
     desired = {"project": project, "name": name, "query": options.query, "tags": options.tags}
@@ -132,7 +132,7 @@ def wanted(options: AnalysisViewOptions) -> View:
 
 
 def objects(records: Sequence[Record], project: str) -> dict[Hashable, State]:
-    """The views of a project by their names."""
+    """Return the views of a project by name."""
     return {record["name"]: _state_of(project, record) for record in named(records)}
 
 

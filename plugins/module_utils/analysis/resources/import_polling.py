@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Imports from another server: started once, then followed by C(import_status).
+"""Start an import from another server once, and follow it with `import_status`.
 
-Server facts [analysis-5]: both imports answer with an empty body and go on in the background;
-C(import_status) gives a record per project, whose members are not documented. A record therefore
-counts for a project when one of its values is the project's name, its state is read from words as
-C(completed) or C(failed), and a project that is listed while no record tells of its import has been
-imported. Whether records of earlier imports stay is not documented, either: see
-:class:`EarlierRecords`.
+Server facts [analysis-5]: both imports return an empty body and continue in the background.
+`import_status` returns a record per project with undocumented members. A record therefore belongs
+to a project if one of its values is the project's name. Its state is parsed from words such as
+`completed` or `failed`. A listed project without a record has been imported. Whether records of
+earlier imports are kept is not documented: see :class:`EarlierRecords`.
 
-    polling = ImportPolling(client, Import("importing the project 'x'", call, "x"), pace)
-    polling.start()    # a write; sends none where such an import runs already
-    polling.finish()   # reads until it is over, with lines of progress; the records of it
-
-What is not to be waited for is only started.
+    polling = ImportPolling(client, Import("importing the project 'x'", call, "x"), interval)
+    polling.start()    # a write; none is sent if such an import is already running
+    polling.finish()   # reads until the import has ended, reports progress, returns its records
 """
 
 from __future__ import annotations
@@ -29,8 +26,8 @@ from ..responses import Record, named
 
 ImportState = Literal["running", "done", "failed"]
 
-#: How long nothing may be seen of an import after its start, in seconds: this long, and at most
-#: so much of the time that there is.
+#: Seconds, and share of the timeout, for which a started import may be invisible; the shorter one
+#: counts.
 _GRACE = 15.0
 _GRACE_SHARE = 0.5
 _STATES = ("status", "state", "result", "phase")
@@ -50,7 +47,7 @@ class ImportWaitOptions:
     poll_interval: float = 5
 
     def pace(self) -> PollInterval:
-        """The pace of the polling; C(invalid) for no time at all."""
+        """Return the polling interval. Raises `invalid` for a timeout or interval of zero."""
         times = {"wait_timeout": self.wait_timeout, "poll_interval": self.poll_interval}
         for name, seconds in times.items():
             if seconds <= 0:
@@ -60,12 +57,12 @@ class ImportWaitOptions:
 
 @dataclass(frozen=True)
 class Import:
-    """An import that is wanted.
+    """A wanted import.
 
-    :param title: the import in messages, as C(importing the project 'x')
+    :param title: the import in messages, as `importing the project 'x'`
     :param call: the write that starts it
-    :param project: name of the project that it makes, C(None) for all else: then every record that
-        was not there before counts
+    :param project: name of the project that it creates; `None` for settings: then every new record
+        counts
     """
 
     title: str
@@ -74,13 +71,13 @@ class Import:
 
 
 def is_running(client: AnalysisClient, project: str) -> bool:
-    """Whether the server says that an import of the project goes on."""
+    """Whether an import of the project is running."""
     records = client.ask(f"reading the imports of the project '{project}'", Call("import_status"))
     return _running([record for record in records if _is_of(record, project)])
 
 
 class ImportPolling:
-    """One import, from its start to its end."""
+    """One import, from start to end."""
 
     def __init__(self, client: AnalysisClient, wanted: Import, pace: PollInterval) -> None:
         self._client, self._wanted, self._pace = client, wanted, pace
@@ -89,9 +86,9 @@ class ImportPolling:
         self._started = 0.0
 
     def start(self) -> None:
-        """Start the import, once: after a lost answer the status tells whether it has begun.
+        """Start the import once; after a lost response, the status decides whether it has begun.
 
-        An import of the same project that runs already is not started again.
+        A running import of the same project is not started again.
         """
         shown, project = self._records(), self._wanted.project
         if project is not None and _running([each for each in shown if _is_of(each, project)]):
@@ -103,10 +100,10 @@ class ImportPolling:
         self._started = self._pace.passed
 
     def finish(self) -> list[Record]:
-        """Wait for the end; the records that the server shows of it, none where it shows none.
+        """Wait for the end and return the records of the import; empty if the server shows none.
 
-        C(failed) with the server's words where the import failed, C(timeout) where time is up; the
-        import goes on in spite of that.
+        Raises `failed` with the server's message if the import failed, `timeout` if it takes too
+        long; it then continues on the server.
         """
         while True:
             try:
@@ -125,7 +122,7 @@ class ImportPolling:
         return self._client.ask(f"{self._wanted.title}: reading its status", Call("import_status"))
 
     def _ours(self, shown: Sequence[Record]) -> list[Record]:
-        """The records of this import among those that the server shows."""
+        """Return the records of this import."""
         return [each for each in self._earlier.others(shown) if self._may_be_ours(each)]
 
     def _may_be_ours(self, record: Record) -> bool:
@@ -133,7 +130,7 @@ class ImportPolling:
         return project is None or _is_of(record, project)
 
     def _verify(self) -> list[Record] | None:
-        """The records of this import if it is over, C(None) while it goes on."""
+        """Return the records of a finished import; `None` while it runs."""
         shown = self._records()
         ours = self._ours(shown)
         if not ours:
@@ -152,13 +149,13 @@ class ImportPolling:
         return None
 
     def _has_begun(self) -> bool | None:
-        """Whether there is a sign of this import; C(None): settings may leave none."""
+        """Whether this import has left a sign; `None` if it is unknown: settings may leave none."""
         if self._ours(self._records()) or self._is_there():
             return True
         return None if self._wanted.project is None else False
 
     def _is_there(self) -> bool:
-        """Whether the project is there; the settings of a server have no such sign."""
+        """Whether the project exists; an import of settings has no such sign."""
         if self._wanted.project is None:
             return False
         records = self._client.ask(f"{self._wanted.title}: looking for it", Call("projects"))
@@ -169,8 +166,8 @@ class ImportPolling:
         return self._pace.passed - self._started >= grace
 
     def _written_over(self, shown: Sequence[Record]) -> list[Record]:
-        """The one record that may be of this import although it looks as it did before: servers
-        that keep the last import alone show the same of two that end in the same way.
+        """Return the single record that may belong to this import although it is unchanged: servers
+        that keep only the last import show equal records for equal results.
         """
         project = self._wanted.project
         found = [each for each in shown if self._may_be_ours(each)]
@@ -178,13 +175,15 @@ class ImportPolling:
         return found if len(found) == 1 and not told_of_another else []
 
     def _unseen(self) -> list[Record]:
-        """The end of an import of which nothing was seen: settings leave no other trace."""
+        """Return the result of an import that left no record: an import of settings has no other
+        sign.
+        """
         if self._wanted.project is not None:
             raise self._failed("the server shows neither the import nor the project")
         return []
 
     def _failed(self, words: str) -> ToolchainError:
-        """The error, with what became of the server: a project may be there in spite of it."""
+        """Return the error with the state of the server: the project may exist nevertheless."""
         said = shorten(words)
         error = ToolchainError("failed", f"{self._wanted.title}: {said}", detail=said)
         if self._wanted.project is None:
@@ -192,7 +191,7 @@ class ImportPolling:
         try:
             made = self._is_there()
         except ToolchainError:
-            return error  # an import was started, and what it has left cannot be read
+            return error  # the import was started, and its result cannot be read
         error.result["changed"] = made
         return error.with_hint("it has left a project of this name") if made else error
 
@@ -201,25 +200,27 @@ class ImportPolling:
         self._pace.pause(f"{self._wanted.title}: it goes on{last}")
 
     def _say(self, line: str) -> None:
-        """A line for a waiting user, where it says something new."""
+        """Report progress if it is new."""
         if line != self._last:
             self._last = line
             self._client.progress(f"{self._wanted.title}: {line}")
 
 
 class EarlierRecords:
-    """The records that were there before an import was started, so that its own are known.
+    """Records from before the import was started.
 
-    A record that looks like an earlier one is another one where both are shown (the server adds
-    records) and where the earlier one was not shown in between (it writes them over). One of an
-    import that ran already goes on.
+    A record equal to an earlier one is new if both are listed (the server adds records), or if the
+    earlier one was absent in between (the server replaces records). A record of an import that was
+    already running continues.
     """
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._records = list(records)
 
     def others(self, shown: Sequence[Record]) -> list[Record]:
-        """Those that are not among the earlier ones. What is not shown any more is forgotten."""
+        """Return the records that are not earlier ones. Earlier records that are no longer listed
+        are forgotten.
+        """
         gone, new = list(self._records), []
         for record in shown:
             if record in gone:
@@ -240,7 +241,7 @@ class EarlierRecords:
 
 
 def _goes_on(earlier: Record, record: Record) -> bool:
-    """Whether a record is that of an import that ran before, a while later."""
+    """Whether a record is a later state of an earlier running import."""
     changing = {*_STATES, *_PERCENT, *_WORDS}
     before, after = (
         {name: value for name, value in each.items() if name not in changing}
@@ -250,7 +251,7 @@ def _goes_on(earlier: Record, record: Record) -> bool:
 
 
 def state_of(record: Record) -> ImportState:
-    """What a record of C(import_status) says; what cannot be understood counts as running."""
+    """Return the state in a record of `import_status`; an unknown state counts as running."""
     said = " ".join(str(record[name]) for name in _STATES if name in record)
     if _FAILED.search(said):
         return "failed"
@@ -277,13 +278,13 @@ def _running(records: Sequence[Record]) -> bool:
 
 
 def _line(record: Record) -> str:
-    """What a record says of how far the import is."""
+    """Return the progress in a record."""
     said = next((str(record[name]) for name in _STATES if record.get(name)), "")
     percent = _percent(record)
     return " ".join(filter(None, [said, "" if percent is None else f"{percent:g} %"]))
 
 
 def _words_of(record: Record) -> str:
-    """The server's words for what went wrong."""
+    """Return the server's error message."""
     said = next((str(record[name]) for name in _WORDS if record.get(name)), "")
     return said or _line(record)
