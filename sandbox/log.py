@@ -52,7 +52,8 @@ class Entry:
 
     `time` is epoch milliseconds, `status` None until the answer starts (and stays so when the
     connection was cut), `connection` the client's port. `served` is the status that the service
-    itself gave, None where it was not asked: what the client saw may be that of a fault.
+    itself gave, None where it was not asked: what the client saw may be that of a fault. `routed`:
+    whether the sandbox knows the address, or the action that the form names.
     """
 
     service: str
@@ -66,6 +67,7 @@ class Entry:
     status: int | None = None
     served: int | None = None
     write: bool = False
+    routed: bool = True
     seq: int = 0
     time: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
 

@@ -218,6 +218,7 @@ class ServiceApp:
         self._router = Router(service.routes(), redirect_slashes=False, default=self._default)
 
     async def _default(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["sandbox.entry"].routed = False
         await self.service.not_found(Request(scope, receive))(scope, receive, send)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

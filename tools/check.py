@@ -4,6 +4,7 @@
     python -m tools.check              all jobs
     python -m tools.check static       a group: static, tests
     python -m tools.check unit mypy    single jobs, by name
+    python -m tools.check module wiki_label    what a module lacks: `tools/module_check.py`
 
 All jobs work on one copy of the checkout in a temporary folder, so that you can go on editing and
 nothing is left behind. `make` prints the output of a job when it ends. The last line is the sum:
@@ -92,6 +93,10 @@ def main() -> int:
     options = parser.parse_args()
     if importlib.util.find_spec("pytest") is None:
         raise SystemExit("The tools of the tests are not installed here: run `tools/setup dev`.")
+    if options.names[:1] == ["module"]:
+        from tools import module_check
+
+        return module_check.main(options.names[1:])
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="toolchain-check-") as name:
         folder = Path(name)

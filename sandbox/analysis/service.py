@@ -233,6 +233,7 @@ class AnalysisService(Service):
     async def _act(self, request: Request) -> Response:
         """POST /review/api [W4.5]."""
         form = await _form(request)
+        request.scope["sandbox.entry"].routed = form.get("action") in ACTIONS
         try:
             found = self._carried_out(form)
         except Refused as refused:

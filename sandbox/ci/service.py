@@ -218,6 +218,7 @@ class CiService(Service):
             call.rest = data
             return self._api(call)
         if action is None or not self._has(action.listed):
+            call.request.scope["sandbox.entry"].routed = action is not None
             raise Answer(pages.not_found())
         # what else a method would ask for is not there
         if call.request.method == "DELETE" and action.method != "DELETE":

@@ -87,7 +87,7 @@ class SshServer:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options of a module for this server."""
+        """Return the options of `ci_script` and `ci_plugin_info` for this server."""
         return {
             "transport": "ssh",
             "ssh_host": "127.0.0.1",

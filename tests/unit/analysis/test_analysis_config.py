@@ -609,7 +609,24 @@ def test_what_a_server_does_not_show_is_warned_of_once_per_field() -> None:
     assert "allow_all of 2 modules" in ran.warnings[0]
 
 
+def test_the_tags_of_a_view_are_compared() -> None:
+    view = {"project": "p", "name": "v", "query": "state:New", "tags": ["gate"]}
+    (entry,) = configure(Server(), predict=True, views=[view]).values["plan"]
+    assert [(one["field"], one["after"]) for one in entry["changes"]] == [("tags", ["gate"])]
+
+
 # Imports and new names
+
+
+@pytest.mark.parametrize("options", [{"wait": False}, {"wait_timeout": 0.02}])
+def test_an_import_is_waited_for_no_longer_than_an_entry_says(options: dict[str, Any]) -> None:
+    server = Server()
+    server.faults.append(lambda form: Reply() if form["action"] == "import_project" else None)
+    entry = {"name": "fw", "import_from": SOURCE, "poll_interval": 0.01, **options}
+    if "wait" in options:
+        assert configure(server, projects=[entry]).values["applied"][0]["ok"]
+    else:
+        assert refused(server, projects=[entry]).kind == "failed"
 
 
 def test_what_an_import_brings_is_looked_at_before_it_is_written() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Many builds in one task: started side by side, followed together, judged each by itself."""
+"""Many builds in one task of `ci_job_build`: started side by side, followed together, judged each by itself."""
 
 from __future__ import annotations
 

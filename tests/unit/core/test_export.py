@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The folder that an export writes: safe names, nothing of others replaced, twice the same."""
+"""The folder that an export writes (`ExportOptions`): safe names, nothing of others replaced, twice the same."""
 
 from __future__ import annotations
 

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""List what a module still lacks.
+
+    python -m tools.module_check wiki_label      one module
+    python -m tools.module_check                 all modules
+
+Files and places to fill in, options without documentation or test, operations that no third party
+confirms, requests that the sandbox does not know, the changelog, generated files that are stale.
+Exits with 1 if something is missing.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sandbox.client import Sandbox
+from tools import actions, reference, tree, witnesses
+from tools.descriptors import DESCRIPTORS
+from tools.new_module import MARK
+
+tree.make_importable()
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import (  # noqa: E402 (made importable above)
+    typed_options,
+)
+from tests.helpers import cases, connections, in_process, operations, request_table  # noqa: E402 (imports plugins)
+
+_UTILS = "ansible_collections.delivery.toolchain.plugins.module_utils"
+_TESTS = tree.ROOT / "tests"
+
+
+def missing(module: str, sandbox: Sandbox) -> list[str]:
+    """Return one sentence for each thing that the module lacks.
+
+    :param sandbox: a running sandbox, with the flavour `real`
+    """
+    files = _files(module)
+    absent = [f"{path} is missing" for path in files if not (tree.ROOT / path).exists()]
+    if absent:
+        return absent
+    marks = (
+        f"{path}:{number} is to be filled in"
+        for path in files
+        for number, line in enumerate(_text(tree.ROOT / path).splitlines(), 1)
+        if MARK in line
+    )
+    return [
+        *marks,
+        *_options(module),
+        *_case(module),
+        *_unconfirmed(module),
+        *_unknown_requests(module, sandbox),
+        *_changelog(module),
+        *_stale(),
+    ]
+
+
+def _files(module: str) -> list[Path]:
+    """Return documentation, operation and case of a module, as paths below the checkout."""
+    utils = tree.ROOT / "plugins" / "module_utils"
+    operation = next(utils.rglob(f"{module}.py"), utils / f"{module}.py")
+    written = [*(_TESTS / "unit").rglob(f"test_{module}.py")]
+    written += (tree.ROOT / "changelogs" / "fragments").glob(f"{module.replace('_', '-')}.yml")
+    return [
+        Path("plugins", "modules", f"{module}.py"),
+        operation.relative_to(tree.ROOT),
+        Path("tests", "contract", "cases", f"{module}.yml"),
+        *(path.relative_to(tree.ROOT) for path in written),
+    ]
+
+
+def _options_class(module: str) -> type:
+    utils = tree.ROOT / "plugins" / "module_utils"
+    path = next(utils.rglob(f"{module}.py")).relative_to(utils).with_suffix("")
+    loaded = importlib.import_module(".".join([_UTILS, *path.parts]))
+    camel = "".join(word.capitalize() for word in module.split("_"))
+    options: type = getattr(loaded, f"{camel}Options")
+    return options
+
+
+def _options(module: str) -> Iterator[str]:
+    """Compare the options with the documentation, and look for each in the tests of the module."""
+    options = _options_class(module)
+    spec = typed_options.argument_spec(options)
+    own, shared = _documented(module)
+    for name in sorted((spec.keys() - own - shared) | (own - spec.keys())):
+        where = "the documentation" if name in spec else "the options of the operation"
+        yield f"option {name} is missing in {where}"
+    used = _names_in_cases(module)
+    classes = [one.__name__ for one in options.__mro__[:-1]]
+    mentions = re.compile(rf"\b({'|'.join([module, *classes])})\b")
+    for path, text in _python_tests().items():
+        if module in path.stem or mentions.search(text):
+            used |= _words(path)
+    for place in _places(spec):
+        if place.rpartition(".")[2] not in used:
+            yield f"option {place} has no test: none of the module names it"
+
+
+def _places(spec: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    for name, option in spec.items():
+        yield f"{prefix}{name}"
+        yield from _places(option.get("options") or {}, f"{prefix}{name}.")
+
+
+def _documented(module: str) -> tuple[set[str], set[str]]:
+    """Return the options that a module documents itself, and those of its fragments."""
+    documentation = yaml.safe_load(_plugin("modules", module).DOCUMENTATION)
+    shared: set[str] = set()
+    for fragment in documentation["extends_documentation_fragment"]:
+        name, _dot, section = fragment.removeprefix("delivery.toolchain.").partition(".")
+        text = getattr(
+            _plugin("doc_fragments", name).ModuleDocFragment, section.upper() or "DOCUMENTATION"
+        )
+        shared |= set(yaml.safe_load(text).get("options") or {})
+    return set(documentation.get("options") or {}), shared
+
+
+def _plugin(kind: str, name: str) -> Any:
+    return importlib.import_module(f"{_UTILS.rpartition('.')[0]}.{kind}.{name}")
+
+
+def _names_in_cases(module: str) -> set[str]:
+    def names(value: Any) -> Iterator[str]:
+        for key, inner in value.items() if isinstance(value, dict) else ():
+            yield str(key)
+            yield from names(inner)
+        for inner in value if isinstance(value, list) else ():
+            yield from names(inner)
+
+    return {
+        name for case in cases.CASES.values() if case["module"] == module for name in names(case)
+    }
+
+
+@cache
+def _python_tests() -> dict[Path, str]:
+    return {path: _text(path) for path in _TESTS.rglob("*.py")}
+
+
+@cache
+def _words(path: Path) -> set[str]:
+    """Return the constants and the names of keywords in a file."""
+    nodes = list(ast.walk(ast.parse(_text(path))))
+    words = {node.arg for node in nodes if isinstance(node, ast.keyword) and node.arg}
+    return words | {str(node.value) for node in nodes if isinstance(node, ast.Constant)}
+
+
+def _case(module: str) -> Iterator[str]:
+    for problem in cases.problems(cases.CASES[module]):
+        yield f"tests/contract/cases/{module}.yml: {problem}"
+    counted = {one.module for one in operations.OPERATIONS.values() if one.requests is not None}
+    if module not in counted and "requests" not in cases.CASES[module]:
+        yield f"tests/contract/cases/{module}.yml promises no number of requests"
+
+
+@cache
+def _witnessed() -> tuple[set[str], str]:
+    """Return the operations that somebody confirms, and where witnesses were looked for."""
+    data = witnesses.load()
+    found = witnesses.witnesses(data)
+    confirmed = {each for one in found for test in one.tests.values() for each in test}
+    return confirmed, " ".join(data["looked_for"])
+
+
+def _unconfirmed(module: str) -> Iterator[str]:
+    confirmed, sought = _witnessed()
+    for name in DESCRIPTORS[module].operations:
+        if f"{module}.{name}" not in confirmed and module not in sought:
+            yield (
+                f"no witness confirms {module}.{name}: add one to tests/strangers/witnesses.yml, or"
+                " say under looked_for where you looked"
+            )
+
+
+def _unknown_requests(module: str, sandbox: Sandbox) -> Iterator[str]:
+    """Run the first step of the case in check mode; yield the requests that have no route."""
+    case = cases.CASES[module]
+    if "service" not in case:
+        return
+    service, flavour = case["service"], case["flavours"][-1]
+    sandbox.reset()
+    for name, changes in cases.settings(module).items():
+        sandbox.settings(name, **changes)
+    sandbox.seed(cases.seed(module))
+    login = cases.connection_options(module, flavour)
+    arguments = {
+        **connections.connection(service, sandbox.urls[service], **login),
+        **cases.first_arguments(module),
+        "_ansible_check_mode": True,
+    }
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        in_process.run(module, arguments)
+    for entry in sandbox.requests(service):
+        if not entry["routed"]:
+            yield f"the sandbox has no route for {entry['method']} {entry['path']}"
+
+
+@cache
+def _changelogs() -> str:
+    return "\n".join(map(_text, (tree.ROOT / "changelogs").rglob("*.y*ml")))
+
+
+def _changelog(module: str) -> Iterator[str]:
+    if not re.search(rf"\b{module}\b", _changelogs()):
+        yield "no fragment in changelogs/fragments names the module"
+
+
+@cache
+def _stale() -> tuple[str, ...]:
+    """Return the generated files that are not as their tool would write them, for all modules."""
+    written = {
+        "tools.reference": reference.files(),
+        "tools.actions": actions.actions(),
+        "tools.witnesses": {witnesses.PAGE: witnesses.page(witnesses.load())},
+        "tests.helpers.request_table": {request_table.TABLE: request_table.page()},
+    }
+    return tuple(
+        f"{path.relative_to(tree.ROOT)} is stale: run python -m {tool}"
+        for tool, files in written.items()
+        for path, text in files.items()
+        if not path.exists() or _text(path) != text
+    )
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def main(arguments: list[str]) -> int:
+    """Print what the modules lack; the exit status is 1 if it is anything."""
+    known = [path.stem for path in sorted((tree.ROOT / "plugins" / "modules").glob("*.py"))]
+    count = 0
+    with Sandbox.start(flavour="real") as sandbox:
+        for module in arguments or known:
+            for line in missing(module, sandbox):
+                count += 1
+                print(f"{module}: {line}")
+    print(f"{count} missing")
+    return int(count > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
