@@ -155,19 +155,24 @@ def run_each(
     *,
     controls: Mapping[str, str],
     arguments: Sequence[str] = (),
+    variables: Mapping[str, str] | None = None,
 ) -> dict[str, Run]:
     """Run plays by their names, each as a playbook in a folder of its own, in one command.
 
-    C(arguments) have at least C(-v), with which Ansible says where a playbook begins. What is
+    `arguments` have at least `-vv`, with which Ansible says where a playbook begins. What is
     printed before the first belongs to each of them.
     """
     playbooks = []
     for name, one in plays.items():
         playbook = folder / name / "playbook.json"
-        playbook.parent.mkdir()
+        playbook.parent.mkdir(exist_ok=True)
         playbook.write_text(json.dumps([{"name": name, **one}]), encoding="utf-8")
         playbooks.append(str(playbook))
-    recording = {**environment(folder), "RECORDER_CONTROLS": json.dumps(dict(controls))}
+    recording = {
+        **environment(folder),
+        "RECORDER_CONTROLS": json.dumps(dict(controls)),
+        **(variables or {}),
+    }
     whole = _run(folder, [*playbooks, *arguments], recording, _SECONDS * len(playbooks))
     before, *sections = re.split(r"^(?=PLAYBOOK: )", whole.output, flags=re.MULTILINE)
     assert len(sections) == len(plays), whole.output[-5000:]

@@ -16,6 +16,7 @@ import yaml
 from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
 from tests.helpers.cases import CASES
+from tests.helpers.selection import parameters
 
 PLUGINS = Path(__file__).resolve().parents[3] / "plugins"
 EXAMPLES = [
@@ -82,31 +83,55 @@ def _options(case: Mapping[str, Any]) -> dict[str, Any]:
     return {**OPTIONS.get(case["service"], {}), **case.get("login", {})}
 
 
-@pytest.mark.parametrize(("kind", "name"), EXAMPLES)
-def test_examples_run(
-    fresh: Callable[[str], Sandbox], tmp_path: Path, kind: str, name: str
-) -> None:
+def _play(kind: str, name: str, folder: Path, urls: Mapping[str, str]) -> dict[str, Any]:
+    """Return the play of a plugin's examples, which starts from the seeds; make its files."""
     examples = yaml.safe_load(playbook.documentation(name, "EXAMPLES", kind))
     assert examples
     for number, task in enumerate(examples):
         assert task["name"]
         for source in _sources(task):
-            _make(tmp_path, source)
+            _make(folder, source)
         task["name"] = f"{number} {task['name']}"
+        # the plays of other plugins follow in the same command
+        task["ignore_errors"] = True
+    examples[0]["vars"] = {**examples[0].get("vars", {}), "sandbox_reset": {}}
     for file, text in FILES.get(name, {}).items():
-        (tmp_path / file).parent.mkdir(exist_ok=True)
-        (tmp_path / file).write_text(text, encoding="utf-8")
-    sandbox = fresh("real")
+        (folder / file).parent.mkdir(exist_ok=True)
+        (folder / file).write_text(text, encoding="utf-8")
     # an example logs in as the module's case of the contract does
     case = CASES.get(name, {}) if kind == "modules" else {}
     options = {**OPTIONS, **({case["service"]: _options(case)} if "service" in case else {})}
-    defaults = connections.module_defaults(sandbox.urls, **options)
-    run = playbook.run(
-        tmp_path,
-        [playbook.play(examples, module_defaults=defaults)],
-        arguments=["--diff"],
+    defaults = connections.module_defaults(urls, **options)
+    return playbook.play(examples, module_defaults=defaults)
+
+
+@pytest.fixture(scope="module")
+def runs(
+    request: pytest.FixtureRequest,
+    fresh: Callable[[str], Sandbox],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Mapping[str, playbook.Run]:
+    """Run the examples of all selected plugins in one command."""
+    sandbox, folder = fresh("real"), tmp_path_factory.mktemp("examples")
+    wanted = parameters(request.session, "name")
+    plays = {}
+    for kind, name in EXAMPLES:
+        if name in wanted:
+            (folder / f"{kind} {name}").mkdir()
+            plays[f"{kind} {name}"] = _play(kind, name, folder / f"{kind} {name}", sandbox.urls)
+    return playbook.run_each(
+        folder,
+        plays,
+        controls={"localhost": sandbox.control},
+        arguments=["-vv", "--diff"],
         variables=_environment(sandbox.urls),
     )
+
+
+@pytest.mark.parametrize(("kind", "name"), EXAMPLES)
+def test_examples_run(runs: Mapping[str, playbook.Run], kind: str, name: str) -> None:
+    run = runs[f"{kind} {name}"]
+    examples = yaml.safe_load(playbook.documentation(name, "EXAMPLES", kind))
     assert run.code == 0, run.output
     assert [event.status for event in run.events] == ["ok"] * len(examples), run.output
     assert "[WARNING]: Collection" not in run.output
