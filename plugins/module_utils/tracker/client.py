@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The client of the issue tracker: requests, refused logins, error texts [W4.2]."""
+"""Client of the issue tracker: requests, rejected logins, error messages [W4.2]."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 
 Taken = TypeVar("Taken")
 
-#: The header against forged requests [tracker-12].
+#: Anti-forgery header [tracker-12].
 _UNFORGED = {"X-Atlassian-Token": "no-check"}
 
 
 def describe(response: Response) -> str:
-    """The tracker's words; some of its errors are XML although JSON was asked for [tracker-2]."""
+    """Return the tracker's error message; some errors are XML although JSON was requested
+    [tracker-2].
+    """
     _before, begin, rest = response.text.partition("<message>")
     message, end, _behind = rest.partition("</message>")
     if begin and end and response.text.lstrip().startswith("<"):
@@ -35,7 +37,7 @@ def describe(response: Response) -> str:
 
 
 class TrackerClient:
-    """Requests to the tracker, with its own rules for logins and refusals."""
+    """Requests to the tracker, with its rules for logins and errors."""
 
     def __init__(self, task: Task, *, connections: int = 4) -> None:
         self._transport = task.transport(describe=describe, connections=connections)
@@ -47,25 +49,25 @@ class TrackerClient:
 
     @property
     def memory(self) -> dict[str, Any]:
-        """What is known of this server, for the next item of a loop."""
+        """Return the memory of this server for the next item of a loop."""
         return self._transport.memory
 
     @property
     def url(self) -> str:
-        """The base address."""
+        """Return the base address."""
         return self._transport.connection.url
 
     def length(self, path: str, query: Query) -> int:
-        """How long the address of a request is, in characters."""
+        """Return the length of a request's address in characters."""
         return len(self._transport.url(path, query))
 
     def read(
         self, what: str, path: str, *, expect: Collection[int] = (200,), **parts: Any
     ) -> Response:
-        """The answer to a request with any method that reads; see C(Transport.send).
+        """Send a read with any method; see `Transport.send`.
 
-        Every answer is asked first whether the server took the login: a query that ran for nobody
-        fails for reasons that have nothing to do with it [tracker-1].
+        The login is verified with every response first: a query that ran anonymously fails for
+        unrelated reasons [tracker-1].
         """
         headers = dict(self._headers)
         if parts.get("method", "GET") != "GET":
@@ -87,7 +89,7 @@ class TrackerClient:
         headers: Mapping[str, str] | None = None,
         **parts: Any,
     ) -> Response:
-        """Send a request that changes something, once; see C(Transport.write)."""
+        """Send a write once; see `Transport.write`."""
         return self._transport.write(
             what,
             method,
@@ -100,10 +102,10 @@ class TrackerClient:
         )
 
     def download(self, what: str, address: str, take: Callable[[Incoming], Taken]) -> Taken:
-        """What C(take) makes of the bytes at an absolute address (see C(core.download)).
+        """Download an absolute address and return the result of `take` (see `core.download`).
 
-        Server fact [tracker-7]: old servers take no token for attachments, but send to their login
-        page. An address elsewhere gets no credentials, and may want some.
+        Server fact [tracker-7]: old servers accept no token for attachments and redirect to their
+        login page. Another host gets no credentials, and may require some.
         """
         connection = self._transport.connection
         try:
@@ -123,8 +125,8 @@ class TrackerClient:
         require_login(response, self._transport.connection)
 
     def _require_taken(self, response: Response) -> None:
-        """As for a read. A web page with a success status is no answer to a write, and a 401 to an
-        account whose reads were answered is no matter of its login [tracker-18].
+        """Verify the login as for a read. An HTML page is no response to a write. A 401 for an
+        account whose reads succeeded is not about its login [tracker-18].
         """
         self._require_login(response)
         if response.status < 300 and errors.looks_like_html(response.text):
@@ -142,6 +144,8 @@ class TrackerClient:
 
 
 def _is_of_tracker(response: Response) -> bool:
-    """Whether an error is the tracker's own, not that of what has no such address [tracker-2]."""
+    """Whether an error is from the tracker, not from a server without such an address
+    [tracker-2].
+    """
     told = json_or_none(response.body)
     return isinstance(told, Mapping) and bool({"errorMessages", "errors"} & set(told))

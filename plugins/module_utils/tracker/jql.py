@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The query language of the tracker, as far as a client needs it: a unique order, quoted values."""
+"""Parse queries as far as needed: make their order unique, and quote values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ..core.errors import invalid
 
-#: Fields that no two issues share, so that an order by one of them is unique.
+#: Unique fields: an order by one of them is unique.
 _UNIQUE = frozenset({"key", "issuekey", "issue", "id"})
 _DIRECTIONS = frozenset({"asc", "desc"})
 _TOKEN = re.compile(
@@ -23,7 +23,7 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 @dataclass(frozen=True)
 class JqlToken:
-    """C(kind) is C(quoted), C(word) or C(symbol); C(text) stands without its quotes."""
+    """A token. `kind` is `quoted`, `word` or `symbol`; `text` is without quotes."""
 
     kind: str
     text: str
@@ -38,7 +38,7 @@ def _tokens(jql: str) -> Iterator[JqlToken]:
 
 
 def _order(tokens: list[JqlToken]) -> list[JqlToken] | None:
-    """What stands behind C(ORDER BY), C(None) where a query has no order."""
+    """Return the tokens after `ORDER BY`; `None` if the query has no order."""
     for index, token in enumerate(tokens[:-1]):
         following = tokens[index + 1]
         words = token.kind == following.kind == "word"
@@ -48,7 +48,7 @@ def _order(tokens: list[JqlToken]) -> list[JqlToken] | None:
 
 
 def _is_term(tokens: list[JqlToken]) -> bool:
-    """Whether tokens are one term of an order: a field, and perhaps a direction."""
+    """Whether the tokens are one term of an order: a field, and possibly a direction."""
     fields = [token for token in tokens if token.kind != "symbol"]
     return len(fields) == len(tokens) and bool(tokens)
 
@@ -64,11 +64,11 @@ def _terms(tokens: list[JqlToken]) -> list[list[JqlToken]]:
 
 
 def with_unique_order(jql: str) -> str:
-    """C(jql) with C(key) as its last order term, unless an order term is unique already.
+    """Append `key` to the order of a query, unless a term is unique already.
 
-    Without a unique order a server may show an issue on two pages and another one on none
-    [tracker-9]. A query that does not parse stays as it is: the server's words then fit what the
-    user wrote.
+    Without a unique order a server may return an issue on two pages and skip another one
+    [tracker-9]. A query that cannot be parsed is kept, so that the server's message matches the
+    user's query.
     """
     tokens = list(_tokens(jql))
     if any(token.kind == "symbol" and token.text in "\"'\\" for token in tokens):
@@ -90,10 +90,10 @@ def _is_unique(term: list[JqlToken]) -> bool:
 
 
 def quote(text: str) -> str:
-    """C(text) as one value of a query, in quotation marks.
+    """Quote a string as one value of a query.
 
     Backslash, quotation mark and control characters are escaped, so that no value can end the
-    string or add to the query.
+    string or extend the query.
     """
     return f'"{"".join(map(_escaped, text))}"'
 

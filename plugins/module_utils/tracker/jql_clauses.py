@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Queries from data: mappings and lists become text of the query language, with quoted values."""
+"""Build queries from mappings and lists, with quoted values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEY = re.compile(
     r"(?P<field>.+?)(?:\s*(?P<symbol>!=|<=|>=|!~|[=<>~])|\s+(?P<word>not\s+in|in|is\s+not|is))",
     re.IGNORECASE | re.DOTALL,
 )
-#: What is written for an operator in other languages, and by mistake, and what was meant.
+#: Operators of other languages and common typos, and the intended operator.
 _MISTYPED = {
     **dict.fromkeys(("==", "===", "eq", "equals"), "="),
     **dict.fromkeys(("<>", "!==", "=!", "><", "ne", "!"), "!="),
@@ -36,14 +36,14 @@ _MISTYPED = {
 }
 _SIGN_INSIDE = re.compile(r"[=<>~!]+\s*[^\s=<>~!]")
 _HISTORY = ("was", "was not", "was in", "was not in", "changed")
-#: Signs behind a field.
+#: Symbols after a field.
 _SIGNS = re.compile(r"[=<>~!]+(?:in|is)?$", re.IGNORECASE)
 _MOST_WORDS = 3
 _PLAIN_FIELD = re.compile(r"[A-Za-z][A-Za-z0-9_]*|cf\[[0-9]+\]")
 _FUNCTION = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _CLAUSE = {"field", "operator", "value"}
 _JOINS = ("and", "or")
-#: Words that the query language keeps for itself: a field of such a name stands in quotation marks.
+#: Reserved words of the query language: a field with such a name is quoted.
 RESERVED_WORDS = frozenset(
     """
     a abort access add after alias all alter and any are as asc audit avg be before begin between
@@ -65,13 +65,14 @@ RESERVED_WORDS = frozenset(
 
 
 def build(clauses: Any, *, join: str = "and", order_by: Any = None) -> str:
-    """The query that clauses stand for.
+    """Return the query for these clauses.
 
-    :param clauses: a dict of field (with an operator behind it, C(=) where none is given) to
-        value; a dict C(field), C(operator), C(value); a dict C(and), C(or) or C(not) of clauses;
-        a text that is taken as it is; or a list of these
-    :param join: C(and) or C(or): how clauses that stand side by side go together
-    :param order_by: fields, each with C(ASC) or C(DESC) behind it: a list, or a text with commas
+    :param clauses: a dict of field (optionally followed by an operator, default `=`) to value; a
+        dict with `field`, `operator`, `value`; a dict with `and`, `or` or `not` of clauses; a query
+        string; or a list of these
+    :param join: `and` or `or` between clauses of a dict or list
+    :param order_by: fields, optionally followed by `ASC` or `DESC`: a list, or a comma-separated
+        string
     """
     if join not in _JOINS:
         raise invalid(f"clauses of a query are joined with 'and' or 'or', not with '{join}'")
@@ -87,7 +88,7 @@ def build(clauses: Any, *, join: str = "and", order_by: Any = None) -> str:
 
 
 def _parts(clauses: Any, join: str) -> list[str]:
-    """Clauses that are joined, each one whole in itself."""
+    """Return the clauses to join, each complete."""
     if isinstance(clauses, str):
         return [text_of(clauses, Place("a clause of the query"))]
     if isinstance(clauses, Mapping):
@@ -100,7 +101,7 @@ def _parts(clauses: Any, join: str) -> list[str]:
 
 
 def _element(clause: Any, join: str) -> str:
-    """One element of a list; in brackets where it holds several clauses or unknown text."""
+    """Return one element of a list, in brackets if it has several clauses or is a query string."""
     parts = _parts(clause, "and")
     if not parts:
         raise invalid("an entry of the query has no clause: leave it out, or name what is sought")
@@ -133,7 +134,7 @@ def _entry(key: str, value: Any) -> str:
 
 
 def _refuse_mistyped(key: str) -> None:
-    """C(invalid) for a key whose end was meant as an operator and is none."""
+    """Raise `invalid` for a key that ends with a mistyped operator."""
     signs = _SIGNS.search(key)
     operator = signs[0].lower() if signs is not None else _last_words(key)
     if operator is not None and operator not in _OPERATORS:
@@ -146,7 +147,7 @@ def _refuse_mistyped(key: str) -> None:
 
 
 def _last_words(key: str) -> str | None:
-    """The words behind a field that are an operator, or were meant as one."""
+    """Return the words after a field that are, or look like, an operator."""
     words = key.lower().split()
     for count in range(min(_MOST_WORDS, len(words) - 1), 0, -1):
         operator = " ".join(words[-count:])
@@ -156,7 +157,7 @@ def _last_words(key: str) -> str | None:
 
 
 def _no_operator(operator: str, place: str) -> ToolchainError:
-    """C(invalid), with the operator that was meant."""
+    """Return the `invalid` error with the intended operator."""
     said = f"{place}: '{operator}' is not an operator of the query language"
     if operator in _HISTORY:
         said = f"{place}: write a clause with '{operator}' as a text, in a list of clauses"
@@ -193,7 +194,7 @@ def _says_empty(operator: str, value: Any) -> bool:
 
 
 def _membership(name: str, values: list[Any], negated: bool) -> str:
-    """One of several values; C(None) among them stands for an empty field."""
+    """Return a test for several values; `None` among them stands for an empty field."""
     field = _field(name)
     if not values:
         raise invalid(f"the list of values for the field {field} is empty: nothing can match it")
@@ -210,7 +211,7 @@ def _membership(name: str, values: list[Any], negated: bool) -> str:
 
 
 def _value(value: Any, place: Place) -> str:
-    """A value as text of a query; a dict C(function), C(arguments) is a call."""
+    """Return a value for a query; a dict with `function` and `arguments` is a call."""
     if isinstance(value, bool):
         return quote(str(value).lower())
     if isinstance(value, (int, float)):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads a search page by page, by offset or by token. What the server sent counts, not what was
-asked for.
+"""Read a search page by page, by offset or by token. The pages are counted as received, not as
+requested.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from ..core.errors import ToolchainError
 
 Issue = dict[str, Any]
 
-#: Pages beyond those that the server announced; a server that never ends is broken.
+#: Maximum number of pages beyond the announced ones, so that an endless result ends.
 _MOST_PAGES = 10_000
-#: Empty pages in a row that still have a successor.
+#: Maximum number of consecutive empty pages with a successor.
 _MOST_EMPTY = 3
 _MOST_REREADS = 3
 
 
 @dataclass(frozen=True)
 class SearchRange:
-    """The issues to read: C(count) of them (C(None): all) from C(start) on, C(page_size) a page."""
+    """Issues to read: `count` of them (`None`: all) from `start`, `page_size` per page."""
 
     start: int
     count: int | None
@@ -34,15 +34,15 @@ class SearchRange:
         return None if self.count is None else self.start + self.count
 
     def size_at(self, position: int) -> int:
-        """How many issues to ask for at C(position)."""
+        """Return the number of issues to request at `position`."""
         return self.page_size if self.end is None else min(self.page_size, self.end - position)
 
 
 @dataclass(frozen=True)
 class FoundIssues:
-    """All issues of a search; C(total) is C(None) where the server does not tell it.
+    """Issues of a search. `total` is `None` if the server does not send it.
 
-    C(count): how many they are, also where they were handed on and C(issues) is empty.
+    `count` is their number, also if they were passed on and `issues` is empty.
     """
 
     issues: list[Issue]
@@ -53,15 +53,15 @@ class FoundIssues:
 
 
 def identity_of(issue: Issue) -> str | None:
-    """What tells an issue from all others: its id, or its key where a server sends no ids."""
+    """Return the identity of an issue: its id, or its key if the server sends no ids."""
     identity = issue.get("key") if issue.get("id") is None else issue["id"]
     return None if identity is None else str(identity)
 
 
 @dataclass
 class CollectedIssues:
-    """Issues in the order of the server, each one once: those from C(first) up to C(last) (C(None):
-    the end) are kept, or handed on to C(take).
+    """Issues in the order of the server without duplicates. Those from `first` to `last` (`None`:
+    the end) are kept, or passed to `take`.
     """
 
     first: int = 0
@@ -69,18 +69,18 @@ class CollectedIssues:
     take: Callable[[Issue], None] | None = None
     issues: list[Issue] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    #: How many issues there were, whether they are kept or not.
+    #: Number of issues received, kept or not.
     seen: int = 0
     _identities: set[str | None] = field(default_factory=set)
 
     @property
     def count(self) -> int:
-        """How many issues were kept or handed on."""
+        """Return the number of issues that were kept or passed on."""
         end = self.seen if self.last is None else min(self.last, self.seen)
         return max(0, end - self.first)
 
     def add(self, response: Mapping[str, Any]) -> int:
-        """Add the issues of a page; returns how many of them are new."""
+        """Add the issues of a page; return the number of new ones."""
         before = self.seen
         keep = self.take or self.issues.append
         for issue in response["issues"]:
@@ -98,7 +98,7 @@ class CollectedIssues:
 
 @dataclass(frozen=True)
 class OffsetPage:
-    """An answer and its position in the result."""
+    """A page and its position in the result."""
 
     start: int
     response: Mapping[str, Any]
@@ -113,7 +113,7 @@ class OffsetPage:
 
     @property
     def total(self) -> int | None:
-        """How many issues match; C(None) where the page itself holds more than that."""
+        """Return the number of matches; `None` if the page itself has more issues."""
         told = _number(self.response, "total")
         return None if told is not None and self.count and self.end > told else told
 
@@ -123,7 +123,7 @@ class OffsetPage:
 
 
 def _number(response: Mapping[str, Any], name: str) -> int | None:
-    """A number that a server may send as text; C(None) where it is no number, or negative."""
+    """Return a number that may be a string; `None` for anything else, or a negative number."""
     text = str(response.get(name))
     return int(text) if text.isdecimal() else None
 
@@ -133,10 +133,11 @@ def _broken(what: str, message: str) -> ToolchainError:
 
 
 class OffsetPages:
-    """Pages by offset: in parallel where the server says how many issues match, else one by one.
+    """Read pages by offset: concurrently if the server sends the number of matches, otherwise in
+    sequence.
 
-    :param ask: reads the page with a start and a size
-    :param take: gets each issue, in place of a list of all
+    :param ask: reads a page by start and size
+    :param take: receives each issue, instead of a list of all
     """
 
     def __init__(
@@ -171,7 +172,9 @@ class OffsetPages:
         return self._result(not self._lost)
 
     def _result(self, at_end: bool) -> FoundIssues:
-        """C(at_end): the last page was read; a known number of matches counts instead."""
+        """Return the result. `at_end`: the last page was read; a known number of matches takes
+        precedence.
+        """
         found = self._found
         reached = self._asked.start + found.count
         complete = at_end if self._total is None else reached >= self._total and not self._lost
@@ -195,15 +198,15 @@ class OffsetPages:
         self._total = self._total if page.total is None else page.total
         return self._found.add(page.response)
 
-    # -- the number of matches is known ------------------------------------------------------
+    # -- known number of matches -----------------------------------------------------------------
 
     def _end(self) -> int:
-        """Where the last page ends, by the number of matches that the server told last."""
+        """Return the end of the last page, by the latest number of matches."""
         total = self._total or 0
         return total if self._asked.end is None else min(total, self._asked.end)
 
     def _read_announced(self, first: OffsetPage) -> None:
-        """Read what is left of the announced issues, and what came to them meanwhile."""
+        """Read the remaining announced issues, and issues that were added meanwhile."""
         step, end = first.count, self._end()
         starts = range(first.end, end, step)
         chunks = ((start, min(start + step, end)) for start in starts)
@@ -238,7 +241,7 @@ class OffsetPages:
             end = pages[-1].end
 
     def _chunk(self, chunk: tuple[int, int]) -> list[OffsetPage]:
-        """One page, or several where the server gives less than it was asked for."""
+        """Return one page, or several if the server returns fewer issues than requested."""
         start, end = chunk
         pages: list[OffsetPage] = []
         while start < end:
@@ -250,10 +253,10 @@ class OffsetPages:
         return pages
 
     def _read_slipped(self, before: OffsetPage, after: OffsetPage) -> None:
-        """Read again what slipped over the border of two pages.
+        """Read issues again that moved across a page boundary.
 
-        Where issues ceased to match between two pages, all later ones move up, and as many are
-        neither on the one page nor on the other.
+        If issues stop matching between two pages, all later issues move up, and as many are on
+        neither page.
         """
         newest = after.total
         for _attempt in range(_MOST_REREADS):
@@ -272,10 +275,10 @@ class OffsetPages:
             "issues ceased to match while the pages were read: some of the others may be missing"
         )
 
-    # -- the server does not say how many match ----------------------------------------------
+    # -- unknown number of matches ---------------------------------------------------------------
 
     def _one_by_one(self, page: OffsetPage) -> bool:
-        """Read until a page is empty; whether the end was seen."""
+        """Read until a page is empty; return whether the end was reached."""
         repeated = 0
         for _number in range(_MOST_PAGES):
             if self._asked.end is not None and page.end >= self._asked.end:
@@ -297,10 +300,10 @@ class OffsetPages:
 
 
 class TokenPages:
-    """Pages of which each names its successor; the server never says how many issues match.
+    """Read pages that each have a token for the next one, without a number of matches.
 
-    :param ask: reads the page of a token (C(None): the first page) with a size
-    :param take: gets each issue, in place of a list of all
+    :param ask: reads a page by token (`None`: the first page) and size
+    :param take: receives each issue, instead of a list of all
     """
 
     def __init__(
@@ -319,7 +322,7 @@ class TokenPages:
         return FoundIssues(found.issues, found.count, None, complete and not cut, found.warnings)
 
     def _to_the_end(self) -> bool:
-        """Read what was asked for; whether that was the last page."""
+        """Read the requested issues; return whether the last page was reached."""
         token: str | None = None
         seen: set[str] = set()
         empty = 0
@@ -343,13 +346,13 @@ class TokenPages:
         raise _broken(self._what, f"the server still has issues after {_MOST_PAGES} pages")
 
     def _size(self) -> int:
-        """Issues before the start have to be read, too: there is no offset."""
+        """Return the page size. Issues before the start are read as well: there is no offset."""
         end = self._asked.end
         left = None if end is None else end - self._found.seen
         return self._asked.page_size if left is None else min(self._asked.page_size, left)
 
     def _is_end(self, response: Mapping[str, Any]) -> bool:
-        """Without a token there is no next page, even where the server says that there is one."""
+        """Whether the result ends without a token; warn if the server announces more issues."""
         total = _number(response, "total")
         more = response.get("isLast") is False or (total or 0) > self._found.seen
         if more:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the account of a task may do [tracker-28]."""
+"""Check the permissions of the task's account [tracker-28]."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from ..core.errors import ToolchainError
 from ..core.http.messages import json_or_none
 from .client import TrackerClient
 
-#: Who administers the server administers every project [tracker-28].
+#: Administrators of the server administer every project [tracker-28].
 _OF_THE_SERVER = {"ADMINISTER_PROJECTS": "ADMINISTER"}
 
 
 def lacking(client: TrackerClient, permissions: Sequence[str], **where: str) -> list[str]:
-    """Those that the account lacks for an issue (C(issueKey)) or a project (C(projectKey)).
+    """Return the permissions that the account lacks for an issue (`issueKey`) or a project
+    (`projectKey`).
 
-    A server that does not tell of one is not held to deny it.
+    A permission that the server does not report counts as granted.
     """
     wider = [_OF_THE_SERVER[name] for name in permissions if name in _OF_THE_SERVER]
     query = {**where, "permissions": ",".join([*permissions, *wider])}
@@ -38,14 +39,14 @@ def lacking(client: TrackerClient, permissions: Sequence[str], **where: str) -> 
 
 
 def require(client: TrackerClient, what: str, permissions: Sequence[str], **where: str) -> None:
-    """C(permission) for a write that the account may not do, before it is tried."""
+    """Raise `permission` for a write that the account must not do, before it is sent."""
     missing = lacking(client, list(dict.fromkeys(permissions)), **where) if permissions else []
     if missing:
         raise ToolchainError("permission", f"{what}: {told_of(missing)}")
 
 
 def told_of(missing: Sequence[str]) -> str:
-    """Words for permissions that the account lacks."""
+    """Return a message for missing permissions."""
     return f"the account lacks the permission {' and '.join(missing)}"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A comment, unless the own account has written it before [tracker-25]."""
+"""Add a comment, unless the own account has written it before [tracker-25]."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ..fields.documents import plain_lines, text_of, to_document
 from .edits import Edit
 from .site import Site, TrackerIssue
 
-#: By what an author is known; a deleted one has none of them [tracker-23].
+#: Members that identify an author; a deleted account has none of them [tracker-23].
 _IDENTITIES = ("accountId", "key", "name")
 _MOST_PAGES = 1000
 
 
 class CommentPart:
-    """Twice is two comments: the ones that are there are compared first."""
+    """Adds a comment after comparing the existing ones, because sending it twice adds two."""
 
     names = ("comment",)
     needs = ("ADD_COMMENTS",)
@@ -29,7 +29,7 @@ class CommentPart:
         self._wanted = text_of(to_document(text)) if site.cloud else plain_lines(text)
 
     def differs(self, issue: TrackerIssue) -> bool:
-        return True  # a search does not show all comments
+        return True  # a search does not return all comments
 
     def edits(self, issue: TrackerIssue) -> list[Edit]:
         if self._is_there(issue.fields.get("comment"), issue.key):
@@ -40,7 +40,7 @@ class CommentPart:
         return (Change("comment", None, self._text),)
 
     def _is_there(self, shown: Any, key: str) -> bool:
-        """Whether the own account has written it; C(shown) may be the first page only."""
+        """Whether the own account has written it; `shown` may be the first page only."""
         own = _identity(self._site.own())
         return any(
             text_of(comment.get("body")) == self._wanted and _identity(comment.get("author")) == own
@@ -51,7 +51,7 @@ class CommentPart:
         shown = shown if isinstance(shown, Mapping) else {}
         found = shown.get("comments") or []
         if shown.get("startAt"):
-            found = []  # not the first page: which ones are missing in front of it is not told
+            found = []  # not the first page: earlier comments are missing
         yield from found
         if len(found) < int(shown.get("total") or 0) or not shown:
             yield from self._read(key, len(found))
@@ -86,7 +86,7 @@ class CommentPart:
 
 
 def _identity(account: Any) -> str | None:
-    """The first that both sides of a server tell of every account."""
+    """Return the first identity that both accounts have."""
     if not isinstance(account, Mapping):
         return None
     return next((str(account[name]) for name in _IDENTITIES if account.get(name)), None)

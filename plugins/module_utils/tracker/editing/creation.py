@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An issue that is created once [tracker-20]."""
+"""Create an issue once [tracker-20]."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .fields import FieldsPart
 from .issue_options import IssueOptions
 from .site import Site
 
-#: Server fact [tracker-20]: the index of the search lags behind by up to seconds.
-_LOOKS = 5
+#: Server fact [tracker-20]: the search index lags by up to seconds.
+_ATTEMPTS = 5
 
 
 class Creation:
-    """Creates the issue that C(match) does not find.
+    """Create the issue that `match` does not find.
 
-    :param matching: the keys that C(match) finds now
+    :param matching: the keys that `match` finds now
     """
 
     def __init__(
@@ -44,7 +44,9 @@ class Creation:
         return self._site.client
 
     def plan(self) -> tuple[Change, ...]:
-        """What the new issue has; C(not_found) for the project, C(rejected) for what it lacks."""
+        """Return the values of the new issue. Raises `not_found` for the project, `rejected` for
+        missing values.
+        """
         options = self._options
         project = self._project(str(options.project))
         self._type = {"name": self._one_of(project, "issueTypes", "type", str(options.type))}
@@ -64,7 +66,9 @@ class Creation:
         return found
 
     def _one_of(self, project: Mapping[str, Any], member: str, option: str, name: str) -> str:
-        """The name as the project has it; a server that does not show the list is believed."""
+        """Return the name as the project has it; it is accepted if the server does not send the
+        list.
+        """
         known = project.get(member)
         if not isinstance(known, list) or (not known and member == "issueTypes"):
             return name
@@ -78,7 +82,7 @@ class Creation:
         return str(shown(found))
 
     def create(self) -> str:
-        """Send it once; the key of the new issue."""
+        """Create the issue and return its key; the request is sent once."""
         options = self._options
         members = {
             "project": {"key": options.project},
@@ -101,15 +105,15 @@ class Creation:
         return self._confirmed(str(key)) if key else self._only(self._looked_for())
 
     def _is_found(self) -> bool | None:
-        """Whether the issue is there after an answer that does not tell. A search that does not
-        find it proves nothing.
+        """Whether the issue exists after a lost response. A search without a match
+        proves nothing.
         """
         return True if self._looked_for() else None
 
     def _looked_for(self) -> list[str]:
-        """The keys that C(match) finds, looked for several times."""
+        """Return the keys that `match` finds, after several attempts."""
         longest = float(self._site.task.connection.settings["retry_max_wait"])
-        for attempt in range(_LOOKS):
+        for attempt in range(_ATTEMPTS):
             if attempt:
                 self._sleep(back_off(attempt - 1, longest))
             keys = self._matching()
@@ -123,11 +127,11 @@ class Creation:
         return keys[0]
 
     def _confirmed(self, key: str) -> str:
-        """A query that does not find what it made would make another one in the next run."""
+        """Warn if the query does not find the new issue: the next run would create another one."""
         try:
             found = self._looked_for()
         except ToolchainError:
-            found = []  # the issue is there, whatever became of the search
+            found = []  # the issue exists, whatever the search returns
         if key not in found:
             self._site.task.warn(
                 f"match does not find the issue {key}, which was created because it found none:"
@@ -137,7 +141,7 @@ class Creation:
 
 
 def several(keys: list[str]) -> ToolchainError:
-    """C(conflict) for a query that should find one issue."""
+    """Return the `conflict` error for a query that must find one issue."""
     return ToolchainError(
         "conflict", f"match finds more than one issue ({', '.join(keys)}, ...): make it find one"
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a task manages of an issue, part by part: each is a request of its own [tracker-19]."""
+"""Managed parts of an issue; each part is a request of its own [tracker-19]."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .site import TrackerIssue
 
 @dataclass(frozen=True)
 class Edit:
-    """What is to be written to one issue, how, and the permissions that this needs."""
+    """A write to one issue, and the permissions that it needs."""
 
     changes: tuple[Change, ...]
     write: Callable[[], None]
@@ -21,26 +21,26 @@ class Edit:
 
 
 class Part(Protocol):
-    """One thing that is managed: fields, links, attachments, a comment, the status."""
+    """A managed part: fields, links, attachments, a comment, the status."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The fields by which it is compared."""
+        """Return the fields that are compared."""
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The permissions for what is expected of a new issue [tracker-28]."""
+        """Return the permissions for creating an issue with this part [tracker-28]."""
 
     def differs(self, issue: TrackerIssue) -> bool:
-        """Whether an issue may need an edit, by what was read of it alone."""
+        """Whether an issue may need an edit, by the fields that were read."""
 
     def edits(self, issue: TrackerIssue) -> list[Edit]:
-        """What is to be written; may read more, and raises what the server would refuse."""
+        """Return the writes. May read more, and raises errors that the server would return."""
 
     def expected(self) -> tuple[Change, ...]:
-        """What is written to an issue that is not there yet."""
+        """Return the values for a new issue."""
 
 
 def as_dict(change: Change) -> dict[str, Any]:
-    """An entry of C(changes) in the return value."""
+    """Return an entry of `changes` in the return value."""
     return {"field": change.field, "before": change.before, "after": change.after}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fields of an issue: one request for all that differ [tracker-22]."""
+"""Edit the fields of an issue with one request [tracker-22]."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ..fields.field_values import missing, same, shown
 from .edits import Edit
 from .site import Site, TrackerIssue
 
-#: How many of the values that a field takes a message names.
+#: Maximum number of allowed values in a message.
 _MOST_NAMED = 10
 
 
 @dataclass(frozen=True)
 class WantedField:
-    """A field and its value as the server takes it; C(adds): a list that gets entries only.
+    """A field and its value for the server; `adds`: a list that only gets more entries.
 
-    C(check): raises where the value cannot be, as an account that is not there.
+    `check` raises if the value is impossible, for instance a missing account.
     """
 
     id: str
@@ -43,7 +43,7 @@ class WantedField:
 
 
 class FieldsPart:
-    """All fields that are managed."""
+    """All managed fields."""
 
     def __init__(self, site: Site, wanted: Sequence[WantedField]) -> None:
         self._site, self._wanted = site, list(wanted)
@@ -54,12 +54,12 @@ class FieldsPart:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Those of a creation."""
+        """Return the permissions for creating an issue."""
         return _needed(self.for_creation(), "CREATE_ISSUES")
 
     @property
     def filled(self) -> set[str]:
-        """The fields that have a value afterwards."""
+        """Return the fields that have a value afterwards."""
         return {field.id for field in self._wanted if field.value not in (None, [])}
 
     def _differing(self, issue: TrackerIssue) -> list[WantedField]:
@@ -82,7 +82,7 @@ class FieldsPart:
         return tuple(field.change(None) for field in self._wanted if field.differs(None))
 
     def for_creation(self) -> dict[str, Any]:
-        """The members of a new issue."""
+        """Return the members of a new issue."""
         members: dict[str, Any] = {}
         for field in self._wanted:
             if field.differs(None):
@@ -90,10 +90,10 @@ class FieldsPart:
         return members
 
     def _settable(self, issue: TrackerIssue, field: WantedField) -> WantedField:
-        """The field with values as the server writes them; raises what it would refuse: a field
-        that no screen has, a value that is unknown.
+        """Return the field with values in the server's spelling. Raises for a field that is on no
+        screen, and for an unknown value.
 
-        Server fact [tracker-22]: without the right to edit nothing may be set.
+        Server fact [tracker-22]: without the permission to edit no field may be set.
         """
         _check(field)
         if issue.editable is None:
@@ -123,7 +123,7 @@ class FieldsPart:
     def _allowed(
         self, issue: TrackerIssue, field: WantedField, value: Any, allowed: list[Any]
     ) -> Any:
-        """A value with its name in the letter case of the server, which may want just that."""
+        """Return a value with its name in the server's letter case, which may be required."""
         if not isinstance(value, Mapping):
             return value
         own = {name: one for name, one in value.items() if name != "child"}
@@ -144,7 +144,7 @@ class FieldsPart:
         )
 
     def _write(self, issue: TrackerIssue, fields: Sequence[WantedField]) -> None:
-        """Set what is exact, add to what only gets more; both may be done twice."""
+        """Set exact fields, add to lists that only get more; both are idempotent."""
 
         def done() -> bool:
             now = self._site.issue(issue.key, [field.id for field in fields])
@@ -170,7 +170,7 @@ class FieldsPart:
 
 
 def _needed(fields: Collection[str], first: str = "EDIT_ISSUES") -> tuple[str, ...]:
-    """The permissions that a change of these fields needs."""
+    """Return the permissions for a change of these fields."""
     return (first, *(["ASSIGN_ISSUES"] if "assignee" in fields else []))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What C(tracker_issue) manages of an issue, and what of that cannot be meant [C8.8]."""
+"""Options of `tracker_issue` for an issue, and their validation [C8.8]."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ JsonValues = Annotated[dict[str, Any], Option(values="json")]
 
 @dataclass(frozen=True)
 class IssueAdditions:
-    """Lists that only get more."""
+    """Lists that only get more entries."""
 
     labels: list[str] | None = None
     fix_versions: list[str] | None = None
@@ -39,7 +39,7 @@ class IssueAdditions:
 
 @dataclass(frozen=True)
 class IssueLink:
-    """A link; C(type): the name of its type, or one of its phrases."""
+    """A link. `type` is the name of its type, or one of its phrases."""
 
     type: str
     issue: str
@@ -47,7 +47,7 @@ class IssueLink:
 
 @dataclass(frozen=True)
 class IssueOptions:
-    """What is managed, and what a new issue is made of."""
+    """Managed parts of an issue, and values of a new issue."""
 
     match: str | None = None
     project: str | None = None
@@ -69,7 +69,7 @@ class IssueOptions:
     attachments: list[PathText] | None = None
 
     def require_sense(self) -> None:
-        """C(invalid) for options that cannot be meant."""
+        """Raise `invalid` for contradictory options."""
         if all(getattr(self, name) is None for name in _MANAGED):
             raise invalid(f"there is nothing to do: give at least one of {', '.join(_MANAGED)}")
         if self.add == IssueAdditions():
@@ -88,14 +88,14 @@ class IssueOptions:
 
 
 def require_summary(place: str, summary: Any) -> None:
-    """C(invalid) for what no issue can be called [tracker-22]."""
+    """Raise `invalid` for an impossible summary [tracker-22]."""
     text = str(summary or "").strip()
     if not text or len(text.splitlines()) > 1 or len(text) > _LONGEST:
         raise invalid(f"{place} must be one line of at most {_LONGEST} characters")
 
 
 def require_labels(place: str, labels: Any) -> None:
-    """C(invalid) for what cannot be a label [tracker-22]."""
+    """Raise `invalid` for an impossible label [tracker-22]."""
     for number, label in enumerate(labels if isinstance(labels, list) else []):
         text = str(label)
         if text.split() != [text] or len(text) > _LONGEST:

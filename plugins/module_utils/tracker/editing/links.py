@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Links between issues [tracker-26]."""
+"""Link issues [tracker-26]."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .site import Site, TrackerIssue
 
 @dataclass(frozen=True)
 class WantedLink:
-    """The issue is the subject of C(phrase), as in "this blocks that", if C(is_subject)."""
+    """A link. If `is_subject`, the issue is the subject of `phrase`, as in "this blocks that"."""
 
     type: str
     type_id: str
@@ -26,8 +26,8 @@ class WantedLink:
     is_symmetric: bool
 
     def is_among(self, links: Any) -> bool:
-        """Whether an issue has the link. Read on the subject, the other one is its
-        C(outwardIssue); a symmetric link may show either side.
+        """Whether an issue has the link. On the subject, the other issue is `outwardIssue`; a
+        symmetric link may have either.
         """
         sides = ["outwardIssue" if self.is_subject else "inwardIssue"]
         if self.is_symmetric:
@@ -45,7 +45,7 @@ class WantedLink:
 
 
 class LinksPart:
-    """Links that an issue gets; those that it has besides stay.
+    """Adds links to an issue; its other links are kept.
 
     :param wanted: pairs of a type (or one of its phrases) and the key of another issue
     """
@@ -96,7 +96,7 @@ class LinksPart:
         return tuple(map(_change, self._links))
 
     def _require(self, key: str) -> None:
-        """C(not_found) for an issue that cannot be linked to."""
+        """Raise `not_found` for an issue that cannot be linked."""
         if key not in self._seen:
             self._site.issue(key, ["summary"])
             self._seen.add(key)
@@ -105,8 +105,8 @@ class LinksPart:
         return lambda: self._write(issue, link)
 
     def _write(self, issue: TrackerIssue, link: WantedLink) -> None:
-        """Who is sent as C(inwardIssue) is the subject. A link that is there already is answered as
-        a new one, and makes no second.
+        """Send a link. `inwardIssue` is the subject. An existing link gets the same response, and
+        no second one is made.
         """
         subject, other = (issue.key, link.issue) if link.is_subject else (link.issue, issue.key)
         try:
@@ -131,7 +131,9 @@ def _change(link: WantedLink) -> Change:
 
 
 def _wanted(types: Sequence[Mapping[str, Any]], number: int, kind: str, issue: str) -> WantedLink:
-    """A link by the name of its type, else by a phrase; C(invalid) for none or several."""
+    """Return a link by the name of its type, or by a phrase. Raises `invalid` for none
+    or several.
+    """
     for names in (("name",), ("outward", "inward")):
         found = {
             str(one["id"]): (one, name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an edit has to know of the server: its kind, its accounts, issues as they are now."""
+"""State of the server for edits: its kind, its accounts, and current issues."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_ACCOUNTS = 50
 
 @dataclass(frozen=True)
 class TrackerIssue:
-    """An issue; C(editable): what may be set and how, C(None) where the server does not tell."""
+    """An issue. `editable` describes the settable fields; `None` if unknown."""
 
     key: str
     fields: Mapping[str, Any]
@@ -30,13 +30,13 @@ class TrackerIssue:
 class Site:
     """The server of a task.
 
-    :param knows_cloud: whether it matters on which kind of server the task runs
+    :param knows_cloud: whether the task depends on the kind of server
     """
 
     def __init__(self, task: Task, client: TrackerClient, *, knows_cloud: bool) -> None:
         self.task, self.client = task, client
         self.cloud = knows_cloud and self._is_cloud()
-        #: Version 3 of the cloud's interface takes texts as documents [tracker-25].
+        #: Version 3 of the cloud's interface needs documents instead of strings [tracker-25].
         self.api = "rest/api/3" if self.cloud else "rest/api/2"
         self._accounts: dict[str, Mapping[str, str]] = {}
         self._own: Mapping[str, Any] | None = None
@@ -54,11 +54,11 @@ class Site:
         return bool(self.client.memory[_KIND] == "Cloud")
 
     def place(self, key: str, *below: str) -> str:
-        """The address of an issue, or of what hangs on it."""
+        """Return the address of an issue, or of a part of it."""
         return f"{self.api}/issue/{path(key, *below)}"
 
     def issue(self, key: str, names: Sequence[str]) -> TrackerIssue:
-        """An issue with some fields, and with what may be set; C(not_found)."""
+        """Return an issue with some fields, and its settable fields. Raises `not_found`."""
         what = f"reading the issue '{key}'"
         query = {"fields": ",".join(names) or "key", "expand": "editmeta"}
         response = self.client.read(what, self.place(key), query=query, expect=(200, 404))
@@ -72,11 +72,11 @@ class Site:
         return found
 
     def field(self, key: str, name: str) -> Any:
-        """One field of an issue as it is now."""
+        """Return the current value of one field of an issue."""
         return self.issue(key, [name]).fields.get(name)
 
     def own(self) -> Mapping[str, Any]:
-        """The account of the task [tracker-23]."""
+        """Return the account of the task [tracker-23]."""
         if self._own is None:
             response = self.client.read("asking who the account is", "rest/api/2/myself")
             told = response.json()
@@ -86,9 +86,9 @@ class Site:
         return self._own
 
     def account(self, name: str, place: str) -> Mapping[str, str]:
-        """An account as a field wants it; C(not_found), or C(invalid) where several are called so.
+        """Return an account for a field. Raises `not_found`, or `invalid` if several have the name.
 
-        In the cloud by its id, else by display name or address [tracker-23].
+        In the cloud the name is an id, a display name or an email address [tracker-23].
         """
         if name not in self._accounts:
             self._accounts[name] = self._account(name, place)
@@ -112,7 +112,7 @@ class Site:
         return {member: ids[0]}
 
     def _called(self, what: str, name: str, member: str) -> list[str]:
-        """The accounts of that name; on a server display names are no names of accounts."""
+        """Return the accounts with this name; on a server display names do not count."""
         query = {"query" if self.cloud else "username": name, "maxResults": _MOST_ACCOUNTS}
         place = "rest/api/2/user/search"
         response = self.client.read(what, place, query=query, expect=(200, 403, 404))
@@ -126,9 +126,8 @@ class Site:
         )
 
     def judged(self, error: ToolchainError, *permissions: str, **where: str) -> ToolchainError:
-        """The error of a write as C(permission) where the account lacks one that it needs: servers
-        answer a missing right as a wrong field, or as nothing at all [tracker-22, tracker-24,
-        tracker-28].
+        """Return the error of a write as `permission` if the account lacks one: servers report a
+        missing permission as a wrong field, or not at all [tracker-22, tracker-24, tracker-28].
         """
         if error.kind not in ("rejected", "not_found", "auth"):
             return error
@@ -139,14 +138,14 @@ class Site:
         return error
 
 
-def issue_of(bean: Any) -> TrackerIssue | None:
-    """C(None) where the server's object is no issue."""
-    if not isinstance(bean, Mapping) or not isinstance(bean.get("key"), str):
+def issue_of(record: Any) -> TrackerIssue | None:
+    """Parse an issue; `None` if the object is not an issue."""
+    if not isinstance(record, Mapping) or not isinstance(record.get("key"), str):
         return None
-    fields, editable = bean.get("fields"), bean.get("editmeta")
+    fields, editable = record.get("fields"), record.get("editmeta")
     editable = editable.get("fields") if isinstance(editable, Mapping) else None
     return TrackerIssue(
-        bean["key"],
+        record["key"],
         fields if isinstance(fields, Mapping) else {},
         editable if isinstance(editable, Mapping) else None,
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The status of an issue, reached by a transition that is offered [tracker-24]."""
+"""Change the status of an issue by an offered transition [tracker-24]."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Transition = Mapping[str, Any]
 
 
 class StatusPart:
-    """The target status by its name.
+    """The target status by name.
 
-    :param transition: name or id of the way there
-    :param fields: what is set on its screen
-    :param filled: ids of the fields that have a value before
+    :param transition: name or id of the transition
+    :param fields: values for the fields of its screen
+    :param filled: ids of the fields that already have a value
     """
 
     names = ("status",)
@@ -55,13 +55,15 @@ class StatusPart:
         current = issue.fields.get("status")
         chosen = self._chosen(issue, self._offered(issue))
         if _same_id(chosen.get("to"), current):
-            return []  # the same status, by its name in another language
+            return []  # the same status with its name in another language
         self._require_fields(issue, chosen)
         change = Change("status", shown(current), self._status)
         return [Edit((change,), lambda: self._write(issue, chosen), self.needs)]
 
     def _offered(self, issue: TrackerIssue) -> list[Transition]:
-        """What the account may do now; without the right nothing, and no error."""
+        """Return the transitions that the account may use; without the permission an empty list,
+        and no error.
+        """
         what = f"asking for the transitions of the issue '{issue.key}'"
         query = {"expand": "transitions.fields"}
         place = self._site.place(issue.key, "transitions")
@@ -76,7 +78,9 @@ class StatusPart:
         return found
 
     def _chosen(self, issue: TrackerIssue, offered: list[Transition]) -> Transition:
-        """The one that leads to the status; C(rejected) for none, C(invalid) for several."""
+        """Return the transition to the status. Raises `rejected` for none, `invalid`
+        for several.
+        """
         leading = [one for one in offered if self._is(one.get("to"))]
         named = [one for one in leading if self._is_named(one)]
         if len(named) == 1:
@@ -102,7 +106,9 @@ class StatusPart:
         )
 
     def _require_fields(self, issue: TrackerIssue, chosen: Transition) -> None:
-        """What the screen wants must be given or be there; without a screen nothing can be set."""
+        """Raise if a required field of the screen has no value; without a screen no field can be
+        set.
+        """
         screen = chosen.get("fields")
         screen = screen if isinstance(screen, Mapping) else {}
         way = f"the transition '{chosen.get('name')}' of the issue '{issue.key}'"
@@ -139,7 +145,7 @@ class StatusPart:
                 verify=lambda: self._has_arrived(issue, chosen),
             )
         except ToolchainError as error:
-            # Server fact [tracker-24]: 409 where another transition of the issue runs.
+            # Server fact [tracker-24]: 409 if another transition of the issue is running.
             if error.status != 409 or not self._has_arrived(issue, chosen):
                 raise self._site.judged(error, *self.needs, issueKey=issue.key) from None
             return
@@ -150,7 +156,7 @@ class StatusPart:
         return self._is(status) or _same_id(status, chosen.get("to"))
 
     def _warn_if_moved_on(self, issue: TrackerIssue, chosen: Transition) -> None:
-        """A function behind a transition may move the issue on at once."""
+        """Warn if a post function of the transition moved the issue on."""
         now = self._site.field(issue.key, "status")
         if not self._is(now) and not _same_id(now, chosen.get("to")):
             self._site.task.warn(
@@ -160,7 +166,7 @@ class StatusPart:
 
 
 def _same_id(one: Any, other: Any) -> bool:
-    """Whether two states are one: their names may be in different languages."""
+    """Whether two statuses are the same: their names may be in different languages."""
     ids = [each.get("id") if isinstance(each, Mapping) else None for each in (one, other)]
     return None not in ids and str(ids[0]) == str(ids[1])
 

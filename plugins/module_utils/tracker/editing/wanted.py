@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From the options of C(tracker_issue) to what is managed, part by part."""
+"""Convert the options of `tracker_issue` to managed parts."""
 
 from __future__ import annotations
 
@@ -20,20 +20,18 @@ from .site import Site
 from .transitions import StatusPart
 from .uploads import AttachmentsPart, UploadFile
 
-#: Options that are lists: the field's id, and whether an entry is an object with a name.
+#: List options: id of the field, and whether an entry is an object with a name.
 _LISTS = {
     "labels": ("labels", False),
     "fix_versions": ("fixVersions", True),
     "components": ("components", True),
 }
-#: Fields with options of their own, which may be named in C(fields), too.
+#: Fields with options of their own, which may also be in `fields`.
 _CHECKS = {"summary": require_summary, "labels": require_labels}
 
 
 class WantedParts:
-    """The parts in the order in which they are written: fields, links, attachments, comment,
-    status.
-    """
+    """The parts in the order of writing: fields, links, attachments, comment, status."""
 
     def __init__(self, site: Site, options: IssueOptions, files: list[UploadFile]) -> None:
         self._site, self._options = site, options
@@ -47,7 +45,7 @@ class WantedParts:
 
     @property
     def names(self) -> list[str]:
-        """The fields by which all parts are compared."""
+        """Return the fields that all parts compare."""
         return list(dict.fromkeys(name for part in self.all for name in part.names))
 
     def _others(self, files: list[UploadFile]) -> Iterator[Part]:
@@ -64,7 +62,9 @@ class WantedParts:
             yield StatusPart(site, options.status, options.transition, extra, filled)
 
     def _distinct(self) -> list[WantedField]:
-        """Each field once; C(invalid) for one that two options name."""
+        """Return the fields without duplicates. Raises `invalid` for a field that two
+        options name.
+        """
         found: dict[str, WantedField] = {}
         for field in (*self._own(), *self._named("fields", self._options.fields or {})):
             other = found.setdefault(field.id, field)
@@ -73,7 +73,7 @@ class WantedParts:
         return list(found.values())
 
     def _own(self) -> Iterator[WantedField]:
-        """The fields that have options of their own."""
+        """Yield the fields that have options of their own."""
         options = self._options
         if options.summary is not None:
             yield WantedField("summary", "summary", options.summary.strip())
@@ -98,7 +98,9 @@ class WantedParts:
         return to_document(text) if self._site.cloud else text
 
     def _assignee(self, name: str) -> WantedField:
-        """On a server the name can be compared before the account is looked for."""
+        """Return the assignee. On a server the name can be compared before the account
+        is searched.
+        """
         site = self._site
         if site.cloud:
             return WantedField("assignee", "assignee", site.account(name, "assignee"))

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Texts as documents, as version 3 of the cloud's interface wants them [tracker-25].
+"""Convert strings to the documents of version 3 of the cloud's interface [tracker-25].
 
-A text is its paragraphs and lines, and nothing in it is markup: what was written comes back as it
-was, and can be compared.
+A string becomes paragraphs and lines without markup, so that it can be read back and compared.
 """
 
 from __future__ import annotations
@@ -13,12 +12,14 @@ from typing import Any
 
 Document = dict[str, Any]
 
-#: What stands on lines of its own.
+#: Elements on lines of their own.
 _BLOCKS = frozenset({"paragraph", "heading", "codeBlock", "listItem", "taskItem", "tableRow"})
 
 
 def plain_lines(text: str) -> str:
-    """A text without what servers do to line ends and to its own end [tracker-22]."""
+    """Return a string without the changes that servers make to line ends and to its end
+    [tracker-22].
+    """
     return "\n".join(line.rstrip() for line in text.splitlines()).rstrip()
 
 
@@ -27,7 +28,7 @@ def is_document(value: Any) -> bool:
 
 
 def to_document(text: str) -> Document:
-    """A paragraph for each block of lines."""
+    """Return a document with a paragraph for each block of lines."""
     blocks = [block for block in re.split(r"\n{2,}", plain_lines(text)) if block]
     return {"type": "doc", "version": 1, "content": [_paragraph(block) for block in blocks]}
 
@@ -41,7 +42,7 @@ def _paragraph(block: str) -> Document:
 
 
 def text_of(value: Any) -> str:
-    """The text of a document, or a text as it is; what is neither has none."""
+    """Return the text of a document, or a string unchanged; "" for anything else."""
     if isinstance(value, str):
         return plain_lines(value)
     if not is_document(value):

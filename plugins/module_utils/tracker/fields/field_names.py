@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fields by name or id: names are translated, and two fields may have one [tracker-19]."""
+"""Resolve fields by name or id; names are translated and not unique [tracker-19]."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...core.http.messages import unexpected_body
 from ..client import TrackerClient
 
 _KEPT = "tracker.fields"
-#: Fields that cannot be set, and what does it instead.
+#: Fields that cannot be set, and the option to use instead.
 _ELSEWHERE = {
     "attachment": "attachments",
     "comment": "comment",
@@ -25,7 +25,7 @@ _ELSEWHERE = {
 
 @dataclass(frozen=True)
 class FieldKind:
-    """A field that exists; C(schema) tells the kind of its values."""
+    """An existing field; `schema` describes the type of its values."""
 
     id: str
     name: str
@@ -39,9 +39,10 @@ class FieldNames:
         self._client = client
 
     def find(self, name: str, place: str) -> FieldKind:
-        """By id, else by name, else by name in any letter case; C(invalid) for none or several.
+        """Find a field by id, by name, or by name without regard to case. Raises `invalid` for none
+        or several.
 
-        :param place: where the user wrote it
+        :param place: position of the name in the options
         """
         fields = self._all()
         wanted = name.strip()

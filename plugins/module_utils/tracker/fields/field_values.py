@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Values of fields: what users write, what is sent, and when two are the same [tracker-22]."""
+"""Convert and compare values of fields [tracker-22]."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .documents import is_document, plain_lines, text_of, to_document
 
 Schema = Mapping[str, Any]
 
-#: What a text stands for where a field wants an object.
+#: Member for which a string stands if a field needs an object.
 _MEMBER_OF_KIND = {
     "option": "value",
     "option-with-child": "value",
@@ -28,14 +28,14 @@ _MEMBER_OF_KIND = {
 }
 _TEXT_KINDS = frozenset({"string", "date", "datetime"})
 _LONG_TEXTS = ("description", "environment")
-#: By which of its members an object is shown.
+#: Members that represent an object, in this order.
 _SHOWN = ("name", "value", "key", "accountId", "id")
-#: Members that a server compares without regard to letter case.
+#: Members that a server compares without regard to case.
 _NAMES = frozenset({"name", "value"})
 
 
 def sent(value: Any, schema: Schema, place: Place, *, cloud: bool) -> Any:
-    """A value as the server wants it, by the kind of the field; C(invalid) for another kind."""
+    """Return a value for the server by the type of the field. Raises `invalid` for another type."""
     kind = str(schema.get("type"))
     if kind == "array":
         return [
@@ -73,7 +73,7 @@ def _single(value: Any, kind: str, place: Place, cloud: bool) -> Any:
 
 
 def _number(value: Any, place: Place) -> Any:
-    """Templates make texts of numbers; the server wants a number."""
+    """Return a number: templates turn numbers into strings, and the server needs a number."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value
     try:
@@ -86,8 +86,8 @@ def _number(value: Any, place: Place) -> Any:
 
 
 def same(current: Any, wanted: Any) -> bool:
-    """Whether a field has a value already: objects by the members that are given, lists without
-    regard to their order, texts without what servers do to line ends.
+    """Whether a field has a value already: objects by the given members, lists in any order,
+    strings without the changes that servers make to line ends.
     """
     if wanted is None or wanted == []:
         return current in (None, "", []) or (is_document(current) and not text_of(current))
@@ -121,7 +121,7 @@ def _same_entries(current: list[Any], wanted: list[Any]) -> bool:
 
 
 def missing(current: Any, wanted: list[Any]) -> list[Any]:
-    """The entries that a list lacks."""
+    """Return the entries that a list lacks."""
     there = current if isinstance(current, list) else []
     return [one for one in wanted if not any(same(each, one) for each in there)]
 
@@ -140,7 +140,7 @@ def _normal(text: str) -> str:
 
 
 def _moment(text: str) -> datetime | None:
-    """A moment that a server writes with its own zone."""
+    """Parse a time that the server sends with its own zone."""
     try:
         found = datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%f%z")
     except ValueError:
@@ -149,7 +149,7 @@ def _moment(text: str) -> datetime | None:
 
 
 def shown(value: Any) -> Any:
-    """A value for the user: objects by their names, documents as text."""
+    """Return a value for the user: objects by name, documents as strings."""
     if is_document(value):
         return text_of(value)
     if isinstance(value, Mapping):

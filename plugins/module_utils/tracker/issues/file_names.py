@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""File names for attachments: safe in every folder, and each one once [C4]."""
+"""Choose file names for attachments: safe in every folder, and unique [C4]."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 
-# What ends a segment of a path, controls a terminal, turns the direction of writing round, or
-# cannot be encoded.
+# Characters that end a path segment, control a terminal, change the writing direction, or cannot be
+# encoded.
 _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f/\\\\\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-# Names of devices in the folders of Windows, which Linux mounts, too.
+# Device names in folders of Windows, which Linux can mount.
 _DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
-#: The longest name of the usual file systems, in bytes.
+#: Maximum length of a name in common file systems, in bytes.
 _LONGEST = 255
 
 
 def safe_names(filenames: Mapping[str, str]) -> dict[str, str]:
-    """A name in a folder for each attachment, by its id.
+    """Return a file name for each attachment, by id.
 
-    Names that are equal, also where a file system does not tell small letters from capitals, all
-    get C(-<id>) before the extension, so that no name depends on the order.
+    Equal names, also on case-insensitive file systems, all get `-<id>` before the extension, so
+    that no name depends on the order.
 
     :param filenames: the server's names by id
     """
@@ -41,7 +41,7 @@ def safe_names(filenames: Mapping[str, str]) -> dict[str, str]:
 
 
 def _safe(name: str) -> str:
-    """Neither empty nor hidden, nor a way to another folder."""
+    """Return a name that is not empty or hidden, and does not leave the folder."""
     clean = _UNSAFE.sub("_", name).strip()
     if clean.startswith("."):
         clean = f"_{clean[1:]}"
@@ -51,10 +51,10 @@ def _safe(name: str) -> str:
 
 
 def _fitting(name: str, addition: str) -> str:
-    """C(name) with C(addition) before its extension, cut so that a file system takes it."""
+    """Return `name` with `addition` before its extension, truncated to the maximum length."""
     stem, extension = os.path.splitext(name)
     left = _LONGEST - len(f"{addition}{extension}".encode())
-    if left < 1:  # what looks like an extension is none
+    if left < 1:  # this is not an extension
         stem, extension, left = name, "", _LONGEST - len(addition.encode())
     return stem.encode()[:left].decode(errors="ignore") + addition + extension
 

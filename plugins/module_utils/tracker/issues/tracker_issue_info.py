@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module C(tracker_issue_info): single issues by their keys [W4.2, C4.2]."""
+"""Read single issues by their keys: the module `tracker_issue_info` [W4.2, C4.2]."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..search.seen_fields import SeenFields
 
 Issue = dict[str, Any]
 
-#: Missing issues that a message names, so that it stays a sentence.
+#: Maximum number of missing issues in a message.
 _MOST_NAMED = 50
 
 
@@ -40,16 +40,16 @@ class TrackerIssueInfoOptions:
 
     @property
     def keys(self) -> list[str]:
-        """The issues to read, each once."""
+        """Return the keys without duplicates."""
         listed = self.issues or []
         return list(dict.fromkeys(listed if self.issue is None else [self.issue]))
 
     @property
     def query(self) -> dict[str, str]:
-        """What to read of an issue. Without C(fields) the server sends all fields of one issue."""
+        """Return the query for an issue. Without `fields` the server sends all fields."""
         query = {}
         if self.fields is not None:
-            # No name at all would mean the default; the key is not a field and comes anyway.
+            # Without a name the server would send its default; the key is always returned.
             query["fields"] = ",".join(self.fields) or "key"
         if self.expand:
             query["expand"] = ",".join(self.expand)
@@ -57,7 +57,7 @@ class TrackerIssueInfoOptions:
 
 
 class TrackerIssueInfoOperation(ReadOnly):
-    """Reads C(issues) in the order in which they were asked for."""
+    """Read `issues` in the requested order."""
 
     descriptor: ClassVar = Descriptor("tracker", {"read": reads()})
 
@@ -75,7 +75,7 @@ class TrackerIssueInfoOperation(ReadOnly):
 
 
 def require_parallel(parallel: int) -> None:
-    """C(invalid) where the option C(parallel) is not positive."""
+    """Raise `invalid` if the option `parallel` is not positive."""
     if parallel < 1:
         raise invalid(f"parallel is {parallel}, but must be at least 1")
 
@@ -83,7 +83,7 @@ def require_parallel(parallel: int) -> None:
 def read_issues(
     client: TrackerClient, keys: Sequence[str], query: Mapping[str, str], parallel: int
 ) -> list[Issue]:
-    """All issues, or C(not_found) that names every missing one."""
+    """Return all issues. Raises `not_found` with every missing key."""
     responses = _answers(client, keys, query, parallel)
     missing = {key: response for key, response in responses.items() if response.status == 404}
     if missing:
@@ -94,7 +94,7 @@ def read_issues(
 def existing_issues(
     client: TrackerClient, keys: Sequence[str], query: Mapping[str, str], parallel: int
 ) -> dict[str, Issue]:
-    """Those issues that are there and visible, by the key by which each was asked for."""
+    """Return the existing and visible issues by their requested keys."""
     responses = _answers(client, keys, query, parallel)
     return {key: _issue(response) for key, response in responses.items() if response.status != 404}
 
@@ -102,8 +102,8 @@ def existing_issues(
 def _answers(
     client: TrackerClient, keys: Sequence[str], query: Mapping[str, str], parallel: int
 ) -> dict[str, Response]:
-    """Server fact [tracker-5]: the server answers the same, 404, for an issue that the account may
-    not see.
+    """Read the issues. Server fact [tracker-5]: an issue that the account must not see is a 404
+    too.
     """
 
     def ask(key: str) -> Response:
@@ -112,7 +112,7 @@ def _answers(
             f"reading the issue '{key}'", path_of_issue, query=query, expect=(200, 404)
         )
 
-    # The first one alone: a login that is refused must not count several times towards a lock.
+    # The first request alone: a rejected login must not count several times towards a lock.
     return dict(zip(keys, first_alone(parallel, ask, keys), strict=True))
 
 

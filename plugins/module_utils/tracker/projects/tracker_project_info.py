@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module C(tracker_project_info): one project or all of them [W4.2, C4.4]."""
+"""Read one project or all of them: the module `tracker_project_info` [W4.2, C4.4]."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..pagination import OffsetPages, SearchRange
 Project = dict[str, Any]
 
 _LIST = "rest/api/2/project"
-#: Server fact [tracker-8]: the cloud replaces the list by this one, page by page.
+#: Server fact [tracker-8]: the cloud replaced the list by this paginated search.
 _SUCCESSOR = "rest/api/2/project/search"
 _PAGE_SIZE = 50
 _READING = "reading the projects"
@@ -34,7 +34,7 @@ class TrackerProjectInfoOptions:
 
 
 class TrackerProjectInfoOperation(ReadOnly):
-    """Reads C(projects) as the server sends them."""
+    """Read `projects` as the server sends them."""
 
     descriptor: ClassVar = Descriptor("tracker", {"read": reads()})
 
@@ -46,7 +46,9 @@ class TrackerProjectInfoOperation(ReadOnly):
         return unchanged({"projects": self.all() if key is None else [self._project(key)]})
 
     def all(self) -> list[Project]:
-        """All projects that the account sees; one answer where the server still has the list."""
+        """Return all projects that the account sees, with one request if the server still has the
+        list.
+        """
         response = self._client.read(_READING, _LIST, expect=(200, 410))
         return _listed(response, response.json()) if response.status == 200 else self._by_page()
 
@@ -65,10 +67,10 @@ class TrackerProjectInfoOperation(ReadOnly):
         return found.issues
 
     def _project(self, key: str) -> Project:
-        """One project by key or id, with all that the server tells of it; C(not_found).
+        """Return one project by key or id with all its members. Raises `not_found`.
 
-        The written interface knows the list alone: where a project has no address of its own, it
-        is looked up there.
+        The written interface has the list only: if a project has no address of its own, it is
+        searched there.
         """
         what = f"reading the project '{key}'"
         response = self._client.read(what, f"{_LIST}/{path(key)}", expect=(200, 404))

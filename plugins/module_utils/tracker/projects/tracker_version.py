@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module C(tracker_version): versions of a project, up to their release [C8.7]."""
+"""Manage versions of a project, including their release: the module `tracker_version` [C8.7]."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LONGEST = 255
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _MODES = ("ignore", "warn", "fail")
-#: What each state manages. A version is released, unreleased or archived, as users see it.
+#: Members that each state manages. For users a version is released, unreleased or archived.
 _STATES: dict[str, dict[str, bool]] = {
     "present": {},
     "released": {"released": True, "archived": False},
@@ -50,7 +50,7 @@ class TrackerVersionOptions:
     move_to: str | None = None
 
     def require_sense(self) -> None:
-        """C(invalid) for options that cannot be meant."""
+        """Raise `invalid` for contradictory options."""
         for option in ("start_date", "release_date"):
             _require_day(option, getattr(self, option))
         if self.start_date and self.release_date and self.start_date > self.release_date:
@@ -90,7 +90,7 @@ def _require_day(option: str, value: str | None) -> None:
 
 
 class TrackerVersionOperation:
-    """One version of one project. Raises C(invalid)."""
+    """One version of one project. Raises `invalid`."""
 
     descriptor: ClassVar = Descriptor(
         "tracker",
@@ -139,7 +139,9 @@ class TrackerVersionOperation:
         return found.with_result(version=None, unresolved_count=None)
 
     def _managed(self, known: list[Version]) -> Version | None:
-        """The version to change; C(conflict) where the old and the new name are both there."""
+        """Return the version to change. Raises `conflict` if both the old and the new
+        name exist.
+        """
         options = self._options
         found = named(known, options.name)
         if options.new_name is None:
@@ -168,7 +170,9 @@ class TrackerVersionOperation:
         return self._options.state == "released" and not released
 
     def _judge_unresolved(self, known: list[Version]) -> None:
-        """Count unresolved issues; warn, fail or find where they move, if this task releases."""
+        """Count unresolved issues; warn, fail, or choose their target version, if this task
+        releases.
+        """
         mode, current = self._options.unresolved, self._current
         self._count = 0 if current is None else self._versions.unresolved(current)
         if not self._releases or mode == "ignore":
@@ -200,7 +204,7 @@ class TrackerVersionOperation:
         return without_none({**given, **_STATES[options.state]})
 
     def _require_order(self) -> None:
-        """The server refuses a start after the release; check mode shall say so, too."""
+        """Raise in check mode too if the start is after the release, which the server rejects."""
         after = {**(self._before() or {}), **self._wanted}
         start, release = after.get("start_date"), after.get("release_date")
         if start and release and start > release:
@@ -221,14 +225,14 @@ class TrackerVersionOperation:
         return found
 
     def _predicted(self, found: Plan) -> dict[str, Any]:
-        """The version after the task, as far as it is known before."""
+        """Return the version after the task, as far as it can be predicted."""
         blank = Version("", "", "", "", False, False, None, None).settable()
         after = {**blank, **(self._before() or {}), **found.after}
         number = None if self._current is None else self._current.id
         return self._shown(number, after)
 
     def _shown(self, number: str | None, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """The C(version) return value."""
+        """Return the return value `version`."""
         names = ("name", "released", "archived", "release_date", "start_date", "description")
         place = f"{self._client.url}/projects/{self._options.project}/versions/{number}"
         shown = {name: fields[name] for name in names}
@@ -239,7 +243,7 @@ class TrackerVersionOperation:
         needs = ["ADMINISTER_PROJECTS"]
         permissions.require(self._client, what, needs, projectKey=self._options.project)
 
-    # -- doing ---------------------------------------------------------------------------------
+    # -- apply ------------------------------------------------------------------------------------
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         if plan.action == "delete" and self._current is not None:
@@ -249,8 +253,8 @@ class TrackerVersionOperation:
         return {"version": self._shown(version.id, version.settable())}
 
     def _written(self) -> Version:
-        """Create, or change what differs. Server fact [tracker-16]: older servers make versions
-        without the states that they are given.
+        """Create the version, or change differences. Server fact [tracker-16]: older servers ignore
+        the states of a new version.
         """
         current = self._current
         if current is None:
@@ -264,8 +268,8 @@ class TrackerVersionOperation:
         return self._released(current, left, self._target)
 
     def _released(self, current: Version, left: Mapping[str, Any], target: Version) -> Version:
-        """Release, and move unresolved issues: by the server, or one by one where it does not know
-        how, or has not done it [tracker-16].
+        """Release the version and move unresolved issues: by the server, or one by one if it does
+        not support that or did not do it [tracker-16].
         """
         issues = VersionIssues(self._task, self._client)
         try:

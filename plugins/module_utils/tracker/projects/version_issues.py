@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The unresolved issues of a version, which move to another one when it is released."""
+"""Move the unresolved issues of a version to another one on its release."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from .versions import Version
 
 
 class VersionIssues:
-    """Finds and edits issues one by one, which every server can [tracker-16]."""
+    """Finds and edits issues one by one, which every server supports [tracker-16]."""
 
     def __init__(self, task: Task, client: TrackerClient) -> None:
         self._task, self._client = task, client
 
     def of(self, version: Version) -> list[str]:
-        """The keys of the unresolved issues that the account sees."""
+        """Return the keys of the unresolved issues that the account sees."""
         jql = f"fixVersion = {version.id} AND resolution is EMPTY"
         found = JqlSearchOperation(self._task, JqlSearchOptions(jql, fields=["key"])).search()
         return [str(issue["key"]) for issue in found.issues]
 
     def move(self, key: str, version: Version, target: Version) -> None:
-        """Take one version from an issue and add the other; its further versions stay."""
+        """Replace one version of an issue; its other versions are kept."""
         verbs = [{"remove": {"id": version.id}}, {"add": {"id": target.id}}]
         place = f"rest/api/2/issue/{path(key)}"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The versions of a project: read, made, changed, deleted [tracker-15, tracker-16]."""
+"""Read, create, change and delete the versions of a project [tracker-15, tracker-16]."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..client import TrackerClient
 from ..fields.documents import plain_lines
 
 _API = "rest/api/2"
-#: Our names of what can be set, and the server's.
+#: Our names of the settable members, and the server's.
 _MEMBERS = {
     "name": "name",
     "description": "description",
@@ -31,8 +31,8 @@ _MORE_THAN_WRITTEN = "the written interface of the tracker knows no versions"
 
 @dataclass(frozen=True)
 class Version:
-    """A version; C(address) is what other versions name it by. Without a value a member is absent
-    on the server [tracker-16].
+    """A version. `address` identifies it for other versions. The server omits members without a
+    value [tracker-16].
     """
 
     id: str
@@ -45,27 +45,27 @@ class Version:
     release_date: str | None
 
     @classmethod
-    def of(cls, bean: Any) -> Version | None:
-        """C(None) where the server's object is no version."""
-        if not isinstance(bean, Mapping) or "id" not in bean or "name" not in bean:
+    def of(cls, record: Any) -> Version | None:
+        """Parse a version; `None` if the object is not a version."""
+        if not isinstance(record, Mapping) or "id" not in record or "name" not in record:
             return None
         return cls(
-            str(bean["id"]),
-            str(bean.get("self", "")),
-            str(bean["name"]),
-            str(bean.get("description") or ""),
-            bean.get("released") is True,
-            bean.get("archived") is True,
-            bean.get("startDate") or None,
-            bean.get("releaseDate") or None,
+            str(record["id"]),
+            str(record.get("self", "")),
+            str(record["name"]),
+            str(record.get("description") or ""),
+            record.get("released") is True,
+            record.get("archived") is True,
+            record.get("startDate") or None,
+            record.get("releaseDate") or None,
         )
 
     def settable(self) -> dict[str, Any]:
-        """What can be set, by our names."""
+        """Return the settable members by our names."""
         return {name: getattr(self, name) for name in _MEMBERS}
 
     def differing(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """The entries of C(wanted) that the version does not have."""
+        """Return the entries of `wanted` that differ."""
         have = {**self.settable(), "description": plain_lines(self.description)}
         return {
             name: value
@@ -75,9 +75,7 @@ class Version:
 
 
 def same_name(one: str, other: str) -> bool:
-    """Names are unique whatever the letter case [tracker-17]; nobody sees of what characters an
-    umlaut is made.
-    """
+    """Compare names without regard to case [tracker-17] and to the composition of umlauts."""
     return _plain_name(one) == _plain_name(other)
 
 
@@ -97,7 +95,7 @@ class ProjectVersions:
         self._day: str | None = None
 
     def all(self) -> list[Version]:
-        """All of them, in the project's order; C(not_found) for a project that is not there."""
+        """Return all versions in the project's order. Raises `not_found` for a missing project."""
         what = f"reading the versions of the project '{self._project}'"
         place = f"{_API}/project/{path(self._project)}/versions"
         try:
@@ -109,7 +107,7 @@ class ProjectVersions:
                 )
             raise
         beans = response.json()
-        found = [Version.of(bean) for bean in beans] if isinstance(beans, list) else [None]
+        found = [Version.of(record) for record in beans] if isinstance(beans, list) else [None]
         versions = [version for version in found if version is not None]
         if len(versions) < len(found):
             raise unexpected_body(response, "a list of versions")
@@ -117,7 +115,9 @@ class ProjectVersions:
         return versions
 
     def today(self) -> str:
-        """The server's day. Server fact [tracker-16]: dates are days in the zone of the server."""
+        """Return the server's date. Server fact [tracker-16]: dates are in the server's
+        time zone.
+        """
         response = self._client.read(
             "asking for the server's day", f"{_API}/serverInfo", expect=(200, 404)
         )
@@ -129,7 +129,7 @@ class ProjectVersions:
             return self._day or datetime.now(timezone.utc).date().isoformat()
 
     def unresolved(self, version: Version) -> int:
-        """How many issues without a resolution name the version, those that are not seen too."""
+        """Return the number of unresolved issues with the version, invisible ones included."""
         what = f"counting the unresolved issues of the version '{version.name}'"
         response = self._client.read(what, self._place(version, "unresolvedIssueCount"))
         told = response.json()
@@ -139,9 +139,10 @@ class ProjectVersions:
         return count
 
     def create(self, wanted: Mapping[str, Any]) -> Version:
-        """Make a version. One that somebody else has made at the same time counts as found.
+        """Create a version. If someone else created it at the same time, return that one.
 
-        Server fact [tracker-18]: a missing right looks as a missing project, which was read.
+        Server fact [tracker-18]: a missing permission looks like a missing project, which was read
+        before.
         """
         name = wanted["name"]
         what = f"creating the version '{name}' of the project '{self._project}'"
@@ -169,10 +170,10 @@ class ProjectVersions:
     def update(
         self, version: Version, wanted: Mapping[str, Any], target: Version | None = None
     ) -> Version:
-        """Set what is wanted; C(target): where unresolved issues move.
+        """Set the wanted members; `target` receives unresolved issues.
 
-        Server fact [tracker-16]: the parts of it are stored one after the other, so that a refusal
-        may leave some of them done.
+        Server fact [tracker-16]: the members are stored one after the other, so a rejected request
+        may have an effect.
         """
         what = f"changing the version '{version.name}' of the project '{self._project}'"
         members = _sent(wanted)
@@ -199,7 +200,7 @@ class ProjectVersions:
         return now
 
     def _refused(self, error: ToolchainError, version: Version) -> ToolchainError:
-        """The error with what became of the version in spite of it."""
+        """Return the error with the state of the version."""
         now = self.read(version)
         if now is None:
             return error
@@ -207,7 +208,7 @@ class ProjectVersions:
         return _as_permission(error) if error.status == 404 else error
 
     def delete(self, version: Version, target: Version | None) -> None:
-        """Delete a version; its issues get C(target), or lose it."""
+        """Delete a version; its issues get `target`, or lose the version."""
         moved = {} if target is None else dict.fromkeys(_TARGETS, target.id)
         self._client.write(
             f"deleting the version '{version.name}' of the project '{self._project}'",
@@ -219,7 +220,7 @@ class ProjectVersions:
         )
 
     def read(self, version: Version) -> Version | None:
-        """The version as it is now; C(None) where it is gone."""
+        """Return the current version; `None` if it does not exist."""
         what = f"reading the version '{version.name}'"
         response = self._client.read(what, self._place(version), expect=(200, 404))
         if response.status == 404:

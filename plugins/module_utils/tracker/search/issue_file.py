@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Found issues as lines of a file, JSON or CSV, written while they are read."""
+"""Write found issues to a file, as JSON lines or CSV, while they are read."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from ..pagination import Issue
 
 _JSON, _CSV = (".jsonl", ".ndjson"), (".csv",)
 _BLOCK = 1024 * 1024
-#: More than this lies on the disk until the file is whole.
+#: A larger temporary file is stored on disk.
 _IN_MEMORY = 8 * 1024 * 1024
-#: By which of its members a value is shown in a column: people by the name that people know.
+#: Members that represent an object in a column, in this order: for people their display name.
 _SHOWN = ("displayName", "name", "value", "key", "id")
 
 
 class IssueFile:
-    """A file that appears whole or not at all. Raises C(invalid).
+    """A file that is written completely or not at all. Raises `invalid`.
 
-    :param columns: the fields that a CSV file has, after the key
+    :param columns: the fields of a CSV file after the key
     """
 
     def __init__(self, path: str, columns: list[str] | None) -> None:
@@ -44,7 +44,7 @@ class IssueFile:
         if os.path.lexists(path) and not os.path.isfile(path):
             raise invalid(f"dest is '{path}', which is no file")
         self._columns = [name for name in columns or [] if name != "key"]
-        # Lives until the operation is gone, and has no name that could be left behind.
+        # Exists as long as the operation, and has no name that could be left behind.
         self._spool: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
         self._size, self._digest = 0, hashlib.sha256()
         if self._ending in _CSV:
@@ -72,7 +72,7 @@ class IssueFile:
         self._spool.write(data)
 
     def plan(self) -> Plan:
-        """What becomes of the file."""
+        """Return the plan for the file."""
         wanted = {self.path: {"size": self._size, "sha256": self._digest.hexdigest()}}
         there = _described(self.path)
         found = compared(None if there is None else {self.path: there}, wanted)
@@ -81,7 +81,7 @@ class IssueFile:
         return found
 
     def save(self) -> None:
-        """Put what was written in the place of the file."""
+        """Replace the file by the written content."""
         make_folders(os.path.dirname(self.path) or ".")
         self._spool.seek(0)
         with atomic_write(self.path) as file:
@@ -94,7 +94,7 @@ def _are_columns(columns: list[str] | None) -> bool:
 
 
 def _described(path: str) -> dict[str, Any] | None:
-    """Size and digest of a file; C(None) where there is none."""
+    """Return size and digest of a file; `None` if it does not exist."""
     try:
         with open(path, "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -111,7 +111,7 @@ def _described(path: str) -> dict[str, Any] | None:
 
 
 def _cell(value: Any) -> str:
-    """A value as one cell: objects by their names, lists with commas."""
+    """Return a value as one cell: objects by name, lists separated by commas."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module and the lookup C(jql_search): issues that match a query [W4.2, C4.1]."""
+"""Search issues with a query: the module and the lookup `jql_search` [W4.2, C4.1]."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from ..pagination import FoundIssues, Issue, OffsetPages, SearchRange, TokenPage
 from .issue_file import IssueFile
 from .seen_fields import SeenFields
 
-#: Proxies and servers refuse addresses from about 2,000 characters on; longer queries go by POST.
+#: Proxies and servers reject addresses from about 2,000 characters; longer queries are sent by
+#: POST.
 _LONGEST_URL = 2000
-#: Characters of the query that a message shows.
+#: Maximum characters of the query in a message.
 _SHOWN = 200
 _OFFSET = "rest/api/2/search"
 _TOKEN = ("rest/api/2/search/jql", "rest/api/3/search/jql")
 _CLOUD = "tracker.search by token"
-#: How a server says that it has no such search.
+#: Statuses of a server without this search.
 _UNKNOWN = (404, 410)
 
 
@@ -48,7 +49,7 @@ class JqlSearchOptions:
     dest: PathText | None = None
 
     def require_possible_numbers(self) -> None:
-        """C(invalid) for a number that is too small."""
+        """Raise `invalid` for a number that is too small."""
         numbers = (
             ("start_at", self.start_at, 0),
             ("max_results", self.max_results, 0),
@@ -61,7 +62,7 @@ class JqlSearchOptions:
 
 
 class JqlSearchOperation:
-    """One search, on a server or in the cloud; into a file where C(dest) names one."""
+    """One search, on a server or in the cloud; into a file if `dest` is given."""
 
     descriptor: ClassVar = Descriptor("tracker", {"search": reads(), "pages": reads()})
 
@@ -92,7 +93,9 @@ class JqlSearchOperation:
         )
 
     def _plan_of(self, file: IssueFile) -> Plan:
-        """Write the issues aside, page by page, and compare the whole with what is there."""
+        """Write the issues to a temporary file, page by page, and compare it with the existing
+        file.
+        """
         found = self.search(file.add)
         counts = {"count": found.count, "total": found.total, "complete": found.complete}
         return file.plan().with_result(dest=file.path, **counts)
@@ -103,9 +106,9 @@ class JqlSearchOperation:
         return {}
 
     def search(self, take: Callable[[Issue], None] | None = None) -> FoundIssues:
-        """All issues that were asked for; warnings of the server become warnings of the task.
+        """Return all requested issues; warnings of the server become warnings of the task.
 
-        :param take: gets each issue, in place of a list of all
+        :param take: receives each issue, instead of a list of all
         """
         found = self._by_dialect(self._seen.through(take))
         unseen = self._seen.unseen(found.issues)
@@ -134,7 +137,7 @@ class JqlSearchOperation:
         raise removed.with_hint(f"its successor {_TOKEN[0]} is not there either")
 
     def _page_at(self, start: int, size: int) -> Mapping[str, Any]:
-        """A page by offset [W4.2]."""
+        """Return a page by offset [W4.2]."""
         members = {**self._members(), "startAt": start, "maxResults": size}
         validate = self._options.validate_query
         if validate is not None:
@@ -142,7 +145,9 @@ class JqlSearchOperation:
         return self._send(_OFFSET, members)
 
     def _by_token(self, take: Callable[[Issue], None] | None) -> FoundIssues:
-        """The cloud's own search: pages by token, no offset, no total, no C(validateQuery)."""
+        """Search with the interface of the cloud: pages by token, no offset, no total, no
+        `validateQuery`.
+        """
         validate = self._options.validate_query
         if validate not in (None, "strict", "true"):
             self._task.warn(
@@ -165,7 +170,7 @@ class JqlSearchOperation:
 
     def _pages_of(self, path: str) -> Callable[[str | None, int], Mapping[str, Any]]:
         def page(token: str | None, size: int) -> Mapping[str, Any]:
-            # Its own default would be bare ids: both kinds of servers shall answer alike.
+            # The default would be bare ids; both kinds of servers must return the same fields.
             members = {"fields": ["*navigable"], **self._members(), "maxResults": size}
             if token is not None:
                 members["nextPageToken"] = token
@@ -176,9 +181,9 @@ class JqlSearchOperation:
         return page
 
     def _members(self) -> dict[str, Any]:
-        """What the user set and no more: old servers refuse members that they do not know."""
+        """Return the given options only: old servers reject unknown members."""
         options = self._options
-        # An empty list would mean the default fields; the key is not a field and comes anyway.
+        # An empty list would mean the default fields; the key is always returned.
         fields = ["key"] if options.fields == [] else options.fields
         members = {
             "jql": self._jql,
@@ -202,7 +207,9 @@ class JqlSearchOperation:
         return self._decoded(self._client.read(self._what, path, query=query))
 
     def _post(self, path: str, members: Mapping[str, Any]) -> Response | None:
-        """C(None) where the server knows the search by GET alone (as the written interface)."""
+        """Send the search by POST; `None` if the server only supports GET (the written
+        interface).
+        """
         logical = {"true": True, "false": False}
         body = dict(members)
         if body.get("validateQuery") in logical:

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fields that were asked for and that no issue has: most often a slip [C1.6]."""
+"""Detect requested fields that no issue has: usually a typo [C1.6]."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-#: What an issue tells beside its fields.
+#: Members of an issue outside of its fields.
 _BESIDE = frozenset({"key", "id", "self"})
 
 
 class SeenFields:
-    """The fields that a search has asked for and not seen yet.
+    """The requested fields that were not seen yet.
 
-    :param by_keys: they are keys, by which an answer does not name them
+    :param by_keys: the fields are keys, which responses do not contain
     """
 
     def __init__(self, asked: Iterable[str] | None, *, by_keys: bool = False) -> None:
@@ -23,7 +23,7 @@ class SeenFields:
         self._any = False
 
     def through(self, take: Callable[[dict[str, Any]], None] | None) -> Any:
-        """C(take), that looks at each issue before; C(None) where there is none."""
+        """Return `take` with a check of each issue before; `None` without `take`."""
         if take is None or not self._left:
             return take
 
@@ -41,7 +41,7 @@ class SeenFields:
             self._left -= fields.keys()
 
     def unseen(self, issues: Iterable[Mapping[str, Any]]) -> list[str]:
-        """A warning for the fields that none has, C(issues) included."""
+        """Return a warning for the fields that no issue has."""
         for issue in issues:
             if not self._left:
                 break
