@@ -36,7 +36,10 @@ options:
       - The filter P(delivery.toolchain.analysis_query#filter) makes it from a dict.
     type: str
   status:
-    description: Status to set, as V(Fix) or V(Not a Problem).
+    description:
+      - Status to set, as V(Fix) or V(Not a Problem).
+      - The server does not list the statuses that it knows. If a status is neither a documented one nor that of an issue of the
+        project, the task warns, in check mode too, and the server may reject it.
     type: str
   comment:
     description: Comment to make.

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -47,7 +48,12 @@ class Server:
         return answer
 
     def search(self, form: Mapping[str, str]) -> Reply:
-        shown = [dict(each) for each in self.issues.values()]
+        wanted = re.fullmatch(r"""status:['"]?(.*?)['"]?""", form["query"])
+        shown = [
+            dict(each)
+            for each in self.issues.values()
+            if wanted is None or str(each["status"]).casefold() == wanted[1].casefold()
+        ]
         if self.folds and not form["query"].startswith("grouping:off"):
             shown = [{**shown[0], "issueIds": list(self.issues)}]
         summary = {"summary": {"total": len(shown), "warnings": self.warnings}}
@@ -270,6 +276,43 @@ def test_no_ids_are_no_issues() -> None:
         task, warnings = task_for(stub)
         AnalysisIssueOperation(task, build(AnalysisIssueOptions, project="p", ids=[], status="Fix"))
         assert warnings == ["ids is empty, so that no issue is changed"]
+
+
+@pytest.mark.parametrize(
+    ("status", "others", "searches", "said"),
+    [
+        ("fix IN next Release", "Analyze", 0, None),
+        ("analyze", "Waiting", 0, None),
+        ("Waiting", "waiting", 1, None),
+        (
+            "Fixx",
+            "Analyze",
+            1,
+            "'Fixx': it is not a documented one, and no issue of the project 'p'",
+        ),
+        ("Fixx", "Analyze", 1, "is 'Fix' meant?"),
+        ("Waiting", "Analyze", 1, "documented are Analyze, Ignore, "),
+    ],
+)
+def test_a_status_that_nothing_shows_is_warned_of(
+    status: str, others: str, searches: int, said: str | None
+) -> None:
+    server = Server(1, 2)
+    server.issues[2]["status"] = others
+    with Stub(answer=server) as stub:
+        task, warnings = task_for(stub)
+        given = build(AnalysisIssueOptions, project="p", ids=[1], status=status)
+        AnalysisIssueOperation(task, given).plan()
+        assert [form["action"] for form in sent(stub)].count("search") == searches
+    assert [said in warning for warning in warnings] == ([] if said is None else [True])
+
+
+def test_a_status_of_issues_that_have_it_is_not_searched_for() -> None:
+    server = Server(1)
+    server.issues[1]["status"] = "Waiting"
+    with Stub(answer=server) as stub:
+        assert not plan(stub, ids=[1], status="Waiting")[1].changed
+        assert [form["action"] for form in sent(stub)] == ["issue_details"]
 
 
 # What becomes of a write

@@ -7,6 +7,7 @@ history; an issue without an owner is owned by C(unowned).
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -15,9 +16,11 @@ from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.plan import Change, Plan, without_none
+from .. import search_text
 from ..client import AnalysisClient, Call
 from ..responses import Record
 from . import issue_details
+from .issue_details import STATUSES
 from .issue_search import IssueSearch, SearchRequest, cut
 
 _FIELDS = ("status", "owner")
@@ -106,6 +109,8 @@ class AnalysisIssueOperation:
         }
         expected = [{**issue.as_dict(), **after[str(issue.id)]} for issue in differing]
         changes = tuple(Change(number, before[number], after[number]) for number in after)
+        if any("status" in names for names in differing.values()):
+            self._check_status({issue.status for issue in found})
         plan = Plan(before, after, "update" if changes else "none", changes)
         return plan.with_result(issues=expected)
 
@@ -120,6 +125,26 @@ class AnalysisIssueOperation:
             if len(done) < len(plan.changes):
                 self._task.progress(f"{len(done)} of {len(plan.changes)} issues changed")
         return {"issues": [issue.as_dict() for issue in done]}
+
+    def _check_status(self, seen: set[str | None]) -> None:
+        """Warn if nothing shows that the server knows the status: check mode cannot try it.
+
+        :param seen: statuses of the issues that the task is about
+        """
+        status = self._wanted["status"]
+        if any(_same("status", each, status) for each in (*STATUSES, *seen)):
+            return
+        query = search_text.build({"status": status})
+        request = SearchRequest(self._project, query, limit=1)
+        found = IssueSearch(self._task, self._client).read(request).issues
+        if any(_same("status", _issue(0, record, None).status, status) for record in found):
+            return
+        near = difflib.get_close_matches(status, STATUSES, 1)
+        hint = f"is '{near[0]}' meant?" if near else f"documented are {', '.join(STATUSES)}"
+        self._task.warn(
+            f"cannot know whether the server has the status '{shorten(status)}': it is not a"
+            f" documented one, and no issue of the project '{self._project}' has it ({hint})"
+        )
 
     def _differing(self, issue: Issue) -> list[str]:
         """Return the fields to write. A comment is sent along with them, or alone if it is not the

@@ -10,6 +10,18 @@ from ...core.errors import ToolchainError, shorten
 from ..client import AnalysisClient, Call
 from ..responses import Record, entries
 
+# Server fact [analysis-12]: the documented statuses. No action of the server lists them.
+STATUSES = (
+    "Analyze",
+    "Ignore",
+    "Not a Problem",
+    "Fix",
+    "Fix in Next Release",
+    "Fix in Later Release",
+    "Defer",
+    "Filter",
+)
+
 
 def read(
     client: AnalysisClient, project: str, ids: Iterable[int], parallel: int = 1

@@ -10,6 +10,7 @@ from typing import Any
 
 from ...core.errors import ToolchainError, invalid
 from ..responses import Record
+from .issue_details import STATUSES
 from .issue_search import count
 
 #: Members of a threshold; a list has alternatives.
@@ -20,16 +21,7 @@ _SEVERITIES = {"critical": "1", "error": "2", "warning": "3", "review": "4"}
 _WRITTEN: dict[str, tuple[str, ...]] = {
     "severity": ("Critical", "Error", "Warning", "Review", *_SEVERITIES.values()),
     "state": ("New", "Existing", "Fixed"),
-    "status": (
-        "Analyze",
-        "Ignore",
-        "Not a Problem",
-        "Fix",
-        "Fix in Next Release",
-        "Fix in Later Release",
-        "Defer",
-        "Filter",
-    ),
+    "status": STATUSES,
 }
 _SHOWN = ("id", "code", "severity", "state", "status", "owner", "file", "line", "message", "url")
 
