@@ -112,9 +112,23 @@ options:
         type: str
         required: true
   attachments:
-    description: Files to attach; each is uploaded unless the issue has one of its name and size.
+    description:
+      - Files to attach. A file is uploaded unless the issue has an attachment with its name and content.
+      - Trackers keep no digests. To compare content, the task downloads the attachments that have the name and the size of the file.
     type: list
     elements: path
+  replace:
+    description:
+      - Whether older attachments with the name of a file in O(attachments) are deleted. The file is uploaded first.
+      - If the account may not delete an older attachment, the task fails, and both stay.
+    type: bool
+    default: true
+  compare_max:
+    description:
+      - Most bytes of an attachment that is downloaded in order to compare it. Larger files with the same name and size count as unchanged,
+        with a warning.
+    type: int
+    default: 67108864
   parallel:
     description: Most issues to edit at once.
     type: int
@@ -168,6 +182,12 @@ issues:
   elements: dict
   sample:
     - {"key": "REL-24", "action": "updated", "changes": [{"field": "status", "before": "In Progress", "after": "Done"}]}
+uncompared:
+  description: Files in O(attachments) that count as unchanged by name and size alone, each as key of the issue and name; a warning names each.
+  returned: success
+  type: list
+  elements: str
+  sample: ["REL-24: disk.img"]
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always

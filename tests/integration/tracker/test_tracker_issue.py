@@ -332,10 +332,67 @@ def test_files_are_attached_once(
     assert len(done.writes) == 3
     stored = {one["filename"]: one["size"] for one in fields_of(tracker, "REL-22")["attachment"]}
     assert stored == {"größe.txt": 11, "a & b.log": 9, "empty": 0}
-    (tmp_path / "empty").write_text("more", encoding="utf-8")
-    assert thrice(tracker, issue="REL-22", attachments=paths).values["issues"][0]["changes"] == [
-        {"field": "attachments", "before": None, "after": "empty"}
-    ]
+
+
+@each_server
+def test_a_file_that_changed_replaces_its_attachment(
+    tracker: Tracker, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    tracker.sandbox.settings("tracker", **settings)
+    file = tmp_path / "report.txt"
+    for text in ("one", "two", "three", ""):
+        file.write_text(text, encoding="utf-8")
+        done = thrice(tracker, issue="REL-22", attachments=[str(file)])
+        changes = [{"field": "attachments", "before": None, "after": "report.txt"}]
+        if text != "one":
+            changes.append({"field": "attachments", "before": "report.txt", "after": None})
+        assert done.values["issues"][0]["changes"] == changes
+        assert [write.split()[0] for write in done.writes] == ["POST", "DELETE"][: len(changes)]
+        (stored,) = fields_of(tracker, "REL-22")["attachment"]
+        assert stored["size"] == len(text)
+
+
+@each_server
+def test_an_older_attachment_may_stay(
+    tracker: Tracker, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    tracker.sandbox.settings("tracker", **settings)
+    file = tmp_path / "report.txt"
+    for text in ("one", "two"):
+        file.write_text(text, encoding="utf-8")
+        done = thrice(tracker, issue="REL-22", attachments=[str(file)], replace=False)
+        assert [write.split()[0] for write in done.writes] == ["POST"]
+    assert len(fields_of(tracker, "REL-22")["attachment"]) == 2
+    done = tracker(issue="REL-22", attachments=[str(file)])
+    assert [write.split()[0] for write in done.writes] == ["DELETE"]
+    (stored,) = fields_of(tracker, "REL-22")["attachment"]
+    assert (stored["size"], stored["filename"]) == (3, "report.txt")
+
+
+@each_server
+def test_an_older_attachment_that_may_not_be_deleted_stays(
+    tracker: Tracker, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    tracker.sandbox.settings("tracker", **settings)
+    file = tmp_path / "report.txt"
+    file.write_text("one", encoding="utf-8")
+    tracker(issue="REL-22", attachments=[str(file)])
+    file.write_text("two", encoding="utf-8")
+    tracker.sandbox.fault(service="tracker", status=403, method="DELETE")
+    error = tracker.refused(
+        "permission", "replace: false", issue="REL-22", attachments=[str(file)], check=False
+    )
+    assert error.result["changed"] is True
+    assert [one["size"] for one in fields_of(tracker, "REL-22")["attachment"]] == [3, 3]
+
+
+def test_a_large_file_is_compared_by_its_size(tracker: Tracker, tmp_path: Path) -> None:
+    file = tmp_path / "report.txt"
+    for text in ("one", "two"):
+        file.write_text(text, encoding="utf-8")
+        done = tracker(issue="REL-22", attachments=[str(file)], compare_max=2)
+    assert (done.changed, done.values["uncompared"]) == (False, ["REL-22: report.txt"])
+    assert "content was not compared: it has 3 bytes, compare_max 2" in done.warnings[0]
 
 
 @each_mode

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.editing.tracker_issue import (
     TrackerIssueOperation,
     TrackerIssueOptions,
@@ -33,6 +35,33 @@ LOST: dict[str, dict[str, Any]] = {
 each_write = pytest.mark.parametrize("write", WRITES.values(), ids=list(WRITES))
 each_answer = pytest.mark.parametrize("answer", LOST.values(), ids=list(LOST))
 each_server = pytest.mark.parametrize("deployment", ["Server", "Cloud"])
+
+
+Replacing = Callable[..., tuple[Tracker, dict[str, Any]]]
+
+
+@pytest.fixture
+def replacing(tracker: Tracker, tmp_path: Path) -> Replacing:
+    """Attach a file, change it to another of the same size, and order a fault for a write."""
+
+    def ordered(deployment: str, method: str, **fault: Any) -> tuple[Tracker, dict[str, Any]]:
+        tracker.sandbox.settings("tracker", deployment=deployment)
+        file = tmp_path / "report.txt"
+        given: dict[str, Any] = {"issue": "REL-22", "attachments": [str(file)], "retries": 0}
+        file.write_text("old", encoding="utf-8")
+        tracker(**given)
+        file.write_text("new", encoding="utf-8")
+        path = "/attachments?(/[0-9]+)?$"
+        tracker.sandbox.fault(service="tracker", method=method, path=path, **fault)
+        return tracker, given
+
+    return ordered
+
+
+def attached(tracker: Tracker) -> list[dict[str, Any]]:
+    """Return the attachments that the tracker shows."""
+    shown = tracker.get("issue/REL-22", fields="attachment")["fields"]["attachment"]
+    return [one for one in shown if one["filename"] == "report.txt"]
 
 
 @pytest.fixture
@@ -98,3 +127,33 @@ def test_a_write_that_was_put_off_is_done_once(
     fault = {"status": 429, "headers": {"Retry-After": "0"}, "after": acted}
     assert tracker(**order(tracker, write, **fault)).changed
     assert len(served(tracker)) == 1
+
+
+@each_server
+@each_answer
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+def test_a_replacement_that_was_done_is_done_once(
+    replacing: Replacing, deployment: str, answer: dict[str, Any], method: str
+) -> None:
+    tracker, given = replacing(deployment, method, after=True, **answer)
+    assert tracker(**given).changed
+    assert not tracker(**given).changed
+    assert len(attached(tracker)) == 1
+
+
+@each_server
+@each_answer
+@pytest.mark.parametrize(
+    "stopped", [("POST", "nothing was changed", 1), ("DELETE", "replace: false", 2)]
+)
+def test_a_replacement_that_was_not_done_leaves_the_older_attachment(
+    replacing: Replacing, deployment: str, answer: dict[str, Any], stopped: tuple[str, str, int]
+) -> None:
+    method, said, left = stopped
+    tracker, given = replacing(deployment, method, **answer)
+    with pytest.raises(ToolchainError, match=said):
+        tracker(**given)
+    assert len(attached(tracker)) == left
+    assert tracker(**given).changed
+    assert not tracker(**given).changed
+    assert len(attached(tracker)) == 1

@@ -304,7 +304,7 @@ def test_a_status_that_nothing_shows_is_warned_of(
         given = build(AnalysisIssueOptions, project="p", ids=[1], status=status)
         AnalysisIssueOperation(task, given).plan()
         assert [form["action"] for form in sent(stub)].count("search") == searches
-    assert [said in warning for warning in warnings] == ([] if said is None else [True])
+    assert [str(said) in warning for warning in warnings] == ([] if said is None else [True])
 
 
 def test_a_status_of_issues_that_have_it_is_not_searched_for() -> None:

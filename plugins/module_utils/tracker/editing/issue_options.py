@@ -67,6 +67,8 @@ class IssueOptions:
     comment: Annotated[str | None, Option(whole=True)] = None
     links: list[IssueLink] | None = None
     attachments: list[PathText] | None = None
+    replace: bool = True
+    compare_max: int = 64 * 1024 * 1024
 
     def require_sense(self) -> None:
         """Raise `invalid` for contradictory options."""

@@ -19,7 +19,7 @@ from .creation import Creation, several
 from .edits import Edit, as_dict
 from .issue_options import IssueOptions
 from .site import Site, TrackerIssue, issue_of
-from .uploads import files_of
+from .upload_file import files_of
 from .wanted import WantedParts
 
 #: Errors that every other issue would meet as well.
@@ -54,6 +54,8 @@ class TrackerIssueOptions(IssueOptions):
             number = getattr(self, name)
             if number < 1:
                 raise invalid(f"{name} is {number}, but must be at least 1")
+        if self.compare_max < 0:
+            raise invalid(f"compare_max is {self.compare_max}, but must be at least 0")
 
 
 @dataclass
@@ -117,7 +119,10 @@ class TrackerIssueOperation:
             {one.key: _side(one, "before") for one in changed if one.key is not None},
             {one.key or _NEW: _side(one, "after") for one in changed},
             ("create" if created else "update") if changed else "none",
-            result={"issues": [one.shown(one.changes) for one in self._planned]},
+            result={
+                "issues": [one.shown(one.changes) for one in self._planned],
+                "uncompared": sorted(self._wanted.compared.uncompared),
+            },
         )
 
     def _all_planned(self) -> list[PlannedIssue]:

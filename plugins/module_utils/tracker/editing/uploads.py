@@ -3,94 +3,67 @@
 
 from __future__ import annotations
 
-import os
-import re
-import stat
-import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from ...core.errors import ToolchainError, invalid
+from ...core.address import path
+from ...core.errors import ToolchainError
 from ...core.http.messages import json_or_none
 from ...core.http.multipart import FilePart, MultipartForm
 from ...core.plan import Change
+from ..issues.attachments import Attachment
 from .edits import Edit
 from .site import Site, TrackerIssue
-
-#: What servers may replace in names.
-_REPLACED = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
-
-
-@dataclass(frozen=True)
-class UploadFile:
-    """A file on the host of the task."""
-
-    src: str
-    size: int
-
-    @property
-    def name(self) -> str:
-        return unicodedata.normalize("NFC", os.path.basename(self.src))
-
-    def is_among(self, attachments: Any) -> bool:
-        """Whether an issue has an attachment of this name and size: there is no digest."""
-        stored = re.compile("".join(map(_pattern, self.name)), re.DOTALL)
-        return any(
-            str(one.get("size")) == str(self.size)
-            and stored.fullmatch(unicodedata.normalize("NFC", str(one.get("filename"))))
-            for one in attachments or []
-            if isinstance(one, Mapping)
-        )
-
-
-def _pattern(character: str) -> str:
-    return "." if _REPLACED.match(character) else re.escape(character)
-
-
-def files_of(paths: Sequence[str]) -> list[UploadFile]:
-    """The files that a user named; C(invalid) for what is none, and for two of one name."""
-    found: dict[str, UploadFile] = {}
-    for number, path in enumerate(paths):
-        place = f"attachments[{number}]"
-        try:
-            status = os.stat(path)
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise invalid(f"{place} is '{path}', in {os.getcwd()}: {reason}") from None
-        if not stat.S_ISREG(status.st_mode) or not os.access(path, os.R_OK):
-            raise invalid(f"{place} is '{path}', which is no file that can be read")
-        file = UploadFile(path, status.st_size)
-        if '"' in file.name or "\n" in file.name or "\\" in file.name:
-            raise invalid(f"{place} is '{path}': servers do not take such a name")
-        other = found.setdefault(file.name, file)
-        if other.src != path:
-            raise invalid(f"{place} is '{path}', which has the name of '{other.src}'")
-    return list(found.values())
+from .upload_file import ComparedFiles, UploadFile
 
 
 class AttachmentsPart:
-    """Uploads what is missing; the same name twice would be two attachments."""
+    """Uploads files that are missing or differ, then deletes the older attachments."""
 
     names = ("attachment",)
     needs = ("CREATE_ATTACHMENTS",)
 
-    def __init__(self, site: Site, files: Sequence[UploadFile]) -> None:
+    def __init__(
+        self, site: Site, files: Sequence[UploadFile], compared: ComparedFiles, *, replace: bool
+    ) -> None:
         self._site, self._files = site, files
+        self._compared, self._replace = compared, replace
         self._checked = False
 
-    def _missing(self, issue: TrackerIssue) -> list[UploadFile]:
-        there = issue.fields.get("attachment")
-        return [file for file in self._files if not file.is_among(there)]
+    def _todo(self, issue: TrackerIssue) -> Iterator[tuple[UploadFile, bool, list[Attachment]]]:
+        """Return for each file whether it is uploaded, and the older attachments to delete."""
+        there = self._attachments(issue.fields.get("attachment"))
+        for file in self._files:
+            named = file.named(there)
+            same = [one for one in named if self._compared.is_same(issue.key, file, one)]
+            older = [one for one in named if one not in same and _is_older(one, same)]
+            yield file, not same, older if self._replace else []
+
+    def _attachments(self, items: Any) -> list[Attachment]:
+        return [
+            Attachment.of(item, self._site.client.url)
+            for item in items or []
+            if isinstance(item, Mapping) and item.get("id") and item.get("content")
+        ]
 
     def differs(self, issue: TrackerIssue) -> bool:
-        return bool(self._missing(issue))
+        return any(missing or older for _file, missing, older in self._todo(issue))
 
     def edits(self, issue: TrackerIssue) -> list[Edit]:
-        missing = self._missing(issue)
-        if missing:
-            self._require_room()
-        return [Edit((_change(file),), self._writer(issue, file), self.needs) for file in missing]
+        found: list[Edit] = []
+        known = {one.number for one in self._attachments(issue.fields.get("attachment"))}
+        for file, missing, older in self._todo(issue):
+            if missing:
+                self._require_room()
+                upload = partial(self._upload, issue, file, known)
+                found.append(Edit((_change(file),), upload, self.needs))
+            replaced = {one.number for one in older}
+            for one in older:
+                change = Change("attachments", one.filename, None)
+                delete = partial(self._delete, issue, file, one, replaced)
+                found.append(Edit((change,), delete, ()))
+        return found
 
     def expected(self) -> tuple[Change, ...]:
         self._require_room()
@@ -114,10 +87,10 @@ class AttachmentsPart:
                 )
         self._checked = True
 
-    def _writer(self, issue: TrackerIssue, file: UploadFile) -> Any:
-        return lambda: self._upload(issue, file)
+    def _now(self, issue: TrackerIssue) -> list[Attachment]:
+        return self._attachments(self._site.field(issue.key, "attachment"))
 
-    def _upload(self, issue: TrackerIssue, file: UploadFile) -> None:
+    def _upload(self, issue: TrackerIssue, file: UploadFile, known: Collection[str]) -> None:
         form = MultipartForm((), [FilePart("file", file.name, file.src, file.size)])
         try:
             self._site.client.write(
@@ -127,10 +100,49 @@ class AttachmentsPart:
                 headers={"Content-Type": form.content_type},
                 open_body=form.open,
                 size=form.size,
-                verify=lambda: file.is_among(self._site.field(issue.key, "attachment")),
+                verify=lambda: file.is_stored(self._now(issue), known),
             )
         except ToolchainError as error:
             raise self._site.judged(error, *self.needs, issueKey=issue.key) from None
+
+    def _delete(
+        self, issue: TrackerIssue, file: UploadFile, one: Attachment, replaced: Collection[str]
+    ) -> None:
+        """Delete an older attachment [tracker-27], unless the issue would be left without the file.
+
+        Raises:
+            ToolchainError: `conflict` if the issue does not show the new attachment.
+        """
+        what = f"deleting the older attachment '{one.filename}' ({one.number}) of '{issue.key}'"
+        now = self._now(issue)
+        if not file.is_stored(now, replaced):
+            raise ToolchainError(
+                "conflict", f"{what}: the issue does not show the new one, so the older one stays"
+            )
+        if one.number not in {each.number for each in now}:
+            return
+        try:
+            self._site.client.write(
+                what,
+                "DELETE",
+                f"{self._site.api}/attachment/{path(one.number)}",
+                verify=lambda: one.number not in {each.number for each in self._now(issue)},
+                repeatable=True,
+            )
+        except ToolchainError as error:
+            if error.status != 404:
+                raise error.with_hint(
+                    "the new one is attached; replace: false leaves older ones"
+                ) from None
+
+
+def _is_older(one: Attachment, same: Sequence[Attachment]) -> bool:
+    """Return whether an attachment is older than one with the wanted content, or there is none."""
+    return not same or any(_age(one) < _age(other) for other in same)
+
+
+def _age(one: Attachment) -> tuple[float, int]:
+    return (one.created or 0.0, int(one.number) if one.number.isdecimal() else 0)
 
 
 def _change(file: UploadFile) -> Change:

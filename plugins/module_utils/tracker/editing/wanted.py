@@ -18,7 +18,8 @@ from .issue_options import IssueOptions, require_labels, require_summary
 from .links import LinksPart
 from .site import Site
 from .transitions import StatusPart
-from .uploads import AttachmentsPart, UploadFile
+from .upload_file import ComparedFiles, UploadFile
+from .uploads import AttachmentsPart
 
 #: List options: id of the field, and whether an entry is an object with a name.
 _LISTS = {
@@ -36,6 +37,7 @@ class WantedParts:
     def __init__(self, site: Site, options: IssueOptions, files: list[UploadFile]) -> None:
         self._site, self._options = site, options
         self._names = FieldNames(site.client)
+        self.compared = ComparedFiles(site, options.compare_max)
         self.fields = FieldsPart(site, self._distinct())
         self.others = list(self._others(files))
 
@@ -53,7 +55,7 @@ class WantedParts:
         if options.links:
             yield LinksPart(site, [(link.type, link.issue) for link in options.links])
         if files:
-            yield AttachmentsPart(site, files)
+            yield AttachmentsPart(site, files, self.compared, replace=options.replace)
         if options.comment is not None:
             yield CommentPart(site, options.comment)
         if options.status is not None:

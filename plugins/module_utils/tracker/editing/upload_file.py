@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Files on the host of the task, and whether attachments have their content [tracker-6]."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import unicodedata
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from ...core.errors import ToolchainError, invalid
+from ..issues.attachments import Attachment, AttachmentContents
+from .site import Site
+
+# Server fact [tracker-7]: a login that shows the issue may not be taken for the bytes.
+_OF_ONE = frozenset({"auth", "permission", "not_found", "protocol"})
+#: What servers may replace in names.
+_REPLACED = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
+
+
+@dataclass(frozen=True)
+class UploadFile:
+    """A file on the host of the task."""
+
+    src: str
+    size: int
+
+    @property
+    def name(self) -> str:
+        return unicodedata.normalize("NFC", os.path.basename(self.src))
+
+    def named(self, attachments: Sequence[Attachment]) -> list[Attachment]:
+        """Return the attachments of this name."""
+        stored = re.compile("".join(map(_pattern, self.name)))
+        return [
+            one
+            for one in attachments
+            if stored.fullmatch(unicodedata.normalize("NFC", one.filename))
+        ]
+
+    def is_stored(self, attachments: Sequence[Attachment], known: Collection[str]) -> bool:
+        """Return whether one of the attachments is this upload.
+
+        :param known: ids of attachments that were there before
+        """
+        return any(
+            one.number not in known and one.size in (None, self.size)
+            for one in self.named(attachments)
+        )
+
+
+def _pattern(character: str) -> str:
+    # not any character: an older attachment of the name is deleted
+    return r"[\W_]" if _REPLACED.match(character) else re.escape(character)
+
+
+def files_of(paths: Sequence[str]) -> list[UploadFile]:
+    """The files that a user named; C(invalid) for what is none, and for two of one name."""
+    found: dict[str, UploadFile] = {}
+    for number, path in enumerate(paths):
+        place = f"attachments[{number}]"
+        try:
+            status = os.stat(path)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise invalid(f"{place} is '{path}', in {os.getcwd()}: {reason}") from None
+        if not stat.S_ISREG(status.st_mode) or not os.access(path, os.R_OK):
+            raise invalid(f"{place} is '{path}', which is no file that can be read")
+        file = UploadFile(path, status.st_size)
+        if '"' in file.name or "\n" in file.name or "\\" in file.name:
+            raise invalid(f"{place} is '{path}': servers do not take such a name")
+        other = found.setdefault(file.name, file)
+        if other.src != path:
+            raise invalid(f"{place} is '{path}', which has the name of '{other.src}'")
+    return list(found.values())
+
+
+class ComparedFiles:
+    """Compare content, which servers have no digest of, once for each file and attachment.
+
+    :param limit: most bytes of an attachment that is downloaded in order to compare it
+    """
+
+    def __init__(self, site: Site, limit: int) -> None:
+        self._site, self._limit = site, limit
+        self._same: dict[tuple[str, str], bool] = {}
+        #: Files that count as unchanged by name and size alone, as `KEY: name`.
+        self.uncompared: list[str] = []
+
+    def is_same(self, key: str, file: UploadFile, attachment: Attachment) -> bool:
+        """Return whether an attachment of the file's name has its content, as far as can be known.
+
+        :param key: of the issue
+        """
+        asked = (file.src, attachment.number)
+        if asked not in self._same:
+            self._same[asked] = self._is_same(key, file, attachment)
+        return self._same[asked]
+
+    def _is_same(self, key: str, file: UploadFile, attachment: Attachment) -> bool:
+        if attachment.size not in (None, file.size):
+            return False
+        if attachment.size == 0:
+            return True
+        if file.size > self._limit:
+            return self._unknown(key, file, f"it has {file.size} bytes, compare_max {self._limit}")
+        try:
+            return AttachmentContents(self._site.client, key).read(
+                attachment, lambda _response, blocks: _has_content(file, blocks)
+            )
+        except ToolchainError as error:
+            if error.kind not in _OF_ONE:
+                raise
+            return self._unknown(key, file, error.message)
+
+    def _unknown(self, key: str, file: UploadFile, reason: str) -> bool:
+        self.uncompared.append(f"{key}: {file.name}")
+        self._site.task.warn(
+            f"attachments: '{file.name}' of the issue '{key}' counts as unchanged by its name and"
+            f" size; its content was not compared: {reason}"
+        )
+        return True
+
+
+def _has_content(file: UploadFile, blocks: Iterator[bytes]) -> bool:
+    try:
+        with open(file.src, "rb") as stream:
+            same = all(stream.read(len(block)) == block for block in blocks)
+            return same and not stream.read(1)
+    except OSError as error:
+        raise invalid(f"attachments: {file.src} cannot be read: {error.strerror}") from None
