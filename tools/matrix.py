@@ -39,7 +39,11 @@ _OF_THE_PROJECT = (
     "tools",
 )
 #: Unit tests of what stands directly on Ansible.
-_ON_ANSIBLE = ("tests/unit/test_ansible_internals.py", "tests/unit/core/test_runner.py")
+_ON_ANSIBLE = (
+    "tests/unit/test_ansible_internals.py",
+    "tests/unit/core/test_module_internals.py",
+    "tests/unit/core/test_runner.py",
+)
 #: Unit tests of what speaks to a service: they say the same on every core of a Python.
 _ROOMS = ("analysis", "ci", "repo", "tracker", "wiki")
 _PART = "analysis_role or repo_info or tracker_project_info or wiki_page_info or ci_script"

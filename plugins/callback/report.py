@@ -33,7 +33,9 @@ from ansible.errors import AnsibleError
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.callback import CallbackBase
 from ansible.template import Templar
+from ansible.utils.display import Display
 
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import ansible_internals
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
     switch,
     texts,
@@ -68,9 +70,15 @@ class CallbackModule(CallbackBase):
         self._folder = Path()
         self._looped: set[tuple[str, str]] = set()
         self._checks: list[bool] = []
+        #: The private name of Ansible without which no report can be written.
+        self._missing = ""
 
     def v2_playbook_on_start(self, playbook: Any) -> None:
-        file = Path(str(playbook._file_name)).resolve()
+        try:
+            file = Path(ansible_internals.playbook_file(playbook)).resolve()
+        except ansible_internals.Missing as missing:
+            self._missing = str(missing)
+            return
         own = _is_ours(file.parent)
         self._recorder.contents.playbook = f"delivery.toolchain.{file.stem}" if own else file.name
         self._folder = file.parent
@@ -88,7 +96,7 @@ class CallbackModule(CallbackBase):
         self._take(result, item=True, failed=True)
 
     def v2_runner_item_on_skipped(self, result: Any) -> None:
-        self._looped.add(_place(result))
+        self._take(result, item=True, skipped=True)
 
     def v2_runner_on_ok(self, result: Any) -> None:
         self._take(result)
@@ -102,6 +110,13 @@ class CallbackModule(CallbackBase):
     def v2_playbook_on_stats(self, stats: Any) -> None:
         CallbackModule._active = None
         switch.turn(on=False)
+        if self._missing:
+            # a report without these results would say that nothing differs
+            Display().warning(
+                "delivery.toolchain writes no report: this ansible-core is not known to it"
+                f" ({self._missing})."
+            )
+            return
         contents = self._recorder.contents
         self._recorder.end(stats.processed, check=any(self._checks))
         lines = texts.table(contents) if boolean(self._settings.get("drift_table", False)) else []
@@ -112,20 +127,27 @@ class CallbackModule(CallbackBase):
             except OSError as error:
                 raise AnsibleError(f"The report cannot be written to {place}: {error}") from error
             for warning in warnings:
-                self._display.warning(warning)
+                Display().warning(warning)
             lines.append(f"The report is {place / 'report.html'}")
         if lines and "json" not in str(config.get_config_value("DEFAULT_STDOUT_CALLBACK")):
-            self._display.display("\n".join(["", *lines]))
+            Display().display("\n".join(["", *lines]))
 
-    def _take(self, result: Any, *, item: bool = False, failed: bool = False) -> None:
-        place = _place(result)
+    def _take(
+        self, result: Any, *, item: bool = False, failed: bool = False, skipped: bool = False
+    ) -> None:
+        try:
+            host, task, values = ansible_internals.result_parts(result)
+            loop = host.get_name(), ansible_internals.task_id(task)
+        except ansible_internals.Missing as missing:
+            self._missing = str(missing)
+            return
         if item:
-            self._looped.add(place)
-        elif place in self._looped:
-            return  # its items were recorded
-        host, task, values = (_part(result, name) for name in ("host", "task", "result"))
-        self._read_settings(host)
-        self._recorder.result(task, host.get_name(), values, failed=failed)
+            self._looped.add(loop)
+        elif loop in self._looped:
+            return  # its items are recorded
+        if not skipped:
+            self._read_settings(host)
+            self._recorder.result(task, host.get_name(), values, failed=failed)
 
     def _read_settings(self, host: Any = None) -> None:
         """Read the variables of the report from the play, or from its first host that has them."""
@@ -155,12 +177,3 @@ class CallbackModule(CallbackBase):
 
 def _is_ours(folder: Path) -> bool:
     return folder.resolve() == _COLLECTION / "playbooks"
-
-
-def _place(result: Any) -> tuple[str, str]:
-    return _part(result, "host").get_name(), str(_part(result, "task")._uuid)
-
-
-def _part(result: Any, name: str) -> Any:
-    """Return an attribute of a result; up to ansible-core 2.18 it has no public name."""
-    return getattr(result, name, None) or getattr(result, f"_{name}")

@@ -69,7 +69,7 @@ class LookupModule(LookupBase):
         lookups.set_options(self, "repo", variables, kwargs)
         return [
             row
-            for term in lookups.texts(self, terms, "an item query or a pattern")
+            for term in lookups.texts(terms, "an item query or a pattern")
             for row in lookups.kept(self, term, partial(self._rows, term))
         ]
 

@@ -41,7 +41,11 @@ from typing import Any
 from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import desired_state, lookups
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
+    ansible_internals,
+    desired_state,
+    lookups,
+)
 
 _OURS = Path(__file__).resolve().parents[2] / "playbooks"
 
@@ -58,7 +62,7 @@ class LookupModule(LookupBase):
         try:
             return [
                 desired_state.variables(
-                    start / Path(term).expanduser(), self._loader.load_from_file
+                    start / Path(term).expanduser(), ansible_internals.load_of(self)
                 )
                 for term in terms
             ]

@@ -62,7 +62,7 @@ class LookupModule(LookupBase):
         lookups.set_options(self, "repo", variables, kwargs)
         return [
             image
-            for term in lookups.texts(self, terms, "the key of a repository")
+            for term in lookups.texts(terms, "the key of a repository")
             for image in lookups.kept(self, term, partial(self._images, term))
         ]
 

@@ -65,7 +65,7 @@ class LookupModule(LookupBase):
         lookups.set_options(self, "repo", variables, kwargs)
         return [
             tag
-            for term in lookups.texts(self, terms, "the name of an image")
+            for term in lookups.texts(terms, "the name of an image")
             for tag in lookups.kept(self, term, partial(self._tags, term))
         ]
 

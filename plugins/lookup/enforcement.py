@@ -48,7 +48,10 @@ from typing import Any
 from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import enforcement
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
+    ansible_internals,
+    enforcement,
+)
 
 
 class LookupModule(LookupBase):
@@ -63,7 +66,7 @@ class LookupModule(LookupBase):
             raise AnsibleError(f"The lookup enforcement takes the term steps, not '{term}'.")
         return enforcement.steps(
             variables,
-            self._templar.template,
+            ansible_internals.template_of(self),
             self.get_option("playbook"),
             folder=self.get_option("folder"),
         )

@@ -65,7 +65,7 @@ class LookupModule(LookupBase):
     ) -> list[dict[str, Any]]:
         lookups.set_options(self, "tracker", variables, kwargs)
         found: list[dict[str, Any]] = []
-        for term in lookups.texts(self, terms, "a query"):
+        for term in lookups.texts(terms, "a query"):
             found += lookups.kept(self, term, partial(self._issues, term))
         return found
 

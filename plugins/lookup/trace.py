@@ -108,7 +108,7 @@ class LookupModule(LookupBase):
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
         lookups.set_options(self, "repo", variables, kwargs)
-        found = lookups.texts(self, terms, "an item, a build or an image")
+        found = lookups.texts(terms, "an item, a build or an image")
         further = {
             service: lookups.further_service(self, service, variables, self.get_option(service))
             for service in ("ci", "tracker")

@@ -69,7 +69,7 @@ class LookupModule(LookupBase):
         lookups.set_options(self, "wiki", variables, kwargs)
         named = typed_options.parse(WikiPageInfoOptions, self.get_options())
         by = "page_id" if named.space is None else "title"
-        pages = [replace(named, **{by: term}) for term in lookups.texts(self, terms)]
+        pages = [replace(named, **{by: term}) for term in lookups.texts(terms)]
         if not terms or named.page_id is not None or named.title is not None:
             pages.append(named)
         return [

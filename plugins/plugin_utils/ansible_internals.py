@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The private parts of Ansible that are needed to run a module in the worker: all of them, and
-only here.
+"""The private names of Ansible that plugins on the controller rely on: all of them, and only here.
 
-They are looked up one by one. Where one is missing, or is not what it was, modules run in the
-ordinary way.
+If a name that is needed to run modules in the worker is missing or has changed, modules run in
+processes of their own, with one warning. If any other name is missing, the plugin that needs it
+fails with one sentence, or falls back as its function here says. The private names that modules
+rely on are in `module_utils/core/module/ansible_internals.py`.
 """
 
 from __future__ import annotations
@@ -11,24 +12,35 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
+import sys
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from ansible.errors import AnsibleError
+from ansible.executor import task_result as core_task_result
+from ansible.plugins.action.normal import ActionModule as NormalAction
+from ansible.plugins.lookup import LookupBase
 from ansible.release import __version__
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.masking import masked
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.ansible_internals import (  # noqa: E501
+    MODULE_MASKS_RESULTS,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.masking import (
+    mask_values,
+)
 
 _BASIC = "ansible.module_utils.basic"
 _JSON = "ansible.module_utils.common.json"
 _WARNINGS = "ansible.module_utils.common.warnings"
 _ACTION = "ansible.plugins.action:ActionBase"
 _LOADER = "ansible.module_utils._internal._ansiballz._loader"
+_OMIT = "ansible._internal._templating._utils:_OmitType"
 _PROFILE = "legacy"
 
-#: What every core has, as C(module:name).
+#: Names of every ansible-core, as `module:name`.
 COMMON = (
     f"{_BASIC}:_ANSIBLE_ARGS",
     f"{_WARNINGS}:_global_warnings",
@@ -47,49 +59,46 @@ SINCE_2_19 = (
     "ansible.executor.module_common:_BuiltModule",
     "ansible.module_utils._internal:is_controller",
 )
-#: What a run leaves behind where the core has it; nothing needs it.
+#: A module leaves its arguments here; the next module must not find them. Optional.
 _LEFT_BEHIND = f"{_BASIC}:_PARSED_MODULE_ARGS"
-#: Masks the result of a module up to ansible-core 2.21; then the controller does.
+#: Masks the result of a module up to ansible-core 2.21. Optional.
 _REMOVE_VALUES = f"{_BASIC}:remove_values"
 
 
 class Missing(Exception):
-    """A private part of Ansible is not there, or is not what it was."""
+    """A private name of Ansible is missing or has changed."""
 
 
 class Internals(ABC):
-    """What differs between the generations of Ansible when a module runs in the worker."""
+    """Run a module in the worker: what differs between the generations of Ansible."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.found: dict[str, Any] = {name: _look_up(name) for name in names}
 
     @abstractmethod
     def built(self, shebang: str, path: str) -> tuple[Any, ...]:
-        """What C(_configure_module) returns for a module that is neither packed nor sent."""
+        """Return what `_configure_module` returns, for a module that is not sent anywhere."""
 
     @abstractmethod
     def encoded(self, arguments: Mapping[str, Any]) -> bytes:
-        """The arguments of a module as it reads them."""
+        """Return the arguments of a module in the form that the module reads."""
 
     @abstractmethod
     def end_without_result(self, error: Exception | None) -> None:
-        """Print what a process prints whose module raised C(error), or came back (C(None)), and
-        exit.
-        """
+        """Print what a process prints whose module raised `error` or returned (`None`); exit."""
 
     def replaced(self, arguments: bytes) -> dict[str, Any]:
-        """Names of Ansible and what they have to be while a module runs."""
+        """Return the values that names of Ansible get while a module runs."""
         values: dict[str, Any] = {f"{_BASIC}:_ANSIBLE_ARGS": arguments}
-        for name, value in ((_LEFT_BEHIND, None), (_REMOVE_VALUES, masked)):
-            if _exists(name):
-                values[name] = value
+        if _exists(_LEFT_BEHIND):
+            values[_LEFT_BEHIND] = None
+        if MODULE_MASKS_RESULTS and _exists(_REMOVE_VALUES):
+            values[_REMOVE_VALUES] = mask_values
         return values
 
     @contextmanager
     def ready_for(self, arguments: Mapping[str, Any]) -> Iterator[None]:
-        """Let a module that is called in the block find its arguments; afterwards all is as it was
-        before.
-        """
+        """Let a module that is called in the block find its arguments; restore everything after."""
         wanted = self.replaced(self.encoded(arguments))
         before = {name: _look_up(name) for name in wanted}
         _assign(wanted)
@@ -141,15 +150,16 @@ class _Since219(Internals):
         return {
             **super().replaced(arguments),
             f"{_BASIC}:_ANSIBLE_PROFILE": _PROFILE,
-            # Warnings of a module belong to its result; on the controller they would go to the
-            # display at once.
+            # Warnings of a module belong to its result. On the controller they would go to the
+            # display immediately.
             "ansible.module_utils._internal:is_controller": False,
         }
 
 
 def find(version: str = __version__) -> Internals:
-    """The private parts of the running Ansible, each tried once; raises C(Missing) with the name
-    of one.
+    """Return the private names of the running Ansible, each tried once.
+
+    Raises `Missing` with the name that is missing or has changed.
     """
     new = tuple(int(number) for number in version.split(".")[:2]) >= (2, 19)
     internals = _Since219((*COMMON, *SINCE_2_19)) if new else _Before219((*COMMON, *BEFORE_2_19))
@@ -160,10 +170,197 @@ def find(version: str = __version__) -> Internals:
             handler = internals.found[f"{_LOADER}:_handle_exception"]
             inspect.signature(handler).bind(RuntimeError(), _PROFILE)
         for name in ("_global_warnings", "_global_deprecations"):
-            internals.found[f"{_WARNINGS}:{name}"].clear  # noqa: B018 - whether it can be
+            internals.found[f"{_WARNINGS}:{name}"].clear  # noqa: B018 - raises if it is missing
     except (AttributeError, TypeError, ValueError) as error:
         raise Missing(str(error)) from error
     return internals
+
+
+class HookedAction(NormalAction):
+    """Ansible's action for modules with three hooks: `arguments_for`, `worker_module` and
+    `run_in_worker`.
+
+    The parts of a task come from the constructor, whose keywords are public.
+    """
+
+    #: Name of the module to run in the worker; empty: in a process of its own.
+    worker_module = ""
+    internals: Internals | None = None
+    _hook_called = False
+
+    def __init__(self, **parts: Any) -> None:
+        super().__init__(**parts)
+        self.task, self.connection = parts["task"], parts["connection"]
+        self.loader, self.template = parts["loader"], parts["templar"].template
+        self.play_context = parts.get("play_context")
+        self.module_arguments: Mapping[str, Any] = {}
+
+    def arguments_for(
+        self, arguments: dict[str, Any], task_vars: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the arguments and the variables with which Ansible executes the module."""
+        raise NotImplementedError
+
+    def run_in_worker(self) -> tuple[int, str, str]:
+        """Run `worker_module` with `module_arguments`; return exit code and both outputs."""
+        raise NotImplementedError
+
+    def run_module(self, task_vars: dict[str, Any] | None) -> dict[str, Any]:
+        """Return the result of the module.
+
+        Raises AnsibleError if Ansible does not call the hook for its arguments: the module would
+        run without the connection that variables describe, and might write to another server.
+        """
+        refused = (
+            f"The modules of delivery.toolchain do not run on ansible-core {__version__}, which"
+            " does not call ActionBase._execute_module. Use a release of ansible-core that the"
+            " collection supports."
+        )
+        if not hasattr(NormalAction, "_execute_module"):
+            raise AnsibleError(refused)
+        result: dict[str, Any] = super().run(None, task_vars)
+        if not self._hook_called and not result.get("skipped"):
+            raise AnsibleError(refused)
+        return result
+
+    def used_interpreter(self) -> str:
+        """Return the path of the interpreter of the module, empty if it is not known."""
+        return str(getattr(self, "_used_interpreter", None) or "").removeprefix("#!").strip()
+
+    def output_of(self, command: str) -> str:
+        """Return the standard output of a command on the host, empty if it cannot be run."""
+        if self.internals is None:
+            return ""
+        return str(self._low_level_execute_command(command, sudoable=False)["stdout"])
+
+    def environment(self) -> dict[str, Any]:
+        """Return the variables of the keyword `environment`; needs `internals`."""
+        found: dict[str, Any] = {}
+        self._compute_environment_string(found)
+        return found
+
+    def _execute_module(
+        self, module_name: str | None = None, module_args: Any = None, **rest: Any
+    ) -> dict[str, Any]:
+        self._hook_called = True
+        arguments, rest["task_vars"] = self.arguments_for(
+            dict(self.task.args if module_args is None else module_args),
+            rest.get("task_vars") or {},
+        )
+        result: dict[str, Any] = super()._execute_module(module_name, arguments, **rest)
+        return result
+
+    def _configure_module(
+        self, module_name: str, module_args: dict[str, Any], task_vars: dict[str, Any], **rest: Any
+    ) -> tuple[Any, ...]:
+        if not self.worker_module or self.internals is None:
+            built: tuple[Any, ...] = super()._configure_module(
+                module_name, module_args, task_vars, **rest
+            )
+            return built
+        self.module_arguments = module_args
+        path = importlib.import_module(self.worker_module).__file__
+        return self.internals.built(f"#!{sys.executable}", str(path))
+
+    def _is_pipelining_enabled(self, module_style: str, wrap_async: bool = False) -> bool:
+        # in the worker nothing is copied to a temporary folder first
+        return bool(self.worker_module) or bool(
+            super()._is_pipelining_enabled(module_style, wrap_async)
+        )
+
+    def _low_level_execute_command(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        if not self.worker_module:
+            executed: dict[str, Any] = super()._low_level_execute_command(*args, **kwargs)
+            return executed
+        rc, stdout, stderr = self.run_in_worker()
+        return {
+            "rc": rc,
+            "stdout": stdout,
+            "stdout_lines": stdout.splitlines(),
+            "stderr": stderr,
+            "stderr_lines": stderr.splitlines(),
+        }
+
+
+def mark_rows_as_secret(result: dict[str, Any]) -> None:
+    """Hide the rows of the return value `results` of a task with `no_log`.
+
+    ansible-core 2.19 and 2.20 take them for the items of a loop, and hide only rows with a mark.
+    """
+    rows = result.get("results")
+    if hasattr(core_task_result, "censor_result") and isinstance(rows, list):
+        for row in rows:
+            if isinstance(row, dict):
+                row["_ansible_no_log"] = True
+
+
+def template_of(lookup: LookupBase) -> Callable[[Any], Any]:
+    """Return the function by which a lookup evaluates templates."""
+    template: Callable[[Any], Any] = _part_of_lookup(lookup, "_templar").template
+    return template
+
+
+def load_of(lookup: LookupBase) -> Callable[[str], Any]:
+    """Return the function by which a lookup loads YAML files, vaults included."""
+    load: Callable[[str], Any] = _part_of_lookup(lookup, "_loader").load_from_file
+    return load
+
+
+def _part_of_lookup(lookup: LookupBase, name: str) -> Any:
+    found = getattr(lookup, name, None)
+    if found is None:
+        raise AnsibleError(
+            f"The lookups of delivery.toolchain do not run on ansible-core {__version__}, which has"
+            f" no LookupBase.{name}. Use a release of ansible-core that the collection supports."
+        )
+    return found
+
+
+def is_omitted(value: Any) -> bool:
+    """Return whether a lookup got `omit` for an option.
+
+    Up to ansible-core 2.18 that is a string, which the input checks know. If the class of newer
+    releases is missing, the input checks reject the value, because it is no string.
+    """
+    return _exists(_OMIT) and isinstance(value, _look_up(_OMIT))
+
+
+def result_parts(result: Any) -> tuple[Any, Any, Mapping[str, Any]]:
+    """Return host, task and values of a result, as a callback gets it; raises `Missing`.
+
+    They have public names since ansible-core 2.19.
+    """
+    host, task, values = (_either(result, name, f"_{name}") for name in ("host", "task", "result"))
+    return host, task, values
+
+
+def task_id(task: Any) -> str:
+    """Return the identifier of a task; raises `Missing`."""
+    return str(_either(task, "_uuid"))
+
+
+def playbook_file(playbook: Any) -> str:
+    """Return the path of a playbook; raises `Missing`."""
+    return str(_either(playbook, "_file_name"))
+
+
+def item_label(result: Mapping[str, Any]) -> Any:
+    """Return the label of the item of a loop, `None` for a task without a loop.
+
+    Raises `Missing` for an item without a label.
+    """
+    if "ansible_loop_var" not in result:
+        return None
+    if "_ansible_item_label" not in result:
+        raise Missing("the results of loops have no _ansible_item_label")
+    return result["_ansible_item_label"]
+
+
+def _either(owner: Any, *names: str) -> Any:
+    for name in names:
+        if hasattr(owner, name):
+            return getattr(owner, name)
+    raise Missing(f"{type(owner).__name__} has no {' or '.join(names)}")
 
 
 def _look_up(name: str) -> Any:

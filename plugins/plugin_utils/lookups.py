@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -31,7 +32,10 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret imp
     hidden,
     secrets_in_addresses,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookup_answers
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
+    ansible_internals,
+    lookup_answers,
+)
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.variables import from_variables
 
 #: What tells one play from the next in the variables of a task.
@@ -48,7 +52,10 @@ def set_options(
     value, and then the certificate of the server is not checked.
     """
     _refuse_unknown(lookup, given)
-    template = lookup._templar.template
+    template = ansible_internals.template_of(lookup)
+    given = {
+        name: value for name, value in given.items() if not ansible_internals.is_omitted(value)
+    }
     given = {**from_variables(service, given, variables or {}, template), **given}
     try:
         given = input_check.check_options(lookup.option_definitions, given)
@@ -90,7 +97,7 @@ def further_service(
     """The connection options of a service beside the lookup's own, from C(given), variables and
     environment; C(None) where none of them names an address.
     """
-    template = lookup._templar.template
+    template = ansible_internals.template_of(lookup)
     named = {**from_variables(service, given, variables or {}, template), **given}
     spec = argument_spec(service)
     try:
@@ -121,7 +128,7 @@ def kept(
         name: get and {option: get(option) for option in argument_spec(name)}
         for name, get in (further or {}).items()
     }
-    question = {"service": service, "lookup": lookup._load_name, "term": term, "play": play}
+    question = {"service": service, "lookup": type(lookup).__module__, "term": term, "play": play}
     return lookup_answers.kept({**question, "options": options, "further": others}, answer)
 
 
@@ -133,12 +140,17 @@ def require_terms(terms: Sequence[Any], wanted: str) -> None:
         raise AnsibleError(f"this lookup was called without a term: give {wanted}")
 
 
-def texts(lookup: LookupBase, terms: Sequence[Any], wanted: str | None = None) -> list[str]:
+def texts(terms: Sequence[Any], wanted: str | None = None) -> list[str]:
     """The terms of a lookup that takes texts, or lists of them; C(wanted): there has to be one."""
     if wanted is not None:
         require_terms(terms, wanted)
     try:
-        return input_check.texts(lookup._flatten(terms), input_check.Place("_terms"))
+        return input_check.texts(
+            itertools.chain.from_iterable(
+                term if isinstance(term, (list, tuple)) else [term] for term in terms
+            ),
+            input_check.Place("_terms"),
+        )
     except ToolchainError as error:
         raise AnsibleError(error.message) from None
 

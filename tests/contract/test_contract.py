@@ -351,6 +351,12 @@ def _drop(value: Any, path: tuple[str, ...]) -> None:
             (each or {}).pop(member, None)
 
 
+@each_variant
+def test_no_module_uses_a_deprecated_part_of_ansible(play: Play, name: str, flavour: str) -> None:
+    for label, _step, event in play(name).events(flavour):
+        assert "deprecations" not in event.result, label
+
+
 @each_case
 def test_each_way_was_taken(play: Play, name: str) -> None:
     runs = play(name).runs

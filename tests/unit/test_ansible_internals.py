@@ -1,17 +1,32 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The private parts of Ansible: each may be gone in another core; then it is said, not thrown."""
+"""The private names of Ansible on the controller: remove each, and expect a guarded outcome."""
 
 from __future__ import annotations
 
 import importlib
+import sys
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ansible.errors import AnsibleError
+from ansible.executor import task_result as core_task_result
 from ansible.module_utils import basic
 from ansible.module_utils.common import warnings
+from ansible.plugins.action import ActionBase
+from ansible.plugins.action.normal import ActionModule as NormalAction
+from ansible.plugins.lookup import LookupBase
 from ansible.release import __version__
+from ansible.utils.display import Display
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import ansible_internals
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import input_check
+from ansible_collections.delivery.toolchain.plugins.callback import report
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
+    ansible_internals,
+    in_process,
+)
 
 NEW = tuple(int(number) for number in __version__.split(".")[:2]) >= (2, 19)
 NAMES = (
@@ -72,7 +87,7 @@ def test_a_generation_that_is_none_of_this_core_is_missing() -> None:
 
 
 @pytest.mark.parametrize("optional", ["_PARSED_MODULE_ARGS", "remove_values"])
-def test_what_is_only_put_back_may_be_gone(monkeypatch: pytest.MonkeyPatch, optional: str) -> None:
+def test_an_optional_name_may_be_missing(monkeypatch: pytest.MonkeyPatch, optional: str) -> None:
     monkeypatch.delattr(basic, optional, raising=False)
     with ansible_internals.find().ready_for(ARGUMENTS):
         assert not hasattr(basic, optional)
@@ -86,3 +101,173 @@ def test_all_is_as_before_after_a_module() -> None:
         warnings.warn("a warning of the module")
     assert vars(basic) == before
     assert not warnings._global_warnings
+
+
+class _Task:
+    """The task of an action; `no_log` of other tests."""
+
+    action, args, delegate_to, no_log = "delivery.toolchain.probe", {"name": "a"}, None, False
+    become, async_val, diff = False, 0, False
+
+
+def _action(**parts: Any) -> Any:
+    given = {
+        "task": _Task(),
+        "connection": SimpleNamespace(transport="local"),
+        "play_context": SimpleNamespace(become=False),
+        "loader": SimpleNamespace(get_basedir=lambda: "."),
+        "templar": SimpleNamespace(template=lambda value: value),
+        "shared_loader_obj": None,
+    }
+    return in_process.Action(**{**given, **parts})
+
+
+def _warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    shown: list[str] = []
+    monkeypatch.setattr(Display, "warning", lambda self, text, **_more: shown.append(text))
+    return shown
+
+
+def test_an_action_without_a_name_runs_its_module_in_a_process_with_one_warning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown = _warnings(monkeypatch)
+    assert _action()._may_run_in_worker({})
+    action = _action()
+    action.internals = None
+    monkeypatch.setattr(in_process, "_MISSING", "ActionBase has no _configure_module")
+    assert not action._may_run_in_worker({"ansible_python_interpreter": "/usr/bin/python9"})
+    (warning,) = shown
+    assert "processes of their own" in warning
+    assert "_configure_module" in warning
+
+
+def test_an_action_without_play_context_runs_its_module_in_a_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown = _warnings(monkeypatch)
+    monkeypatch.setattr(in_process, "_MISSING", "")
+    assert not _action(play_context=None)._may_run_in_worker({})
+    assert "no play_context" in shown[0]
+
+
+def test_no_module_runs_without_the_connection_of_variables(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without `_execute_module` the module might write to another server."""
+    action = _action()
+    monkeypatch.setattr(NormalAction, "run", lambda self, tmp, task_vars: {"changed": True})
+    with pytest.raises(AnsibleError, match=r"does not call ActionBase\._execute_module"):
+        action.run(None, {})
+    monkeypatch.delattr(ActionBase, "_execute_module")
+    with pytest.raises(AnsibleError, match=r"does not call ActionBase\._execute_module"):
+        action.run(None, {})
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_an_old_python_is_named_even_if_ansible_hides_it(
+    monkeypatch: pytest.MonkeyPatch, *, known: bool
+) -> None:
+    action = _action()
+    if known:
+        action._used_interpreter = "#!/opt/python3.6"
+        monkeypatch.setattr(
+            ActionBase, "_low_level_execute_command", lambda *_args, **_more: {"stdout": "True\n"}
+        )
+    else:
+        del action._used_interpreter
+    result = {"failed": True, "msg": "crashed", "module_stderr": "SyntaxError"}
+    action._explain_old_python(result)
+    assert "need Python 3.10 or newer" in str(result["msg"])
+    assert ("/opt/python3.6 is older" in str(result["msg"])) == known
+    assert ("module_stderr" in result) != known
+
+
+def test_rows_are_marked_on_a_core_that_shows_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(core_task_result, "censor_result", None, raising=False)
+    result: dict[str, Any] = {"results": [{"a": 1}, "b"]}
+    ansible_internals.mark_rows_as_secret(result)
+    assert result["results"] == [{"a": 1, "_ansible_no_log": True}, "b"]
+    monkeypatch.delattr(core_task_result, "censor_result")
+    result = {"results": [{"a": 1}]}
+    ansible_internals.mark_rows_as_secret(result)
+    assert result["results"] == [{"a": 1}]
+
+
+class _Lookup(LookupBase):
+    def run(self, terms: Any, variables: Any = None, **kwargs: Any) -> list[Any]:
+        return []
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [(ansible_internals.template_of, "_templar"), (ansible_internals.load_of, "_loader")],
+)
+def test_a_lookup_without_a_name_fails_with_one_sentence(function: Any, name: str) -> None:
+    lookup = _Lookup(loader=object(), templar=object())
+    delattr(lookup, name)
+    with pytest.raises(AnsibleError, match=f"which has no LookupBase.{name}"):
+        function(lookup)
+
+
+@pytest.mark.parametrize("renamed", [True, False])
+def test_omit_is_left_out_or_rejected(monkeypatch: pytest.MonkeyPatch, *, renamed: bool) -> None:
+    """Since ansible-core 2.19 `omit` is an object; in a list it is always rejected."""
+    module = SimpleNamespace(_OmitType=type("_OmitType", (), {}))
+    monkeypatch.setitem(sys.modules, "ansible._internal", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "ansible._internal._templating", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "ansible._internal._templating._utils", module)
+    omit = module._OmitType()
+    assert ansible_internals.is_omitted(omit)
+    if renamed:
+        del module._OmitType
+    assert ansible_internals.is_omitted(omit) is not renamed
+    for value, kind in ((omit, {"type": "str"}), ([omit], {"type": "list", "elements": "str"})):
+        with pytest.raises(ToolchainError, match="fields"):
+            input_check.check_options({"fields": kind}, {"fields": value})
+
+
+@pytest.mark.parametrize("name", ["host", "task", "result"])
+def test_a_result_has_public_or_private_parts(name: str) -> None:
+    public = SimpleNamespace(host="h", task="t", result={})
+    private = SimpleNamespace(_host="h", _task="t", _result={})
+    assert ansible_internals.result_parts(public) == ansible_internals.result_parts(private)
+    delattr(public, name)
+    with pytest.raises(ansible_internals.Missing, match=f"_{name}"):
+        ansible_internals.result_parts(public)
+
+
+def test_the_label_of_an_item_is_needed_only_in_loops() -> None:
+    loop = {"ansible_loop_var": "item", "item": {"name": "a"}}
+    assert ansible_internals.item_label({}) is None
+    assert ansible_internals.item_label({**loop, "_ansible_item_label": "a"}) == "a"
+    with pytest.raises(ansible_internals.Missing, match="_ansible_item_label"):
+        ansible_internals.item_label(loop)
+
+
+@pytest.mark.parametrize("missing", ["_file_name", "_uuid", "_host"])
+def test_no_report_is_written_if_results_cannot_be_read(
+    missing: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A report without results would say that nothing differs."""
+    monkeypatch.setattr(report.CallbackModule, "_active", None)
+    monkeypatch.setenv("TOOLCHAIN_REPORT", str(tmp_path / "report"))
+    shown = _warnings(monkeypatch)
+    callback = report.CallbackModule()
+    names = {"_file_name", "_uuid", "_host"} - {missing}
+    values = {
+        "_file_name": "site.yml",
+        "_uuid": "1",
+        "_host": SimpleNamespace(get_name=lambda: "h"),
+    }
+    task = SimpleNamespace(**{name: values[name] for name in names & {"_uuid"}})
+    parts = {name: values[name] for name in names & {"_host"}}
+    callback.v2_playbook_on_start(SimpleNamespace(**{n: values[n] for n in names & {"_file_name"}}))
+    monkeypatch.setattr(callback, "_read_settings", lambda *_host: None)
+    monkeypatch.setattr(callback._recorder, "result", lambda *_args, **_more: None)
+    callback.v2_runner_on_ok(SimpleNamespace(_task=task, _result={}, **parts))
+    callback.v2_playbook_on_stats(SimpleNamespace(processed={"h": 1}))
+    (warning,) = shown
+    assert "writes no report" in warning
+    assert missing in warning
+    assert not (tmp_path / "report").exists()

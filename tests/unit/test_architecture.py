@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import ast
 import functools
+import importlib
+import inspect
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = "ansible_collections.delivery.toolchain.plugins"
@@ -61,6 +65,14 @@ ROOMS = {
     ),
 }
 MOST_FILES = 12
+#: The files that may use private names of Ansible: on the controller, and in modules.
+ANSIBLE_INTERNALS = (
+    "plugins/plugin_utils/ansible_internals.py",
+    "plugins/module_utils/core/module/ansible_internals.py",
+)
+ATTRIBUTE_FUNCTIONS = {"getattr", "hasattr", "setattr", "delattr"}
+PRIVATE_STRING = re.compile(r"_ansible_\w+$|_OmitType$")
+SELF_ASSIGNED = re.compile(r"self\.(_\w+)(?=(?:: [^=\n]*)? = )")
 #: Names that Ansible prescribes.
 PRESCRIBED = {"ActionModule", "CallbackModule", "FilterModule", "LookupModule", "ModuleDocFragment"}
 
@@ -262,14 +274,116 @@ def test_what_actions_and_lookups_share_imports_the_core_and_no_service() -> Non
     assert strangers("plugins/plugin_utils", CORE, f"{PLUGINS}.plugin_utils") == []
 
 
-def test_private_parts_of_ansible_are_touched_in_one_file() -> None:
-    private = re.compile(r"^ansible\.(.*\.)?_(?!_)")
+def test_private_names_of_ansible_are_in_two_files() -> None:
+    """One for plugins on the controller, one for modules, which cannot import the first."""
     assert [
-        f"{shown(path)} imports {name}"
-        for path in python_files("plugins")
-        for name in sorted(imports(path))
-        if private.search(name)
+        f"{shown(path)}:{line} uses {name}"
+        for path in python_files("plugins", "playbooks", "extensions/eda")
+        if shown(path) not in ANSIBLE_INTERNALS
+        for line, name in private_names_of_ansible(path)
     ] == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import ansible._internal",
+        "from ansible.module_utils import _internal",
+        "result['_ansible_no_log'] = True",
+        "playbook._file_name",
+        "getattr(task, '_uuid')",
+        "class A(LookupBase):\n    def run(self, terms): return self._flatten(terms)",
+        "class A(ActionBase):\n    def _execute_module(self): super()._execute_module()",
+        "class A(AnsibleModule):\n    def run(self): return self._diff",
+        "class A(CallbackBase):\n    def run(self): self._display.warning('')",
+    ],
+)
+def test_a_private_name_of_ansible_is_found(tmp_path: Path, code: str) -> None:
+    bases = "from ansible.module_utils.basic import AnsibleModule\n" + "".join(
+        f"from ansible.plugins.{kind} import {kind.capitalize()}Base\n"
+        for kind in ("action", "callback", "lookup")
+    )
+    path = tmp_path / "probe.py"
+    path.write_text(bases + code, encoding="utf-8")
+    assert list(private_names_of_ansible(path))
+
+
+def private_names_of_ansible(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and name of each private name in a file that belongs to Ansible."""
+    tree = parse(path)
+    nodes = list(ast.walk(tree))
+    own = {
+        name for node in nodes for name in (getattr(node, "name", None), getattr(node, "id", None))
+    } | {
+        node.attr
+        for node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    }
+    origins = {
+        alias.asname or alias.name: (origin_of(path, each), alias.name)
+        for each in nodes
+        if isinstance(each, ast.ImportFrom)
+        for alias in each.names
+    }
+    for node in nodes:
+        if isinstance(node, ast.Constant) and PRIVATE_STRING.match(str(node.value)):
+            yield node.lineno, str(node.value)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from private_imports(node)
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in ATTRIBUTE_FUNCTIONS:
+            if str(getattr(node.args[1], "value", "")).startswith("_"):
+                yield node.lineno, ast.unparse(node)
+        elif isinstance(node, ast.Attribute) and is_private(node.attr) and node.attr not in own:
+            if getattr(node.value, "id", "") not in ("self", "cls"):
+                yield node.lineno, node.attr
+        elif isinstance(node, ast.ClassDef):
+            yield from inherited_names(node, origins)
+
+
+def origin_of(path: Path, node: ast.ImportFrom) -> str:
+    """Return the absolute name of the module that a file imports from."""
+    package = dotted(path).split(".")[: -node.level] if node.level else []
+    return ".".join([*package, *filter(None, [node.module])])
+
+
+def private_imports(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[int, str]]:
+    names = [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        names = [f"{node.module}.{name}" for name in names]
+    yield from ((node.lineno, name) for name in names if re.match(r"ansible\.(.*\.)?_(?!_)", name))
+
+
+def inherited_names(
+    kind: ast.ClassDef, origins: Mapping[str, tuple[str, str]]
+) -> Iterator[tuple[int, str]]:
+    """Yield the private names that a class uses or overrides and that its base class defines."""
+    foreign: set[str] = set()
+    for base in kind.bases:
+        first, _dot, rest = ast.unparse(base).partition(".")
+        if first in origins:
+            foreign |= private_names_of_class(*origins[first], rest)
+    for node in ast.walk(kind):
+        name = getattr(node, "attr", None) or getattr(node, "name", None)
+        if name in foreign:
+            yield getattr(node, "lineno", 0), str(name)
+
+
+@functools.cache
+def private_names_of_class(module: str, name: str, inner: str) -> frozenset[str]:
+    """Return the private names of Ansible that a class has: methods and attributes."""
+    if not module.startswith("ansible"):
+        return frozenset()
+    kind = getattr(importlib.import_module(module), name)
+    found: set[str] = set()
+    for parent in (getattr(kind, inner) if inner else kind).__mro__:
+        if parent.__module__.startswith("ansible."):
+            text = inspect.getsource(parent)
+            found.update(filter(is_private, (*vars(parent), *SELF_ASSIGNED.findall(text))))
+    return frozenset(found)
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
 
 
 def test_other_plugins_stay_in_the_collection_and_fragments_import_nothing() -> None:

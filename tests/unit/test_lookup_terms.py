@@ -32,8 +32,5 @@ def test_a_lookup_without_a_term_says_what_it_wants(
 
 
 def test_the_line_break_at_the_end_of_a_term_goes() -> None:
-    lookup = importlib.import_module(
-        "ansible_collections.delivery.toolchain.plugins.lookup.trace"
-    ).LookupModule()
-    terms = lookups.texts(lookup, ["1002\n", ["app/2.1.0\r\n"]])
+    terms = lookups.texts(["1002\n", ["app/2.1.0\r\n"]])
     assert terms == ["1002", "app/2.1.0"]

@@ -388,10 +388,10 @@ def _task(action: str, **variables: Any) -> Any:
     return SimpleNamespace(
         action=action,
         resolved_action=action,
+        name="A task",
         get_name=lambda: "A task",
         get_vars=lambda: variables,
         check_mode=True,
-        _role=None,
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.parsing.convert_bool import boolean
+from ansible.utils.display import Display
 
 try:  # ansible-core 2.22 and newer leave the masking of secrets to the display
     from ansible.module_utils.secrets import mask_secrets
@@ -32,6 +33,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret imp
     is_secret_name,
     without_user_info,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import ansible_internals
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.descriptors import descriptor_of
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import objects
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import (
@@ -93,10 +95,19 @@ class Recorder:
             self._servers[host, service] = server
         server = server or self._servers.get((host, service), "")
         read = objects.failed if failed else objects.compared
-        found = read(module, result, options, _title(task, result))
+        found = read(module, result, options, self._title(task, result))
         if module and found:
             self._checks.add(boolean(task.check_mode or False, strict=False))
         self._add(found, host, service, server, task.get_name().strip())
+
+    def _title(self, task: Any, result: Mapping[str, Any]) -> str:
+        """Return the label of the item of a loop, or the name of the task."""
+        try:
+            label = ansible_internals.item_label(result)
+        except ansible_internals.Missing as missing:
+            Display().warning(f"The report names items without their label: {missing}")
+            label = result.get("item")
+        return str(label) if isinstance(label, str | int) else _own_name(task)
 
     def _facts(self, task: Any, host: str, facts: Any) -> None:
         """Add the findings of a role that were in no result of a module."""
@@ -181,21 +192,18 @@ def _service(name: str) -> str:
 
 
 def _service_of_role(task: Any) -> str:
-    role = getattr(task, "_role", None)
-    return _service(role.get_name().removeprefix(_NAME)) if role else ""
+    """Return the service of the role of a task: the full name of a task begins with its role."""
+    name = str(task.get_name().strip())
+    role = name.removesuffix(f" : {_own_name(task)}")
+    return _service(role.removeprefix(_NAME)) if role != name else ""
+
+
+def _own_name(task: Any) -> str:
+    """Return the name of a task without that of its role."""
+    return str(task.name or task.action).strip()
 
 
 def _server(options: Mapping[str, Any]) -> str:
     """Return the base address of the server, without login and query."""
     url = options.get("url")
     return without_user_info(str(url)).split("?")[0].rstrip("/") if url else ""
-
-
-def _title(task: Any, result: Mapping[str, Any]) -> str:
-    """Return the label of the loop item, or the name of the task."""
-    label = result.get("_ansible_item_label", result.get("item"))
-    if isinstance(label, str | int) and "ansible_loop_var" in result:
-        return str(label)
-    role = getattr(task, "_role", None)
-    name = str(task.get_name().strip())
-    return name.removeprefix(f"{role.get_name()} : ") if role else name

@@ -85,11 +85,11 @@ def test_an_option_may_be_given_by_its_other_name() -> None:
 @pytest.mark.parametrize("terms", [[True], ["a", 1.1], ["a", [" "]], [{"a": "b"}]])
 def test_a_slip_in_a_term_is_refused(terms: list[Any]) -> None:
     with pytest.raises(AnsibleError, match="_terms"):
-        lookups.texts(Reading(), terms, "a text")
+        lookups.texts(terms, "a text")
 
 
 def test_terms_are_texts() -> None:
-    assert lookups.texts(Reading(), ["a", [7, "b"]], "a text") == ["a", "7", "b"]
+    assert lookups.texts(["a", [7, "b"]], "a text") == ["a", "7", "b"]
 
 
 def test_every_lookup_reads_its_options_so() -> None:

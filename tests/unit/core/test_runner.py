@@ -88,7 +88,7 @@ def test_an_operation_rehearses_in_check_mode_alone() -> None:
 def carried_out(operation: Operation, predict: bool, with_diff: bool) -> dict[str, Any]:
     """The return values of an operation, as a module has them."""
     plan = operation.plan()
-    applied = operation.apply(plan) if runner._is_to_be_done(operation, plan, predict) else {}
+    applied = operation.apply(plan) if runner._must_apply(operation, plan, predict) else {}
     return runner._values(plan, applied, with_diff)
 
 

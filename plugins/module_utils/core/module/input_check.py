@@ -15,9 +15,10 @@ An argument spec may say more of an option than Ansible knows (:data:`EXTRA_KEYS
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from ansible.module_utils.common.validation import (
@@ -39,8 +40,10 @@ _QUOTES = "put it into quotes"
 _LONGEST_SHOWN = 80
 #: What stands for an option that is left out, where Ansible does not take it out itself: among the
 #: options of lookups, and before 2.19 inside of longer texts.
-_OMITTED, _OMITTED_TYPE = "__omit_place_holder__", "_OmitType"
+_OMITTED = "__omit_place_holder__"
 _WANTED = {"int": "a whole number", "float": "a number", "bool": "true or false"}
+#: Types with a string form; secrets of a vault are sequences. `omit` in a list has none of them.
+_SCALARS = (str, bytes, int, date, Sequence)
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "int": check_type_int,
     "float": check_type_float,
@@ -126,8 +129,7 @@ def check_options(
 
 
 def _is_omitted(value: Any) -> bool:
-    is_text = isinstance(value, str) and value.startswith(_OMITTED)
-    return is_text or type(value).__name__ == _OMITTED_TYPE
+    return isinstance(value, str) and value.startswith(_OMITTED)
 
 
 def _checked(option: Mapping[str, Any], value: Any, place: Place) -> Any:
@@ -142,7 +144,7 @@ def text(value: Any, place: Place, *, empty: bool = False) -> str:
     if isinstance(value, float):
         advice = f"a text is wanted; YAML reads 1.10 as 1.1, {_QUOTES}"
         raise place.refusal(value, advice)
-    if value is None or isinstance(value, (Mapping, list, tuple, set)):
+    if isinstance(value, (list, tuple)) or not isinstance(value, _SCALARS):
         raise place.refusal(value, "a text is wanted")
     words = str(value)
     if _OMITTED in words or _is_omitted(value):

@@ -12,9 +12,8 @@ from typing import Any
 
 from ..secret import clean_url, is_secret_name, secrets_of_url
 from .input_check import Options, canonical_name
+from .masking import HIDDEN
 
-#: As Ansible shows an option that is a secret.
-HIDDEN = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
 # As Ansible does not mask them in a text either, or as they would be masked in every other text.
 _SHORTEST_TEXT, _SHORTEST_NUMBER = 4, 6
 _WORDS = frozenset({"true", "false", "none", "null"})
