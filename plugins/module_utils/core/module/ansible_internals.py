@@ -66,7 +66,7 @@ class HookedModule(AnsibleModule):
         `log_invocation`, because only the server knows which build parameters are passwords.
         """
         if self._ready:
-            super().log(msg, log_args)
+            super().log(msg, log_args=log_args)
         else:
             self._logs_invocation = True
 
@@ -76,7 +76,7 @@ class HookedModule(AnsibleModule):
             shown = {name: str(value) for name, value in self.params.items()}
             words = ["Invoked", *(["with"] if shown else [])]
             words += [f"{name}={value}" for name, value in shown.items()]
-            super().log(" ".join(words), shown)
+            super().log(" ".join(words), log_args=shown)
 
     @functools.cached_property
     def with_diff(self) -> bool:
