@@ -36,11 +36,11 @@ options:
     description: Description of the version; an empty one removes it.
     type: str
   start_date:
-    description: The day on which it starts, as V(2026-05-01).
+    description: The day on which it starts, as V(2026-05-01); V(none) removes it.
     type: str
   release_date:
     description:
-      - The day of the release, as V(2026-05-31).
+      - The day of the release, as V(2026-05-31); V(none) removes it.
       - A version that this task releases gets the server's day where neither this option nor the server has one.
     type: str
   state:

@@ -137,6 +137,87 @@ def test_what_is_exported_does_not_drift(fresh: Fresh, tmp_path: Path) -> None:
     assert {file.name[:5] for file in images} == {"1002-"}
 
 
+#: What is there before the export, with empty fields, and what somebody adds to them by hand.
+BEFORE: list[tuple[str, dict[str, Any]]] = [
+    ("tracker_version", {"project": "REL", "name": "7.7"}),
+    ("tracker_version", {"project": "REL", "name": "7.8", "release_date": "2026-05-31"}),
+    ("analysis_role", {"name": "empty"}),
+    ("analysis_group", {"name": "empty"}),
+    ("analysis_view", {"project": "toolchain", "name": "empty", "query": "severity:1"}),
+    ("analysis_module", {"project": "toolchain", "name": "plain", "paths": ["src/**"]}),
+    ("ci_job", {"job": "plain", "config": "<project><builders/></project>"}),
+    ("wiki_page", {"space": "REL", "title": "Plain", "body": "<p>x</p>", "parent_id": "1002"}),
+    ("wiki_page", {"space": "REL", "title": "Bare", "body": "", "parent_id": "1002"}),
+]
+ADDED: list[tuple[str, dict[str, Any]]] = [
+    ("tracker_version", {"project": "REL", "name": "7.7", "description": "soon"}),
+    (
+        "tracker_version",
+        {"project": "REL", "name": "7.8", "start_date": "2026-05-01", "release_date": "none"},
+    ),
+    ("analysis_role", {"name": "empty", "permissions": {"create_build": True}}),
+    ("analysis_group", {"name": "empty", "users": ["analyst"]}),
+    ("analysis_view", {"project": "toolchain", "name": "empty", "tags": ["new"]}),
+    (
+        "analysis_module",
+        {"project": "toolchain", "name": "plain", "paths": ["src/**", "lib/**"]},
+    ),
+    (
+        "ci_job",
+        {
+            "job": "plain",
+            "config": f"<project>{'<description>x</description>'}<builders/></project>",
+        },
+    ),
+    ("wiki_page", {"space": "REL", "title": "Plain", "labels": ["added"]}),
+    ("wiki_page", {"space": "REL", "title": "Bare", "body": "<p>added</p>"}),
+]
+
+
+def test_what_somebody_adds_after_an_export_is_drift(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    logins = _logins(sandbox)
+    exporting = {
+        "export_folder": str(tmp_path / "exported"),
+        "export_connections": {name: logins[name] for name in logins if name != "repo"},
+        "export_wiki_trees": [{"space": "REL"}],
+    }
+    drifting = {
+        "desired_state_folder": str(tmp_path / "exported"),
+        "enforce_connections": logins,
+        "drift_report": "report",
+    }
+    defaults = connections.module_defaults(sandbox.urls)
+
+    def play(tasks: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+        made = [playbook.task(*each, "By hand", ignore_errors=False) for each in tasks]
+        return playbook.play(made, module_defaults=defaults)
+
+    def run(*plays: dict[str, Any]) -> None:
+        finished = playbook.run(tmp_path, plays)
+        assert finished.code == 0, finished.output
+
+    drift = {"import_playbook": "delivery.toolchain.drift", "vars": drifting}
+    run(play(BEFORE))
+    run({"import_playbook": "delivery.toolchain.export", "vars": exporting})
+    run(drift)
+    assert _report(tmp_path)["findings"] == []
+    run(play(ADDED))
+    run(drift)
+    texts = {one["text"] for one in _report(tmp_path)["findings"]}
+    assert texts == {
+        "version REL/7.7: differs in description",
+        "version REL/7.8: differs in start_date, release_date",
+        "role empty: differs in permissions",
+        "group empty: differs in users",
+        "view toolchain/empty: differs in tags",
+        "module toolchain/plain: differs in paths",
+        "job plain: differs",
+        "page REL/Plain: differs in labels",
+        "page REL/Bare: differs in body",
+    }
+
+
 def _attach(sandbox: Sandbox, name: str, content: bytes) -> None:
     """A file that somebody has attached to the page 1002."""
     address = f"{sandbox.urls['wiki']}/rest/api/content/1002/child/attachment"

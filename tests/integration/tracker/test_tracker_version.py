@@ -61,6 +61,23 @@ def rel(tracker: Tracker, name: str, **options: Any) -> Done:
     return tracker(project="REL", name=name, **options)
 
 
+def test_no_day_removes_it(tracker: Tracker) -> None:
+    days = {"start_date": "2026-05-01", "release_date": "2026-05-31"}
+    none = dict.fromkeys(days, "none")
+    assert rel(tracker, "8.1", **none).values["version"]["release_date"] is None
+    assert not rel(tracker, "8.1", **none).changed
+    rel(tracker, "8.1", **days)
+    predicted = rel(tracker, "8.1", check=True, **none)
+    done = rel(tracker, "8.1", **none)
+    assert (predicted.changed, done.changed) == (True, True)
+    assert predicted.values["version"] == done.values["version"]
+    found = shown(tracker, "8.1")
+    assert found is not None
+    assert days.keys() & found.keys() == set()
+    # no day of its own: the version is released without one
+    assert rel(tracker, "8.1", **none, state="released").values["version"]["release_date"] is None
+
+
 @pytest.mark.parametrize("settings", SERVERS.values(), ids=list(SERVERS))
 def test_a_version_lives_from_plan_to_archive(tracker: Tracker, settings: dict[str, Any]) -> None:
     tracker.sandbox.settings("tracker", **settings)

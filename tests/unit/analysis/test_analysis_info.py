@@ -157,6 +157,36 @@ def test_an_export_has_the_lists_of_analysis_config() -> None:
     assert (warnings, "password" in json.dumps(config)) == ([], False)
 
 
+def test_an_export_has_the_empty_fields_too() -> None:
+    """Else what somebody adds to them would never be drift."""
+    omitting: dict[str, list[dict[str, Any]]] = {
+        **CONFIGURED,
+        "groups": [*CONFIGURED["groups"], {"name": "nobody"}],
+        "roles": [CONFIGURED["roles"][1], {"name": "bare"}],
+        "modules": [*CONFIGURED["modules"], {"name": "all"}],
+        "views": [*CONFIGURED["views"], {"name": "any"}],
+    }
+    with Stub(answer=lambda seen: lines(*omitting[seen.form["action"]])) as stub:
+        config = gathered(stub, export=True, project="p")[0]["config"]
+    assert config["groups"][1] == {"name": "nobody", "users": []}
+    bare = {"permissions": {"create_project": False}, "allowed_status_transitions": []}
+    assert config["roles"][1] == {"name": "bare", **bare}
+    assert config["modules"][1] == {"project": "p", "name": "all", "paths": []}
+    assert config["views"][1] == {"project": "p", "name": "any", "query": "", "tags": []}
+
+
+def test_what_no_object_shows_is_not_exported() -> None:
+    hiding = {
+        **CONFIGURED,
+        **{kind: [{"name": "x"}] for kind in ("groups", "roles", "modules", "views")},
+    }
+    with Stub(answer=lambda seen: lines(*hiding[seen.form["action"]])) as stub:
+        config = gathered(stub, export=True, project="p")[0]["config"]
+    assert (config["groups"], config["roles"]) == ([{"name": "x"}], [{"name": "x"}])
+    assert config["modules"] == [{"project": "p", "name": "x"}]
+    assert config["views"] == [{"project": "p", "name": "x", "tags": []}]
+
+
 def test_an_export_without_a_project_has_them_all() -> None:
     with Stub(answer=configured) as stub:
         result, _warnings = gathered(stub, export=True)

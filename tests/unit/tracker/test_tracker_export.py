@@ -27,6 +27,7 @@ VERSIONS: list[dict[str, Any]] = [
     {"id": "6", "name": "odd", "startDate": "yesterday"},
     {"id": "7", "name": "seven", "releaseDate": 7},
 ]
+EMPTY = {"description": "", "start_date": "none", "release_date": "none"}
 
 
 def export(folder: Path, replies: dict[str, Reply], **options: Any) -> dict[str, Any]:
@@ -57,11 +58,12 @@ def test_versions_are_written_as_the_module_takes_them(tmp_path: Path) -> None:
                 "project": "REL",
                 "name": "1.10",
                 "description": "x",
+                "start_date": "none",
                 "release_date": "2026-01-02",
                 "state": "released",
             },
-            {"project": "REL", "name": "2.0", "state": "unreleased"},
-            {"project": "REL", "name": "old", "state": "archived"},
+            {"project": "REL", "name": "2.0", **EMPTY, "state": "unreleased"},
+            {"project": "REL", "name": "old", **EMPTY, "state": "archived"},
         ]
     }
     kinds = [(one["kind"], one["reason"][:11]) for one in result["left_out"]]

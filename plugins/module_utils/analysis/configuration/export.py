@@ -10,7 +10,15 @@ from typing import Any
 from ...core.errors import ToolchainError, shorten
 from ...core.module.task import Task
 from ..client import AnalysisClient
-from .object_kinds import KINDS, PROJECTS, ROLE_ASSIGNMENTS, USERS, Catalogue, ObjectKind
+from .object_kinds import (
+    KINDS,
+    PROJECTS,
+    ROLE_ASSIGNMENTS,
+    ROLES,
+    USERS,
+    Catalogue,
+    ObjectKind,
+)
 
 #: Fields that no server shows.
 _SECRETS = "users: password"
@@ -67,8 +75,19 @@ def read_lists(
             for entry in config[ROLE_ASSIGNMENTS.option]
             if entry.get("project") in (None, *chosen)
         ]
+    _complete_permissions(config[ROLES.option])
     omitted = [_SECRETS] if config[USERS.option] else []
     return ExportedConfiguration(config, omitted, doubts)
+
+
+def _complete_permissions(roles: Sequence[dict[str, Any]]) -> None:
+    """List every permission in each role. `analysis_config` compares listed permissions only, and
+    would not find one that somebody grants later.
+    """
+    names = dict.fromkeys(name for role in roles for name in role.get("permissions", ()))
+    for role in roles:
+        if "permissions" in role:
+            role["permissions"] = {**dict.fromkeys(names, False), **role["permissions"]}
 
 
 def _chosen(catalogue: Catalogue, projects: Sequence[str] | None) -> list[str]:

@@ -109,15 +109,19 @@ def wanted(options: AnalysisModuleOptions) -> Module:
 
 
 def objects(records: Sequence[Record], project: str) -> dict[Hashable, State]:
-    """Return the modules of a project by name."""
-    return {record["name"]: _state_of(project, record) for record in named(records)}
+    """Return the modules of a project by name.
+
+    Servers omit empty lists: if one module shows its paths, those without paths have none.
+    """
+    shown = any("paths" in record for record in records)
+    return {record["name"]: _state_of(project, record, shown) for record in named(records)}
 
 
-def _state_of(project: str, record: Record) -> dict[str, Any]:
+def _state_of(project: str, record: Record, with_paths: bool) -> dict[str, Any]:
     """Return a module in terms of the options; some servers omit `allowAll` [analysis-8]."""
     state: dict[str, Any] = {"project": project, "name": record["name"]}
     if "allowAll" in record:
         state["allow_all"] = flag(record["allowAll"])
-    if "paths" in record:
+    if with_paths:
         state["paths"] = texts(record, "paths")
     return state

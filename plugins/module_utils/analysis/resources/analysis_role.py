@@ -206,14 +206,17 @@ def _wanted_permissions(entry: RoleEntry) -> dict[str, bool]:
 
 
 def objects(records: Sequence[Record]) -> dict[Hashable, State]:
-    """Return roles by name."""
-    return {record["name"]: _state_of(record) for record in named(records)}
+    """Return the roles by name.
+
+    Servers omit empty lists: if one role shows a list, those without lists have none.
+    """
+    shown = any("permissions" in record or "statusPermissions" in record for record in records)
+    return {record["name"]: _state_of(record, shown) for record in named(records)}
 
 
-def _state_of(record: Record) -> dict[str, Any]:
-    """Return a role in terms of the options, without the lists if the server omits both."""
+def _state_of(record: Record, with_lists: bool) -> dict[str, Any]:
     state: dict[str, Any] = {"name": record["name"]}
-    if "permissions" in record or "statusPermissions" in record:
+    if with_lists:
         state["permissions"] = {
             permission_parameter(str(entry.get("name"))): flag(entry.get("enabled"))
             for entry in entries(record, "permissions")

@@ -132,14 +132,18 @@ def wanted(options: AnalysisViewOptions) -> View:
 
 
 def objects(records: Sequence[Record], project: str) -> dict[Hashable, State]:
-    """Return the views of a project by name."""
-    return {record["name"]: _state_of(project, record) for record in named(records)}
+    """Return the views of a project by name.
+
+    If one view shows its query, those without a query have an empty one.
+    """
+    shown = any("query" in record for record in records)
+    return {record["name"]: _state_of(project, record, shown) for record in named(records)}
 
 
-def _state_of(project: str, record: Record) -> dict[str, Any]:
+def _state_of(project: str, record: Record, with_query: bool) -> dict[str, Any]:
     state: dict[str, Any] = {"project": project, "name": record["name"]}
-    if "query" in record:
-        state["query"] = record["query"]
+    if with_query:
+        state["query"] = record.get("query", "")
     state["tags"] = texts(record, "tags")
     if "is_public" in record:
         state["is_public"] = flag(record["is_public"])

@@ -15,7 +15,7 @@ from ...core.progress import ProgressCounter
 from ..client import TrackerClient
 from .tracker_project_info import TrackerProjectInfoOperation, TrackerProjectInfoOptions
 from .tracker_version import TrackerVersionOptions
-from .versions import ProjectVersions, Version, same_name
+from .versions import NO_DATE, ProjectVersions, Version, same_name
 
 _UNTOLD = (
     "Versions alone are here: issues, workflows and schemes are no part of a desired state.",
@@ -97,17 +97,18 @@ def _entries(project: str, versions: list[Version], state: ServiceState) -> list
 
 
 def _entry(project: str, version: Version) -> dict[str, Any]:
-    """A version as C(tracker_version) takes it; what it has not is not managed."""
+    """Return a version as an entry for `tracker_version`, with its empty fields: what somebody adds
+    to them later is drift.
+    """
     released = "released" if version.released else "unreleased"
-    entry = {
+    return {
         "project": project,
         "name": version.name,
         "description": version.description,
-        "start_date": version.start_date,
-        "release_date": version.release_date,
+        "start_date": version.start_date or NO_DATE,
+        "release_date": version.release_date or NO_DATE,
         "state": "archived" if version.archived else released,
     }
-    return {name: value for name, value in entry.items() if value}
 
 
 def _wrong(entry: dict[str, Any]) -> str | None:

@@ -14,12 +14,12 @@ from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
-from ...core.plan import Plan, plan, unchanged, without_none
+from ...core.plan import Comparison, Plan, plan, unchanged, without_none
 from .. import permissions
 from ..client import TrackerClient
 from ..fields.documents import plain_lines
 from .version_issues import VersionIssues
-from .versions import MOVE, ProjectVersions, Version, named, same_name
+from .versions import DATES, MOVE, NO_DATE, ProjectVersions, Version, named, same_name
 
 _LONGEST = 255
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -51,9 +51,9 @@ class TrackerVersionOptions:
 
     def require_sense(self) -> None:
         """Raise `invalid` for contradictory options."""
-        for option in ("start_date", "release_date"):
+        for option in DATES:
             _require_day(option, getattr(self, option))
-        if self.start_date and self.release_date and self.start_date > self.release_date:
+        if _is_late(self.start_date, self.release_date):
             raise invalid(
                 f"start_date is {self.start_date}, after release_date {self.release_date}"
             )
@@ -81,12 +81,20 @@ def _refuse_pattern(name: str) -> None:
         raise invalid(f"name: '{name}' has wildcards, but names one version")
 
 
+def _is_late(start: str | None, release: str | None) -> bool:
+    """Return whether a version starts after its release."""
+    days = [day for day in (start, release) if day not in (None, NO_DATE)]
+    return days != sorted(days)
+
+
 def _require_day(option: str, value: str | None) -> None:
+    if value is None or value == NO_DATE:
+        return
     try:
-        if value is not None and (_DAY.fullmatch(value) is None or not date.fromisoformat(value)):
+        if _DAY.fullmatch(value) is None or not date.fromisoformat(value):
             raise ValueError
     except ValueError:
-        raise invalid(f"{option} is '{value}': write a day as 2026-05-31") from None
+        raise invalid(f"{option} is '{value}': write a day as 2026-05-31, or {NO_DATE}") from None
 
 
 class TrackerVersionOperation:
@@ -123,7 +131,7 @@ class TrackerVersionOperation:
             self._judge_unresolved(known)
         self._wanted = self._desired()
         self._require_order()
-        found = plan(self._before(), self._wanted, {"description": _same_lines})
+        found = plan(self._before(), self._wanted, _COMPARISONS)
         found = self._with_moved_issues(found)
         return found.with_result(version=self._predicted(found), unresolved_count=self._count)
 
@@ -201,13 +209,15 @@ class TrackerVersionOperation:
             "start_date": options.start_date,
             "release_date": day,
         }
+        if current is None:  # a new version has no date to remove
+            given |= {name: None for name in DATES if given[name] == NO_DATE}
         return without_none({**given, **_STATES[options.state]})
 
     def _require_order(self) -> None:
         """Raise in check mode too if the start is after the release, which the server rejects."""
         after = {**(self._before() or {}), **self._wanted}
         start, release = after.get("start_date"), after.get("release_date")
-        if start and release and start > release:
+        if _is_late(start, release):
             raise ToolchainError(
                 "rejected",
                 f"the version '{self._options.name}' would start on {start}, after its release on"
@@ -295,3 +305,14 @@ class TrackerVersionOperation:
 
 def _same_lines(current: Any, wanted: Any) -> tuple[bool, Any]:
     return plain_lines(current or "") == plain_lines(wanted), wanted
+
+
+def _same_day(current: Any, wanted: Any) -> tuple[bool, Any]:
+    day = None if wanted == NO_DATE else wanted
+    return current == day, day
+
+
+_COMPARISONS: Mapping[str, Comparison] = {
+    "description": _same_lines,
+    **dict.fromkeys(DATES, _same_day),
+}

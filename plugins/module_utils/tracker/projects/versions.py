@@ -25,6 +25,9 @@ _MEMBERS = {
     "start_date": "startDate",
     "release_date": "releaseDate",
 }
+DATES = ("start_date", "release_date")
+#: The value of a date option for a version without this date.
+NO_DATE = "none"
 MOVE = "moveUnfixedIssuesTo"
 _MORE_THAN_WRITTEN = "the written interface of the tracker knows no versions"
 
@@ -67,10 +70,11 @@ class Version:
     def differing(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
         """Return the entries of `wanted` that differ."""
         have = {**self.settable(), "description": plain_lines(self.description)}
+        adapted = {"description": plain_lines, **dict.fromkeys(DATES, _stored)}
         return {
             name: value
             for name, value in wanted.items()
-            if have[name] != (plain_lines(value) if name == "description" else value)
+            if have[name] != (adapted[name](value) if name in adapted else value)
         }
 
 
@@ -242,7 +246,14 @@ def _read(response: Response) -> Version:
 
 
 def _sent(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    return {_MEMBERS[name]: value for name, value in wanted.items()}
+    """Return the members of a request; null removes a date [tracker-16]."""
+    return {
+        _MEMBERS[name]: _stored(value) if name in DATES else value for name, value in wanted.items()
+    }
+
+
+def _stored(value: Any) -> Any:
+    return None if value == NO_DATE else value
 
 
 def _as_permission(error: ToolchainError) -> ToolchainError:
