@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Five hosts that create the same object with the same content at once: none of them fails."""
+"""Hosts that create the same object with the same content at once: none of them fails."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sandbox.client import Sandbox
-from tests.helpers import connections, playbook
+from tests.helpers import connections, interleaving, playbook
 from tests.helpers.cases import CASES
 
 PAGES = Path(__file__).parents[2] / "contract" / "folders" / "wiki_tree" / "first"
@@ -79,3 +79,37 @@ def test_nobody_fails(ran: playbook.Run, module: str) -> None:
     events = [ran.event(module, host) for host in HOSTS]
     assert [event.result.get("msg") for event in events if event.status != "ok"] == []
     assert any(event.result["changed"] for event in events)
+
+
+def _failures(sandbox: Sandbox, module: str, *states: dict[str, Any]) -> list[tuple[int, int, str]]:
+    """Run two tasks in each order that lets the second one run between two responses of the first,
+    and the first one between two responses of the second. `states` before the last are set up.
+    """
+    service = CASES[module]["service"]
+    *before, last = [
+        interleaving.Work(service, sandbox.urls[service], module, state) for state in states
+    ]
+    failures = []
+    for first in (0, 1):
+        second, responses = 1, 1
+        while second <= responses:
+            sandbox.reset()
+            for work in before:
+                interleaving.run(work, interleaving.paused_after(0, 0), 1)
+            outcomes = interleaving.run(last, interleaving.paused_after(first, second))
+            assert any(outcome.changed for outcome in outcomes)
+            failures += [(first, second, str(one.error)) for one in outcomes if one.error]
+            second, responses = second + 1, outcomes[1].responses
+    return failures
+
+
+@pytest.mark.parametrize("module", OBJECTS)
+def test_nobody_fails_in_any_order(fresh: Callable[[str], Sandbox], module: str) -> None:
+    one_by_one = {"parallel": 1} if module == "wiki_tree" else {}
+    assert _failures(fresh("real"), module, {**OBJECTS[module], **one_by_one}) == []
+
+
+def test_a_tree_is_updated_in_any_order(fresh: Callable[[str], Sandbox]) -> None:
+    tree = {**OBJECTS["wiki_tree"], "parallel": 1}
+    update = {**tree, "src": str(PAGES.parent / "second"), "prune": True}
+    assert _failures(fresh("real"), "wiki_tree", tree, update) == []

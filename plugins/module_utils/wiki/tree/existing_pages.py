@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ...core.concurrency import spread
-from ...core.errors import ToolchainError
 from ...core.progress import Listener, ProgressCounter
 from ..client import WikiClient
 from ..page import Page, member
@@ -75,15 +74,15 @@ class TreeReader:
         return found
 
     def with_body(self, page: Page) -> Page:
-        """The page with its body, as it is now; C(conflict) where it has been changed meanwhile."""
+        """Return the page with its body; in its newest version if others have saved it since."""
         if page.body is not None:
             return page
         what = f"reading the page '{page.title}' ({page.id})"
         now = self._client.require(what, page.id, page.space)
-        if now.version != page.version:
-            said = f"{what}: it was version {page.version}, and is version {now.version} now"
-            raise ToolchainError("conflict", said)
-        return replace(page, body=now.body)
+        if now.version == page.version:
+            return replace(page, body=now.body)
+        now = self._with_mark(now)
+        return now if now.shows_parent else replace(now, parent=page.parent)
 
     def former_tree(self, wanted: Sequence[WantedPage]) -> str | None:
         """The id of the tree that these files are, where no page has the title of its root.
@@ -102,6 +101,21 @@ class TreeReader:
         for tree, count in trees.most_common(1):
             if count * 2 > len(others):
                 return tree
+        return None
+
+    def new_root(self, wanted: Sequence[WantedPage]) -> Page | None:
+        """Return the root page that another task created after `find()` had not found it.
+
+        Each page of a tree is created after the root page, and its mark contains the id of that
+        page. Lookups by title are kept, so no page of that tree can appear after this check. The
+        root page is read by id because lookups by title lag in the cloud [wiki-3].
+        """
+        title = next(page.title_key for page in wanted if page.source.key == ROOT)
+        marks = map(mark_of, self.find_all(wanted).values())
+        for tree in sorted({mark.tree for mark in marks if mark is not None and mark.tree}):
+            root = self.root(tree)
+            if root is not None and title_key(root.title) == title:
+                return root
         return None
 
     def root(self, page_id: str) -> Page | None:

@@ -176,6 +176,8 @@ class TreePlanner:
     def _root(self, wanted: Sequence[WantedPage]) -> Page | None:
         title = next(page.title for page in wanted if page.source.key == ROOT)
         found = self._reader.find(title)
+        if found is None and self._marks:
+            found = self._reader.new_root(wanted)
         if found is not None:
             if not _is_root(found) and not (self._adopt and self._may_be_root(found)):
                 raise self._foreign(found, title)
@@ -257,6 +259,9 @@ class TreePlanner:
     # -- how it differs ------------------------------------------------------------------------
 
     def _planned(self, wanted: WantedPage, page: Page | None, above: Page | None) -> PagePlan:
+        parent = self._parent if wanted.source.parent is None else (above.id if above else "")
+        if page and (not _is_known(page, wanted) or _displaced(page, wanted, parent)):
+            page = self._reader.with_body(page)
         plan = PagePlan(wanted.source.path, wanted, page)
         plan.additions = self._additions(wanted)
         changes = [each.plan(page) for each in plan.additions]
@@ -264,24 +269,16 @@ class TreePlanner:
         if page is None:
             plan.fields |= _SAVED
             return plan
+        plan.fields |= _displaced(page, wanted, parent)
         mark = mark_of(page)
-        if " ".join(page.title.split()) != wanted.title:
-            plan.fields.add("title")
-        parent = self._parent if wanted.source.parent is None else (above.id if above else "")
-        if parent is not None and page.parent != parent:
-            plan.fields.add("parent")
         root = "" if self.tree is None else self.tree.root.id
         place = None if mark is None or not mark.is_finished else (mark.tree, mark.file)
         if self._marks and place != (root, plan.path):
             plan.fields.add("mark")
-        known = mark is not None and (mark.digest, mark.version) == (wanted.digest, page.version)
-        if not known:
-            plan.page = self._reader.with_body(page)
-            if not alike(plan.page.body or "", wanted.body, page.space):
-                plan.fields.add("body")
+        if not _is_known(page, wanted) and not alike(page.body or "", wanted.body, page.space):
+            plan.fields.add("body")
         if plan.saves:
-            plan.page = self._reader.with_body(plan.page or page)
-            self._keep_comments(plan.page, wanted)
+            self._keep_comments(page, wanted)
         return plan
 
     def _additions(self, wanted: WantedPage) -> list[PageLabels | PageAttachments]:
@@ -344,6 +341,18 @@ def final_mark(plan: PagePlan, page: Page, root: str) -> TreeMark:
     return TreeMark(
         root, plan.path, page.id, plan.wanted.digest, page.version, plan.wanted.source_digest
     )
+
+
+def _is_known(page: Page, wanted: WantedPage) -> bool:
+    """Whether the mark shows that the body is the wanted one, so that it need not be read."""
+    mark = mark_of(page)
+    return mark is not None and (mark.digest, mark.version) == (wanted.digest, page.version)
+
+
+def _displaced(page: Page, wanted: WantedPage, parent: str | None) -> set[str]:
+    """Return which of title and parent differ; `parent` is the id, None leaves it alone."""
+    fields = {"title"} if " ".join(page.title.split()) != wanted.title else set()
+    return fields if parent in (None, page.parent) else fields | {"parent"}
 
 
 def _is_root(page: Page) -> bool:
