@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The client of the CI server, and the texts of its error answers [W4.4, W5]."""
+"""Client of the CI server, and its error messages [W4.4, W5]."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ _LOGGING_ID = re.compile(r"Logging ID=([0-9A-Za-z-]+)")
 
 
 def server_of(task: Task, *, connections: int = 10) -> Transport:
-    """The server of a task; writes carry the anti-forgery token.
+    """Return the transport for a task; writes carry the CSRF crumb.
 
-    :param connections: most connections at once
+    :param connections: maximum number of open connections
     """
     return task.transport(describe=describe, crumbs=True, connections=connections)
 
 
 def refuse_page(response: Response) -> None:
-    """Raise C(protocol), or C(auth) for a login form, if a web page answers a write."""
+    """Raise `protocol` if the response to a write is an HTML page, `auth` for a login form."""
     if response.status < 300 and errors.looks_like_html(response.text):
         raise unexpected_body(response, "another answer")
 
 
-def refuse_evasion(server: Transport, response: Response) -> None:
-    """Raise where a write was answered with a web page, or with the way to a login page (C(auth)):
-    neither is a yes.
+def require_confirmation(server: Transport, response: Response) -> None:
+    """Raise if the response to a write is an HTML page, or a redirect to a login page (`auth`):
+    neither confirms the write.
     """
     location = response.headers.get("Location")
     if response.status not in REDIRECTS or location is None:
@@ -44,13 +44,13 @@ def refuse_evasion(server: Transport, response: Response) -> None:
 
 
 def leads_to_login(response: Response, location: str) -> bool:
-    """Whether a redirect leads to a login page; that of a job with such a name is none."""
+    """Whether a redirect leads to a login page; a job with such a name is none."""
     there = target(response.url, location)
     return is_login_page(there) and _JOB.search(there) is None
 
 
 def object_of(response: Response) -> Mapping[str, Any]:
-    """The JSON object of an answer; C(protocol) if the answer is something else."""
+    """Return the JSON object of a response. Raises `protocol` for anything else."""
     shown = response.json()
     if not isinstance(shown, Mapping):
         raise response.error("protocol", "the server returned with JSON, but not with an object")
@@ -58,20 +58,20 @@ def object_of(response: Response) -> Mapping[str, Any]:
 
 
 def part(value: object) -> Mapping[str, Any]:
-    """An object inside an answer; empty for any other value."""
+    """Return an object inside a response; empty for any other value."""
     return value if isinstance(value, Mapping) else {}
 
 
 def objects(value: object) -> list[Mapping[str, Any]]:
-    """The objects of a list inside an answer; none for any other value."""
+    """Return the objects of a list inside a response; empty for any other value."""
     return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
 def describe(response: Response) -> str:
-    """The server's words in an error answer.
+    """Return the server's error message.
 
-    Server facts [ci-1, ci-4]: a refused request has its words in C(X-Error), a missing permission
-    is named in C(X-Required-Permission), an uncaught exception leaves a logging id in an HTML page.
+    Server facts [ci-1, ci-4]: a rejected request has its message in `X-Error`, a missing permission
+    is in `X-Required-Permission`, an uncaught exception leaves a logging id in an HTML page.
     """
     headers = response.headers
     permission = headers.get("X-Required-Permission")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Turns the name of a job (C(folder/job), a list of names, a URL) into a path on the server."""
+"""Convert the name of a job (`folder/job`, a list of names, a URL) to a path on the server."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from ..core.errors import invalid
 from ..core.module.typed_options import Option
 from ..core.secret import misplaced_user_info
 
-# Server fact [ci-5]: a branch is stored as a job under a name in which these characters are encoded
-# once; the address encodes that name again, so that feature/x is feature%252Fx there. A percent
-# sign that begins such an encoding shows that the name is a stored one already.
+# Server fact [ci-5]: a branch is stored as a job whose name has these characters encoded once. The
+# address encodes that name again: feature/x is feature%252Fx there. A percent sign that starts such
+# an encoding shows that the name is a stored one.
 _ENCODED_IN_NAMES = re.compile(r"[/?#\[\]\\]|%(?!23|25|2F|3F|5B|5C|5D)")
 
-#: The type of an option that names a job.
+#: Type of an option that names a job.
 JobName = Annotated[Any, Option(values="text")]
 
 
 @dataclass(frozen=True)
 class Job:
-    """C(path) is encoded and relative to the base address; C(name) is for people."""
+    """A job. `path` is encoded and relative to the base address; `name` is for messages."""
 
     path: str
     name: str
 
     def below(self, stored: str) -> Job:
-        """The job in this folder that has this name on the server."""
+        """Return the job in this folder with this stored name."""
         return Job(f"{self.path}/job/{address.path(stored)}", f"{self.name}/{unquote(stored)}")
 
 
 def job_of(given: object, base_url: str) -> Job:
-    """The job that the option C(job) names; C(invalid) if it names none.
+    """Return the job of the option `job`. Raises `invalid` if it names none.
 
-    :param given: C(folder/job), a list of names (one for each level) or an address on the server
+    :param given: `folder/job`, a list of names (one per level), or an address on the server
     :param base_url: base address of the server, without a trailing slash
     """
     names = list(given) if isinstance(given, (list, tuple)) else [given]
@@ -69,7 +69,7 @@ def _of_names(names: list[str]) -> Job:
 
 
 def _of_url(url: str, base_url: str) -> Job:
-    """The job at an address of the server; views are left out, encoded parts stay as they are."""
+    """Return the job at an address of the server; views are removed, encoded parts are kept."""
     if origin(url) == NOWHERE:
         require_address(url, "in job")
     if not _on_server(url, base_url):
@@ -95,11 +95,11 @@ def _on_server(url: str, base_url: str) -> bool:
 
 
 def same_job(url: object, job: Job) -> bool:
-    """Whether an address that the server shows (by whatever root it calls itself) is that job's."""
+    """Whether an address from the server, with any root URL, is the address of this job."""
     shown = unquote(path_of(str(url))).rstrip("/")
     return shown.endswith(f"/{unquote(job.path)}") and not _deeper(shown, job)
 
 
 def _deeper(shown: str, job: Job) -> bool:
-    """Whether the job that C(shown) names is in a further folder: C(x/job/a/job/b) for C(b)."""
+    """Whether the job of `shown` is in a further folder: `x/job/a/job/b` for `b`."""
     return "/job/" in f"{shown[: -len(unquote(job.path))]}"

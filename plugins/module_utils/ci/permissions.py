@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Permissions of the CI server, by the identifiers that it gives them in its error messages."""
+"""Permissions of the CI server, by the identifiers in its error messages."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ CONFIGURE = "hudson.model.Item.Configure"
 DELETE = "hudson.model.Item.Delete"
 BUILD = "hudson.model.Item.Build"
 CANCEL = "hudson.model.Item.Cancel"
-#: Without these a job cannot be found.
+#: Without these permissions a job cannot be found.
 SEES_JOB = (READ_SERVER, READ_JOB)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The SSH command interface of the CI server, through the OpenSSH client of the system.
+"""SSH command interface of the CI server, through the system's OpenSSH client.
 
-Sources: written interface [W4.4] (the commands C(groovy) with the script on standard input, given
-as C(=), and C(list-plugins)); server facts [ci-17]: keys only, no shell, the exit codes, and
-C(X-SSH-Endpoint) on the login page. What C(~/.ssh/config) has for the host counts as always.
+Sources: written interface [W4.4] (the commands `groovy` with the script on standard input, given as
+`=`, and `list-plugins`); server facts [ci-17]: keys only, no shell, the exit codes, and
+`X-SSH-Endpoint` on the login page. The settings of `~/.ssh/config` for the host apply as always.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from ..core.module.task import Task
 from ..core.module.typed_options import Option, PathText
 from .client import server_of
 
-#: Exit code of the client itself: there is no connection, or it was lost.
+#: Exit code of the client: no connection, or a lost one.
 _NO_CONNECTION = 255
-#: Server fact [ci-17]: exit codes of a command; all others are a failure of the command itself.
+#: Server fact [ci-17]: exit codes of a command; all others are errors of the command itself.
 _KINDS: dict[int, Kind] = {6: "permission", 7: "auth"}
-#: Exit codes of a command that the server did not begin: bad arguments, and those above.
+#: Exit codes of a command that the server did not start: bad arguments, and those above.
 _NOT_BEGUN = (2, *_KINDS)
 _NAME = re.compile(r"(?!-)[^\s\"'`$\\;&<>|(){}/]+")
-#: Words of the client, the kind that they stand for, and what to do; no command was sent then.
+#: Error messages of the client with their kind and a hint; no command was sent.
 _REFUSALS: tuple[tuple[str, Kind, str], ...] = (
     ("host key verification failed", "network", "the host is not in the known hosts: check it"),
     ("host identification has changed", "network", "the host's key is not the known one"),
@@ -44,7 +44,7 @@ _REFUSALS: tuple[tuple[str, Kind, str], ...] = (
 
 @dataclass(frozen=True, kw_only=True)
 class SshOptions:
-    """The options of modules that reach the server over HTTP or over SSH."""
+    """Options of modules that use HTTP or SSH."""
 
     transport: Literal["http", "ssh"] = "http"
     ssh_host: str | None = None
@@ -56,7 +56,7 @@ class SshOptions:
 
 @dataclass(frozen=True)
 class SshEndpoint:
-    """The address of the SSH interface, and the account that logs in."""
+    """Address of the SSH interface, and the account."""
 
     host: str
     port: int
@@ -70,21 +70,21 @@ class SshEndpoint:
 
 @dataclass(frozen=True)
 class SshResult:
-    """What a command printed, and the server that ran it."""
+    """Output of a command, and the server that ran it."""
 
     what: str
     output: str
     endpoint: SshEndpoint
 
     def error(self, kind: Kind, message: str, detail: str | None = None) -> ToolchainError:
-        """An error of C(kind) that the output stands for."""
+        """Return an error of this kind for the output."""
         return ToolchainError(
             kind, f"{self.what}: {message}", url=self.endpoint.url, detail=detail or None
         )
 
 
 class SshCommands:
-    """Sends commands; in check mode only those that read."""
+    """Sends commands; in check mode only reads."""
 
     def __init__(self, task: Task, options: SshOptions) -> None:
         self._task, self._options = task, options
@@ -99,7 +99,7 @@ class SshCommands:
                 raise invalid(f"{name}: {file} cannot be read")
 
     def run(self, what: str, command: str, *, reads: bool, given: str = "") -> SshResult:
-        """Carry out a command with C(given) on its standard input; it must end with success."""
+        """Run a command with `given` on its standard input. Raises unless it succeeds."""
         if self._task.read_only and not reads:
             raise invalid(
                 f"{what}: stopped, because a command that writes must not be sent in check mode"
@@ -128,7 +128,7 @@ class SshCommands:
         return self._endpoint
 
     def _advertised(self) -> int:
-        """The port that the server names on its login page, which anyone can read."""
+        """Return the port from the server's login page, which needs no login."""
         what = "looking for the SSH port"
         response = server_of(self._task).read(what, "login")
         port = response.headers.get("X-SSH-Endpoint", "").rpartition(":")[2].strip()
@@ -140,7 +140,7 @@ class SshCommands:
         return int(port)
 
     def _client(self, endpoint: SshEndpoint) -> list[str]:
-        """The call of the client: it never asks, and it checks the host's key."""
+        """Return the command line of the client: it never prompts, and verifies the host key."""
         options = {
             "BatchMode": "yes",
             "StrictHostKeyChecking": "yes",
@@ -162,9 +162,9 @@ class SshCommands:
     def _exchange(
         self, what: str, call: list[str], reads: bool, given: str
     ) -> tuple[int, str, str]:
-        """Run the client: exit code, output and the words on standard error."""
+        """Run the client; return exit code, output and standard error."""
         try:
-            # the run_command of modules knows no timeout
+            # the run_command of modules has no timeout
             # pylint: disable-next=ansible-bad-function
             done = subprocess.run(  # noqa: S603 - the program is ours, and no shell reads the rest
                 call,
@@ -188,7 +188,7 @@ class SshCommands:
         return done.returncode, done.stdout.decode("utf-8", "replace"), shorten(said)
 
     def _refusal(self, done: SshResult, said: str, reads: bool) -> ToolchainError:
-        """The error for a connection that was not made, or was lost on the way."""
+        """Return the error for a connection that was not made, or was lost."""
         words = said.lower()
         for sign, kind, advice in _REFUSALS:
             if sign in words:
@@ -200,5 +200,5 @@ class SshCommands:
 
 
 def _literal(path: str) -> str:
-    """A path as the client takes it literally: it replaces tokens that begin with C(%)."""
+    """Return a path without client tokens, which begin with `%`."""
     return path.replace("%", "%%")

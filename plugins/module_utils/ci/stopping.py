@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Stops builds and takes items out of the queue [W4.4].
+"""Stop builds, and remove items from the queue [W4.4].
 
-Server facts [ci-10]: C(stop), C(term) and C(kill) answer 302 to where the request came from or to
-C(.), also when nothing runs; C(term) and C(kill) are there for pipelines alone, elsewhere the 302
-leads to the same address with a slash, where nothing is; a build ends some time later, so that only
-a look at it tells.
+Server facts [ci-10]: `stop`, `term` and `kill` return 302 to the referrer or to `.`, even if
+nothing runs. Only pipelines have `term` and `kill`; otherwise the 302 leads to the same address
+with a slash, which does not exist. The build ends some time later, so only a verification read
+shows it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .client import refuse_page
 
 METHODS = ("stop", "term", "kill")
 _SENT = (200, 201, 202, 204, 302, 303)
-#: Not known (any more), and not in the queue any more; older servers answer 302 or 404.
+#: Unknown item, and an item that has left the queue; older servers return 302 or 404.
 _LEFT_QUEUE = (404, 422)
 
 
@@ -32,16 +32,19 @@ def send(
     patience: float | None = None,
     verify: Verify | None = None,
 ) -> bool:
-    """Ask the server to end a build; false if it has no such method for the build.
+    """Ask the server to stop a build; return false if it does not support this method for the
+    build.
 
     :param build: the path of the build
     :param method: one of :data:`METHODS`
-    :param patience: most seconds that it may take
+    :param patience: maximum seconds
     :param verify: whether the build ends
     """
 
     def check_way_back(response: Response) -> None:
-        """A redirect that leads elsewhere (to a login page, out of a proxy) is not a yes."""
+        """Raise for a redirect elsewhere (to a login page, out of a proxy), which
+        confirms nothing.
+        """
         refuse_page(response)
         location = response.headers.get("Location")
         if response.status in REDIRECTS and location is not None:
@@ -63,7 +66,7 @@ def send(
 
 
 def _leads_to(response: Response, method: str) -> bool:
-    """Whether the answer sends us to the address of the method itself, where nothing is."""
+    """Whether the redirect leads to the address of the method itself, which does not exist."""
     location = response.headers.get("Location", "")
     return path_of(target(response.url, location)).endswith(f"/{method}/")
 
@@ -76,7 +79,8 @@ def cancel(
     patience: float | None = None,
     verify: Verify | None = None,
 ) -> bool:
-    """Take an item out of the queue; false if it has left the queue, or the server cannot.
+    """Remove an item from the queue; return false if it has left the queue, or the server does not
+    support it.
 
     :param verify: whether it has left the queue
     """

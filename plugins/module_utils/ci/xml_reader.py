@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads XML of the CI server safely: without document types, so without entities and bombs.
+"""Parse XML of the CI server safely: without document types, so without entities and bombs.
 
-Server fact [ci-14]: the header of a configuration says XML 1.1, which Python's parser refuses, and
-there control characters may stand as references.
+Server fact [ci-14]: the header of a configuration says XML 1.1, which Python's parser rejects, and
+which allows references to control characters.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from xml.parsers import expat
 
 _DECLARATION = re.compile(r"\A\ufeff?\s*<\?xml\s[^>]*\?>")
 _REFERENCE = re.compile(r"&#(?:x([0-9A-Fa-f]{1,6})|([0-9]{1,7}));")
-#: Where control characters are kept meanwhile: XML 1.0 has no place for them.
+#: Private characters that stand for control characters, which XML 1.0 does not allow.
 _KEPT_AT = 0xE000
 _DEEPEST = 200
 _KEPT = re.compile("[\ue000-\ue01f]")
 
 
 class UnreadableXml(ValueError):
-    """The text is not XML, or XML that is not read."""
+    """Raised for input that is not XML, or has a document type."""
 
 
 @dataclass
 class XmlElement:
-    """An element with its children; C(text) is its own, without that of the children."""
+    """An element with its children. `text` is without the text of the children."""
 
     name: str
     attributes: dict[str, str] = field(default_factory=dict)
@@ -39,14 +39,14 @@ class XmlElement:
     def iterate(
         self, parent: XmlElement | None = None
     ) -> Iterator[tuple[XmlElement, XmlElement | None]]:
-        """This element and all below it, each with its parent."""
+        """Yield this element and all descendants, each with its parent."""
         yield self, parent
         for child in self.children:
             yield from child.iterate(self)
 
 
 class _Builder:
-    """Handlers of the parser."""
+    """Event handlers of the parser."""
 
     def __init__(self) -> None:
         self.root: XmlElement | None = None
@@ -70,7 +70,7 @@ class _Builder:
 
 
 def parse(text: str) -> XmlElement:
-    """The root element; C(UnreadableXml) for other texts and for XML with a document type."""
+    """Return the root element. Raises `UnreadableXml` for other input, and for a document type."""
     builder, parser = _Builder(), expat.ParserCreate()
     parser.buffer_text = True
     parser.StartElementHandler = builder.start
@@ -87,7 +87,7 @@ def parse(text: str) -> XmlElement:
 
 
 def without_declaration(text: str) -> str:
-    """The text without the header that tells version and encoding."""
+    """Return the document without the header with version and encoding."""
     return _DECLARATION.sub("", text, count=1)
 
 
@@ -96,13 +96,15 @@ def _refuse(*_declared: object) -> None:
 
 
 def _keep(reference: re.Match[str]) -> str:
-    """A reference to a control character as a character that XML 1.0 takes; others as they are."""
+    """Return a reference to a control character as a private character; other
+    references unchanged.
+    """
     code = int(reference[1], 16) if reference[1] else int(reference[2])
     return chr(_KEPT_AT + code) if code < 0x20 and code not in (9, 10, 13) else reference[0]
 
 
 def shown(element: XmlElement, indent: str = "") -> str:
-    """An element as lines, attributes in the order of the alphabet."""
+    """Return an element as lines, with sorted attributes."""
     attributes = "".join(
         f' {name}="{_escaped(value)}"' for name, value in sorted(element.attributes.items())
     )
@@ -115,16 +117,14 @@ def shown(element: XmlElement, indent: str = "") -> str:
 
 
 def written(element: XmlElement) -> str:
-    """An element as XML that a server reads as it was read here: no text in it changes, but for
-    blanks between elements.
-    """
+    """Serialize an element without changes, except for blanks between elements."""
     head, text = _parts_written(element)
     inner = "".join(map(written, element.children))
     return f"{head}>{text}{inner}</{element.name}>"
 
 
 def written_in_lines(element: XmlElement, indent: str = "") -> str:
-    """The same, an element a line where no text stands between them."""
+    """Serialize an element with one line per element, unless there is text between them."""
     head, text = _parts_written(element)
     if text or not element.children:
         inner = "".join(map(written, element.children))
@@ -134,7 +134,7 @@ def written_in_lines(element: XmlElement, indent: str = "") -> str:
 
 
 def _parts_written(element: XmlElement) -> tuple[str, str]:
-    """The beginning of an element, and its own text."""
+    """Return the start tag of an element, and its own text."""
     attributes = "".join(
         f' {name}="{_line_breaks_kept(value)}"' for name, value in element.attributes.items()
     )
@@ -143,7 +143,7 @@ def _parts_written(element: XmlElement) -> tuple[str, str]:
 
 
 def _line_breaks_kept(value: str) -> str:
-    """Of an attribute a parser makes blanks of them otherwise."""
+    """Escape line breaks in an attribute, which a parser would turn into blanks."""
     text = _escaped(value).replace("\t", "&#x9;")
     return text.replace("\n", "&#xa;").replace("\r", "&#xd;")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads the last lines of a build's console log piece by piece while it grows."""
+"""Read the last lines of a build's console log in chunks while it grows."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ...core.secret import hidden
 from .records import number_of
 
 _BLOCK = 1 << 16
-#: Longest line that is kept, in bytes: a log without line breaks must not fill the memory.
+#: Maximum length of a kept line in bytes: a log without line breaks must not fill the memory.
 _LONGEST_LINE = 1 << 16
 
 
 class BuildLog:
-    """The last C(keep) lines of the log of the build at C(path).
+    """The last `keep` lines of the log of the build at `path`.
 
-    Server facts [ci-13]: C(progressiveText) names the next offset in C(X-Text-Size); offsets count
-    bytes of the raw log; an offset beyond the end starts again at 0.
+    Server facts [ci-13]: `progressiveText` returns the next offset in `X-Text-Size`. Offsets count
+    bytes of the raw log, and an offset beyond the end restarts at 0.
     """
 
     def __init__(self, server: Transport, path: str, keep: int) -> None:
@@ -29,9 +29,9 @@ class BuildLog:
         self.trouble: ToolchainError | None = None
 
     def read(self, patience: float | None = None) -> None:
-        """Take what was written since the last time; why it cannot be read stays in C(trouble).
+        """Read new lines; the reason for a failure is kept in `trouble`.
 
-        :param patience: most seconds to wait for the server
+        :param patience: maximum seconds to wait for the server
         """
         query = {"start": self._offset}
         try:
@@ -42,7 +42,7 @@ class BuildLog:
             self.trouble = None
 
     def read_to_end(self) -> None:
-        """Read the rest of the log of a finished build; the whole log if pieces cannot be read."""
+        """Read the rest of the log of a finished build; the whole log if chunks cannot be read."""
         self.read()
         if self.trouble is not None and self.trouble.status is not None:
             self._start_again()
@@ -59,7 +59,7 @@ class BuildLog:
         return [line.decode("utf-8", errors="replace").rstrip("\r") for line in last]
 
     def last_words(self) -> str:
-        """The last line that is not empty and not the result; C("") if there is none."""
+        """Return the last line that is not empty or the result; "" if there is none."""
         lines = (line.strip() for line in reversed(self.lines()))
         return next((line for line in lines if line and not line.startswith("Finished: ")), "")
 
@@ -68,7 +68,7 @@ class BuildLog:
         try:
             self._stream(f"{self._path}/{name}", query, patience)
         except ToolchainError:
-            self._lines, self._rest = before  # the offset has not moved: the part is read again
+            self._lines, self._rest = before  # the offset has not moved: this chunk is read again
             raise
 
     def _stream(self, path: str, query: dict[str, int], patience: float | None) -> None:
@@ -77,7 +77,7 @@ class BuildLog:
             size = response.headers.get("X-Text-Size", "")
             following = max(0, number_of(size) or 0)
             if 0 < following == self._offset:
-                return  # nothing new, whatever comes with it
+                return  # the log has not grown
             if self._offset == 0 or following < self._offset:
                 self._start_again()
             for block in response.iter_content(_BLOCK):
@@ -91,7 +91,7 @@ class BuildLog:
     def _take(self, block: bytes) -> None:
         *whole, rest = (self._rest + block).split(b"\n")
         self._lines.extend(whole)
-        if len(rest) > _LONGEST_LINE:  # masked first: of a secret on the cut, one half would stay
+        if len(rest) > _LONGEST_LINE:  # mask first: half of a secret at the cut would remain
             text = hidden.mask(rest.decode("utf-8", "surrogateescape"))
             rest = text.encode("utf-8", "surrogateescape")[-_LONGEST_LINE:]
         self._rest = rest

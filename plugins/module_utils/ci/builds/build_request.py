@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One requested build: finds it or starts it, judges its end, makes its return values."""
+"""One requested build: find or start it, evaluate its result, and build the return values."""
 
 from __future__ import annotations
 
@@ -26,15 +26,14 @@ ListStyle = Literal["repeat", "comma"]
 TriggerRule = Literal["always", "unless_successful"]
 Result = Literal["SUCCESS", "UNSTABLE", "FAILURE", "NOT_BUILT", "ABORTED"]
 
-#: How long a build may take to end once it was told to, in seconds; most seconds for telling it
-#: after Ctrl-C.
+#: Maximum seconds for a build to end after a stop, and for the stop request after Ctrl-C.
 _STOPPING = 10.0
 _LAST_MOMENT = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class BuildOptions(WaitOptions):
-    """What a task says about one build; C(job) is missing only where C(builds) lists jobs."""
+    """Options for one build; `job` is missing only if `builds` lists jobs."""
 
     job: JobName | None = None
     parameters: Parameters | None = None
@@ -50,7 +49,7 @@ class BuildOptions(WaitOptions):
     delay: int | None = None
 
     def check(self) -> None:
-        """Raise C(invalid) for options that make no sense."""
+        """Raise `invalid` for contradictory options."""
         super().check()
         require_at_least("lookback", self.lookback, 1)
         require_at_least("console_lines", self.console_lines, 0)
@@ -62,8 +61,8 @@ class BuildOptions(WaitOptions):
 class BuildRequest:
     """A build of one job with certain parameters.
 
-    :param make_pace: makes the pauses; tests replace it
-    :param claims: the builds that belong to other requests of the task
+    :param make_pace: makes the polling interval; tests replace it
+    :param claims: builds that belong to other requests of the task
     """
 
     def __init__(
@@ -83,7 +82,7 @@ class BuildRequest:
         self._files = parameters.file_parts(options.files or {}, "files")
         self.wanted = parameters.WantedParameters()
         self.state: records.JobState | None = None
-        #: A build that is good enough, and one that runs or waits and will do.
+        #: A sufficient finished build, and a running or queued build that will do.
         self.finished: Mapping[str, Any] | None = None
         self.running: TriggeredBuild | None = None
         self.asked = self.started = self.joined = False
@@ -95,17 +94,17 @@ class BuildRequest:
 
     @property
     def lookback(self) -> int:
-        """How many builds of the job are to be read."""
+        """Return the number of builds of the job to read."""
         return self._options.lookback if self.if_needed else 1
 
     @property
     def outstanding(self) -> bool:
-        """Whether a build is to be started."""
+        """Whether a build must be started."""
         return self.finished is None and self.running is None
 
     @property
     def first_number(self) -> int:
-        """The lowest number that the build can have."""
+        """Return the lowest number that the build can have."""
         if self.state is None:
             return 1
         known = None if self.running is None else self.running.number
@@ -117,7 +116,7 @@ class BuildRequest:
         return records.read_job(self._server, what, self.job, self.lookback)
 
     def compare(self, state: records.JobState) -> None:
-        """Find out whether a build is to be started; raises what speaks against it."""
+        """Decide whether a build must be started. Raises if it cannot be started."""
         self.state = state
         self.wanted = parameters.wanted(
             self._options.parameters or {},
@@ -139,24 +138,22 @@ class BuildRequest:
         self._take_known()
 
     def follow_with(self, pace: PollInterval, say: Callable[[str], None]) -> None:
-        """Follow the build at this pace; C(say) gets each line about it."""
+        """Follow the build with this polling interval; `say` receives progress lines."""
         self.watcher = self._watcher(pace, lambda line: say(printable(line)))
         self._take_known()
 
     def begin(self, *, wait: bool) -> None:
-        """Start the build, once."""
+        """Start the build once."""
         self.announce()
         self.ask(wait=wait)
         self.settle()
 
     def announce(self) -> None:
-        """To be called for all builds of a task before the first of them is started."""
+        """Register the build. Call it for all builds of a task before the first one is started."""
         self._claims.announce(self.job, self.wanted)
 
     def ask(self, *, wait: bool) -> None:
-        """Send what starts the build; :meth:`settle` follows, once all triggers of the task are
-        answered.
-        """
+        """Send the trigger. Call :meth:`settle` after all triggers of the task have a response."""
         if self.state is None:
             raise AssertionError("a build is started after its job was read")
         self.asked = True
@@ -173,12 +170,12 @@ class BuildRequest:
             self._search = answered
 
     def settle(self) -> None:
-        """Look for the build if the answer did not name it."""
+        """Find the build if the response does not name it."""
         if self._search is not None:
             self._take_started(self._search())
 
     def validate(self) -> None:
-        """Raise C(failed) for a build that ended with a result that is not accepted."""
+        """Raise `failed` for a build with a result that is not accepted."""
         build, accept = self.watcher.build or {}, self._options.accept
         if build.get("result") in accept:
             return
@@ -194,9 +191,9 @@ class BuildRequest:
         )
 
     def abandon(self, *, at_once: bool) -> str:
-        """Stop waiting for the build; returns what becomes of it, for a message.
+        """Stop waiting for the build; return its fate for a message.
 
-        With C(stop_on_timeout) a build that this task started is stopped. A build that existed
+        With `stop_on_timeout` a build that this task started is stopped. A build that existed
         before belongs to others.
 
         :param at_once: do not wait for its end
@@ -211,12 +208,12 @@ class BuildRequest:
             return f"{self.watcher.running()}, and it could not be stopped: {error.message}"
 
     def out_of_time(self) -> str:
-        """The message for a build that has not ended within C(wait_timeout)."""
+        """Return the message for a build that has not ended within `wait_timeout`."""
         limit = f"wait_timeout ({self._options.wait_timeout:g} s)"
         return f"{self.abandon(at_once=False)}, and {limit} is over"
 
     def values(self) -> dict[str, Any]:
-        """The return values C(build), C(queue_id), C(console) and C(joined)."""
+        """Return the return values `build`, `queue_id`, `console` and `joined`."""
         watcher, console = self.watcher, self.watcher.console
         if console is not None and console.trouble is not None:
             self._task.warn(f"{self.what}: the console log is missing: {console.trouble.message}")
@@ -272,7 +269,7 @@ class BuildRequest:
             )
 
     def _successful(self, state: records.JobState) -> Mapping[str, Any] | None:
-        """The newest accepted build with the wanted parameters."""
+        """Return the newest accepted build with the wanted parameters."""
         for build in self._builds(state):
             accepted = build.get("result") in self._options.accept
             if accepted and records.is_over(build) and parameters.equal(self.wanted, build):
@@ -280,7 +277,7 @@ class BuildRequest:
         return None
 
     def _active_build(self, state: records.JobState) -> TriggeredBuild | None:
-        """A running or queued build with the wanted parameters."""
+        """Return a running or queued build with the wanted parameters."""
         for build in self._builds(state):
             if records.is_running(build) and parameters.equal(self.wanted, build):
                 return TriggeredBuild(build.get("queueId"), int(build["number"]), build=build)
@@ -293,7 +290,7 @@ class BuildRequest:
         return records.whole_builds(self._server, self.what, self.job, state)
 
     def _stopped(self, at_once: bool) -> str:
-        """Stop the build, or take it out of the queue; how that went."""
+        """Stop the build, or remove it from the queue; return the outcome for a message."""
         watcher, patience = self.watcher, _LAST_MOMENT if at_once else None
         what = f"stopping a build of the job '{self.job.name}'"
         if watcher.number is None and watcher.item is not None:

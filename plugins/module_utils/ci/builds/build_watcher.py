@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Follows a build from the queue to its end: what it reads, how often, and what the user sees.
+"""Follow a build from the queue to its end: requests, polling interval, and progress.
 
-Server facts [ci-8, ci-9]: a queue item names its build once it has left the queue and is gone five
-minutes later, when C(queueId) of the builds still tells; an item may be unknown for a moment; a
-server that restarts refuses connections or answers 503, and pipelines go on afterwards.
+Server facts [ci-8, ci-9]: a queue item names its build after it has left the queue, and is gone
+five minutes later; then only `queueId` of the builds connects them. An item may be unknown for a
+moment. A restarting server refuses connections or returns 503, and pipelines continue afterwards.
 """
 
 from __future__ import annotations
@@ -33,41 +33,43 @@ from .records import (
     typed,
 )
 
-#: How long an item or build may be unknown to the server before it counts as gone, in seconds.
+#: Seconds for which an item or build may be unknown before it counts as gone.
 _GRACE = 15.0
-#: How long after its end a build may get its result, in seconds.
+#: Seconds after its end in which a build may get its result.
 _RESULT_GRACE = 3.0
-#: A look gets this many seconds at least, however little time is left.
-_SHORTEST_LOOK = 0.5
+#: Minimum seconds for a poll, however little time is left.
+_SHORTEST_POLL = 0.5
 _UNAVAILABLE = (502, 503, 504)
 _ITEM_TREE = "id,why,stuck,cancelled,executable[number]"
 _SEARCH_TREE = f"inQueue,queueItem[id,why],builds[number,queueId]{{0,{NEWEST}}}"
 
 
 def patience(pace: PollInterval) -> float:
-    """The most seconds for one poll with its retries: never more than are left."""
-    return max(_SHORTEST_LOOK, pace.left)
+    """Return the maximum seconds for one poll with its retries: never more than the
+    remaining time.
+    """
+    return max(_SHORTEST_POLL, pace.left)
 
 
 def is_passing(error: ToolchainError) -> bool:
-    """Whether the server cannot be reached for now, as in the middle of a restart."""
+    """Whether the server is temporarily unreachable, for instance during a restart."""
     return error.kind in ("network", "timeout", "rate_limited") or error.status in _UNAVAILABLE
 
 
 class ProgressLines:
-    """Shows progress: each change of state once, a running build once per interval."""
+    """Reports each change of state once, and a running build once per interval."""
 
     def __init__(self, say: Callable[[str], None], pace: PollInterval) -> None:
         self._say, self._pace = say, pace
         self._last, self._last_time = "", float("-inf")
 
     def state(self, line: str) -> None:
-        """Say what is new; numbers that count down do not make a line new."""
+        """Report a new state; a countdown does not make a line new."""
         if re.sub(r"[\d.]+", "", line) != re.sub(r"[\d.]+", "", self._last):
             self._tell(line)
 
     def due(self) -> bool:
-        """Whether it is time for another line about a running build."""
+        """Whether the next line about a running build is due."""
         return self._pace.now() - self._last_time >= self._pace.interval
 
     def running(self, line: str) -> None:
@@ -80,9 +82,9 @@ class ProgressLines:
 
 
 class BuildWatcher:
-    """Waits for one build and holds what is known about it.
+    """Waits for one build and keeps its state.
 
-    :param keep: how many of the last lines of its log to keep
+    :param keep: number of log lines to keep
     """
 
     def __init__(
@@ -98,7 +100,7 @@ class BuildWatcher:
         self._estimate: tuple[int, float] | None = None
         #: Why it waits in the queue.
         self.why = ""
-        #: Finds the number of the build on a server that names the queue item of no build.
+        #: Finds the number of the build on a server that does not connect builds and queue items.
         self.find: Callable[[], int | None] = lambda: None
         self.item: int | None = None
         self.build: Mapping[str, Any] | None = None
@@ -110,19 +112,19 @@ class BuildWatcher:
 
     @property
     def over(self) -> bool:
-        """Whether it has ended, usually with a result."""
+        """Whether the build has ended, usually with a result."""
         if self._idle_since is not None and self._pace.now() - self._idle_since >= _RESULT_GRACE:
             return True
         return self.build is not None and is_over(self.build)
 
     @property
     def expected(self) -> float | None:
-        """In how many seconds it is expected to end."""
+        """Return the expected seconds until its end."""
         return None if self._estimate is None else self._estimate[1]
 
     @property
     def url(self) -> str:
-        """The address of the build; that of its job until the build has a number."""
+        """Return the address of the build, or of its job until the build has a number."""
         return self._job_url if self.number is None else f"{self._job_url}{self.number}/"
 
     def follow(self) -> None:
@@ -137,21 +139,21 @@ class BuildWatcher:
         self.finish()
 
     def step(self) -> None:
-        """Poll once: the queue item, and the build as soon as it has a number."""
+        """Poll once: the queue item, or the build if it has a number."""
         if self.number is None and self.item is not None:
             self._look_at_item(self.item)
         if self.number is not None:
             self._look_at_build(self.number)
 
     def take_item(self, shown: Mapping[str, Any]) -> None:
-        """Take what the server shows of the queue item."""
+        """Store the state of the queue item."""
         self._missing_since = None
         stuck = " (stuck)" if truth(shown.get("stuck")) else ""
         self.why = str(shown.get("why") or "about to start")
         self._progress.state(f"{self.job.name}: queued as item {self.item}{stuck}: {self.why}")
 
     def take_build(self, shown: Mapping[str, Any], response: Response) -> None:
-        """Take what C(response) of the server shows of the build."""
+        """Store the state of the build from `response`."""
         self._missing_since = None
         self.build = typed(shown)
         if not is_idle(self.build):
@@ -167,7 +169,7 @@ class BuildWatcher:
             console.read_to_end()
 
     def running(self) -> str:
-        """What goes on, in words, for the messages of a task that stops waiting."""
+        """Return the state for the message of a task that stops waiting."""
         if self.number is not None:
             return f"{self._what}: build #{self.number} goes on ({self.url})"
         if self.item is None:
@@ -179,7 +181,7 @@ class BuildWatcher:
         self._pace.pause(self.running(), self.expected)
 
     def _look_at_item(self, item: int) -> None:
-        """Find the number of the build of an item; C(failed) if the item was cancelled."""
+        """Read the number of the build from its item. Raises `failed` if the item was cancelled."""
         response = self._verify(f"queue/item/{item}/api/json", _ITEM_TREE)
         if response is not None and response.status == 404:
             self._search(item)
@@ -211,7 +213,7 @@ class BuildWatcher:
                 self._tell()
 
     def _search(self, item: int) -> None:
-        """Look for an unknown item in the job itself and among its builds."""
+        """Search an unknown item in the job and among its builds."""
         response = self._verify(f"{self.job.path}/api/json", _SEARCH_TREE)
         if response is None or response.status == 404:
             return
@@ -225,8 +227,8 @@ class BuildWatcher:
             self._missing(f"queue item {item} is gone without a build: it was probably cancelled")
 
     def _built(self, item: int, shown: Mapping[str, Any]) -> int | None:
-        """The number of an item's build among those of a job; where they do not name their items,
-        that of the build which is ours.
+        """Return the number of an item's build among those of a job. If builds do not name their
+        items, return the number of our own build.
         """
         listed = [typed(build) for build in objects(shown.get("builds"))]
         for build in listed:
@@ -236,7 +238,7 @@ class BuildWatcher:
         return None if named or not listed else self.find()
 
     def _begins(self, number: int) -> None:
-        """Say where the build is: after Ctrl-C nothing may be said any more."""
+        """Report the address of the build at once: after Ctrl-C nothing may be printed."""
         self._missing_since = None
         self.build = {"number": number}
         self._say(f"{self.job.name} #{number}: started ({self.url})")
@@ -249,7 +251,7 @@ class BuildWatcher:
             raise ToolchainError("failed", f"{self._what}: {reason}", status=404, method="GET")
 
     def _verify(self, path: str, tree: str) -> Response | None:
-        """Read, C(None) while the server cannot be reached."""
+        """Send a read; `None` while the server is unreachable."""
         try:
             return self._server.read(
                 self._what,
@@ -265,7 +267,7 @@ class BuildWatcher:
             return None
 
     def _log(self) -> BuildLog | None:
-        """The log of the build; C(None) if the task wants no lines of it."""
+        """Return the log of the build; `None` if the task wants no lines of it."""
         if self.console is None and self.number is not None and self._keep > 0:
             path = build_path(self.job, self.number)
             self.console = BuildLog(self._server, path, self._keep)
@@ -282,7 +284,9 @@ class BuildWatcher:
 
 
 def _estimate(response: Response, build: Mapping[str, Any]) -> tuple[int, float] | None:
-    """Percent done and seconds left, by the server's estimate and clock; C(None) without one."""
+    """Return percent done and seconds left, by the server's estimate and clock; `None`
+    without one.
+    """
     estimated, started = build.get("estimatedDuration"), build.get("timestamp")
     if not isinstance(estimated, int) or not isinstance(started, int) or estimated <= 0:
         return None
@@ -299,5 +303,7 @@ def _progress(estimate: tuple[int, float] | None) -> str:
 
 
 def _server_time(response: Response) -> float:
-    """Seconds since the epoch by the server's clock; by ours if the server does not tell."""
+    """Return epoch seconds of the server's clock; of the local clock if the server
+    sends no date.
+    """
     return time.time() if response.date is None else response.date.timestamp()

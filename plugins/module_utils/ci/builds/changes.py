@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A build with the commits that it took in first: a part of the lookup C(trace) [C8.11]."""
+"""Read a build with the commits that it introduced: a part of the lookup `trace` [C8.11]."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _TREE = (
 
 @dataclass(frozen=True)
 class TracedBuild:
-    """A build as the CI server shows it, and its commits in the order of the server."""
+    """A build, and its commits in the order of the server."""
 
     build: dict[str, Any]
     commits: list[dict[str, Any]]
 
 
 def traced_build(task: Task, url: str) -> TracedBuild | None:
-    """The build at an address; C(None) where it is gone.
+    """Return the build at an address; `None` if it does not exist.
 
-    Raises C(invalid) for an address that is none of a build on this server.
+    Raises `invalid` for an address that is not a build on this server.
     """
     server = server_of(task)
     found = _NUMBER.fullmatch(url.strip())
@@ -60,7 +60,9 @@ def _build(job: Job, number: int, shown: Mapping[str, Any], url: str) -> dict[st
 
 
 def _commits(shown: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Server fact [ci-27]: one set of changes, or a list of them, by the kind of job."""
+    """Yield the commits. Server fact [ci-27]: one change set, or a list of them, depending on the
+    kind of job.
+    """
     sets = [part(shown.get("changeSet")), *objects(shown.get("changeSets"))]
     for each in (change for changes in sets for change in objects(changes.get("items"))):
         known = (each.get(name) for name in ("commitId", "revision", "id"))
@@ -73,7 +75,7 @@ def _commits(shown: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _moment(milliseconds: object) -> str | None:
-    """ISO 8601 in UTC; a set of changes writes C(-1) where it does not know the time."""
+    """Return ISO 8601 in UTC; a change set has `-1` for an unknown time."""
     if not isinstance(milliseconds, int) or not 0 < milliseconds < 1 << 47:
         return None
     moment = datetime.fromtimestamp(milliseconds / 1000, timezone.utc)

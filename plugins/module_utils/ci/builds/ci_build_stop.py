@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""C(ci_build_stop): stops a running build and waits for its end, or cancels a queue item [C3.2]."""
+"""Stop a running build and wait for its end, or cancel a queue item: `ci_build_stop` [C3.2]."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ from . import records
 from .build_watcher import BuildWatcher
 from .queue_cancel import QueueItem
 
-#: A number, or a name that stands for one, as C(lastBuild).
+#: A number, or a permalink such as `lastBuild`.
 _BUILD = re.compile(r"[0-9]+|[A-Za-z][A-Za-z0-9_-]*")
-#: How long a build may take to end whose stop was not answered, in seconds.
+#: Seconds for a build to end after a stop request whose response was lost.
 _READING_BACK = 5.0
 
 
 def build_segment(given: str) -> str:
-    """The last part of a build's address: its number or a permalink; C(invalid) for others."""
+    """Return the last segment of a build's address: its number or a permalink. Raises `invalid` for
+    anything else.
+    """
     text = given.strip()
     if _BUILD.fullmatch(text) is None:
         raise invalid(f"build is '{text}': give a number, or a permalink such as lastBuild")
@@ -56,7 +58,7 @@ class CiBuildStopOptions(WaitOptions):
 
 
 class CiBuildStopOperation:
-    """A build, or an item that waits for one; C(make_pace) makes the pauses between two polls."""
+    """Operation for a build, or a queue item; `make_pace` makes the polling interval."""
 
     descriptor: ClassVar = Descriptor(
         "ci",
@@ -154,7 +156,7 @@ class _RunningBuild:
         return stopping.METHODS[first : None if self._options.escalate else first + 1]
 
     def _send(self, method: str) -> bool:
-        """Send one method; false if the server does not know it."""
+        """Send one method; return false if the server does not support it."""
         number = self._watcher.number
         if number is None:
             raise AssertionError("apply follows plan")
@@ -163,7 +165,7 @@ class _RunningBuild:
         return stopping.send(self._server, what, path, method, verify=self._read_back)
 
     def _read_back(self) -> bool:
-        """Whether the build ends although the answer to its stop does not tell."""
+        """Whether the build ends although the response to its stop is inconclusive."""
         return self._ends_within(_READING_BACK)
 
     def _ends_within(self, seconds: float) -> bool:
@@ -191,7 +193,9 @@ class _RunningBuild:
         )
 
     def _unknown(self, method: str) -> ToolchainError:
-        """Server fact [ci-10]: only pipelines have C(term) and C(kill)."""
+        """Return the error for an unsupported method. Server fact [ci-10]: only pipelines have
+        `term` and `kill`.
+        """
         return ToolchainError(
             "rejected",
             f"{self._what}: the server has no {method} for this build, as for all that are no"

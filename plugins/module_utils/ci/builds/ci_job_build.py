@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""C(ci_job_build): builds that are started once and followed to their end [C3.1]."""
+"""Start builds once and follow them to their end: `ci_job_build` [C3.1]."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CiJobBuildOptions(BuildOptions):
 
 
 class CiJobBuildOperation:
-    """One build, or those that C(builds) lists; C(make_pace) makes the pauses between polls."""
+    """Operation for one build, or for those of `builds`; `make_pace` makes the polling interval."""
 
     descriptor: ClassVar = Descriptor(
         "ci",
@@ -66,7 +66,7 @@ class CiJobBuildOperation:
 
 
 class OneBuild:
-    """Starts one build of a job, or joins one that exists, and follows it."""
+    """Starts one build of a job, or joins an existing one, and follows it."""
 
     def __init__(self, task: Task, options: BuildOptions, make_pace: PaceFactory) -> None:
         self._task, self._options, self._make_pace = task, options, make_pace
@@ -80,7 +80,7 @@ class OneBuild:
             item = records.not_begun(None, request.wanted.shown)
             plan = Plan({}, {"build": build}, "run")
             return plan.with_result(build=item, queue_id=None, console=[], joined=False)
-        if request.finished is None:  # one that runs is joined
+        if request.finished is None:  # a running build is joined
             return Plan({}, {}, result=request.values(), waits=True)
         self._watched()
         request.watcher.finish()
@@ -94,7 +94,7 @@ class OneBuild:
         self._request.follow_with(pace, self._task.progress)
 
     def _carried_out(self) -> dict[str, Any]:
-        """Start the build if none exists, and wait for its end if the task waits."""
+        """Start the build if none exists, and wait for its end if requested."""
         request, wait = self._request, self._options.wait
         self._watched()
         with interruptible() as say:
@@ -109,7 +109,7 @@ class OneBuild:
         return request.values()
 
     def _follow(self, wait: bool) -> None:
-        """Every failure tells what is known of the build."""
+        """Follow the build; every failure includes its state."""
         request = self._request
         try:
             if wait:

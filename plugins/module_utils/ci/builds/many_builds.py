@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""C(ci_job_build) with C(builds): many builds in one task."""
+"""Run many builds in one task: `ci_job_build` with `builds`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .trigger import BuildClaims
 
 @dataclass(frozen=True, kw_only=True)
 class BuildEntry:
-    """An entry of the option C(builds). What it leaves out is taken from the task."""
+    """Entry of the option `builds`. Missing values are taken from the task."""
 
     job: JobName
     parameters: Parameters | None = None
@@ -43,19 +43,19 @@ class BuildEntry:
     delay: int | None = None
 
     def over(self, options: BuildOptions) -> BuildOptions:
-        """The options of its build: its own, and those of the task for what it leaves out."""
+        """Return the options of its build: its own values, otherwise those of the task."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         own = {name: value for name, value in values.items() if value is not None}
         return replace(options, **{"parameters": None, "files": None, **own})
 
 
 class _ListedBuild:
-    """The build of one entry; C(error) tells what went wrong with it."""
+    """The build of one entry; `error` is its failure."""
 
     def __init__(self, request: BuildRequest) -> None:
         self.request = request
         self.error: ToolchainError | None = None
-        #: An earlier entry that asks for the same build.
+        #: An earlier entry that requests the same build.
         self.same_as: _ListedBuild | None = None
 
     @property
@@ -64,18 +64,18 @@ class _ListedBuild:
 
     @property
     def joined(self) -> bool:
-        """Whether a build is followed that runs or waits already."""
+        """Whether a running or queued build is followed."""
         return self.error is None and self.request.running is not None
 
     def attempt(self, step: Callable[[], Any]) -> None:
-        """Take a step; an error ends this entry and no other."""
+        """Run a step; an error ends this entry only."""
         try:
             step()
         except ToolchainError as error:
             self.error = error
 
     def key(self) -> tuple[Any, ...]:
-        """Job and parameters, those that cannot be compared as they are sent."""
+        """Return job and parameters; parameters that cannot be compared are taken as sent."""
         wanted = self.request.wanted
         hidden = [pair for pair in wanted.form if pair[0] not in wanted.expected]
         files = tuple((file.name, file.src) for file in wanted.files)
@@ -83,8 +83,8 @@ class _ListedBuild:
 
 
 class ManyBuilds:
-    """Starts the builds of a list side by side, follows them together, and judges each by itself.
-    A build that fails does not stop the others.
+    """Starts the builds of a list concurrently, follows them together, and evaluates each one
+    separately. A failed build does not stop the others.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class ManyBuilds:
         return self._carried_out([entry for entry in self._entries if entry.outstanding])
 
     def _compare(self) -> None:
-        """Read each job once, and find out which builds are to be started."""
+        """Read each job once, and decide which builds must be started."""
         by_job: dict[str, list[_ListedBuild]] = {}
         for entry in self._entries:
             by_job.setdefault(entry.request.job.path, []).append(entry)
@@ -138,7 +138,9 @@ class ManyBuilds:
         self._find_duplicates()
 
     def _read(self, entries: Sequence[_ListedBuild]) -> records.JobState | ToolchainError:
-        """The job of these entries, with as many builds as the most curious of them wants."""
+        """Read the job of these entries with the largest number of builds that one of
+        them needs.
+        """
         request = max((entry.request for entry in entries), key=lambda request: request.lookback)
         try:
             return request.read()
@@ -149,7 +151,7 @@ class ManyBuilds:
         entry.attempt(lambda: entry.request.compare(state))
 
     def _find_duplicates(self) -> None:
-        """With C(unless_successful) a build that is wanted twice is started once."""
+        """Start a build that two entries request only once, with `unless_successful`."""
         first: dict[tuple[Any, ...], _ListedBuild] = {}
         for entry in self._entries:
             if entry.outstanding and entry.request.if_needed:
@@ -157,7 +159,7 @@ class ManyBuilds:
                 entry.same_as = None if earlier is entry else earlier
 
     def _carried_out(self, begun: Sequence[_ListedBuild]) -> dict[str, Any]:
-        """Start builds, wait for all, judge each; raises when one of them went wrong."""
+        """Start builds, wait for all, and evaluate each one. Raises if one of them failed."""
         wait = self._options.wait
         pace = self._make_pace(self._options.wait_timeout, self._options.poll_interval)
         for entry in self._entries:
@@ -180,7 +182,7 @@ class ManyBuilds:
 
         for entry in begun:
             entry.request.announce()
-        # alone, so that the others find its session and its anti-forgery token
+        # alone, so that the others find its session and its CSRF crumb
         for _done in first_alone(self._parallel, ask, begun):
             pass
         asked = [entry for entry in begun if entry.error is None]
@@ -215,7 +217,7 @@ class ManyBuilds:
         entry.error = PollTimeout("timeout", entry.request.out_of_time())
 
     def _interrupted(self, say: Callable[[str], None]) -> None:
-        """Say what becomes of each build that goes on."""
+        """Report the fate of each build that continues."""
         left = [
             entry
             for entry in self._entries
@@ -231,7 +233,7 @@ class ManyBuilds:
             pass
 
     def _failure(self, *, changed: bool) -> ToolchainError | None:
-        """One error for everything that went wrong; C(None) if nothing did."""
+        """Return one error for all failures; `None` without any."""
         wrong = [entry.error for entry in self._entries if entry.error is not None]
         if not wrong:
             return None

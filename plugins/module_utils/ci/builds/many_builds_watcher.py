@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Follows many builds at once, with one request for each job however many builds it has."""
+"""Follow many builds at once, with one request per job for all of its builds."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from . import records
 from .build_watcher import BuildWatcher, ProgressLines, is_passing, patience
 
 _WHAT = "waiting for builds"
-#: How many builds that others may have started meanwhile are read with ours.
+#: Number of additional builds to read, which others may have started meanwhile.
 _OTHERS = 10
 _ITEM_FIELDS = "id,why,stuck"
 
 
 @dataclass
 class WatchedBuild:
-    """One of the builds; C(error) is the reason why it is no longer followed.
+    """One of the builds; `error` is the reason why it is no longer followed.
 
     :param first: the lowest number that its build can have
     """
@@ -40,7 +40,7 @@ class WatchedBuild:
         return self.error is None and not self.watcher.over
 
     def attempt(self, verify: Callable[[], None]) -> None:
-        """Look; an error ends the waiting for this build alone."""
+        """Poll; an error ends the waiting for this build only."""
         try:
             verify()
         except ToolchainError as error:
@@ -49,7 +49,7 @@ class WatchedBuild:
 
 @dataclass
 class _JobBuilds:
-    """The builds of one job; C(newest) is the highest number that was seen."""
+    """The builds of one job; `newest` is the highest number seen."""
 
     job: Job
     builds: list[WatchedBuild] = field(default_factory=list)
@@ -60,7 +60,7 @@ class _JobBuilds:
         return [build for build in self.builds if build.open]
 
     def tree(self) -> str:
-        """The newest builds, as many as there are from the first of ours on."""
+        """Return the query for the newest builds, back to the first one of ours."""
         lowest = min(build.watcher.number or build.first for build in self.open)
         count = max(0, self.newest - lowest + 1) + len(self.open) + _OTHERS
         name = "builds" if count <= records.NEWEST else "allBuilds"
@@ -70,8 +70,8 @@ class _JobBuilds:
 class ManyBuildsWatcher:
     """Follows builds of any number of jobs to their ends.
 
-    :param parallel: most requests at once
-    :param say: gets a line for each build that ends, and one on all of them once per interval
+    :param parallel: maximum number of concurrent requests
+    :param say: receives a line for each finished build, and one about all builds per interval
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class ManyBuildsWatcher:
         self._groups = list(groups.values())
 
     def follow(self) -> None:
-        """Wait until every build has ended or failed; C(PollTimeout) after the time limit."""
+        """Wait until every build has ended or failed. Raises `PollTimeout` after the time limit."""
         while self._open:
             self._pace.pause(f"{_WHAT}: {len(self._open)} go on", self._expected())
             self._verify()
@@ -109,7 +109,7 @@ class ManyBuildsWatcher:
             self._look_for(lost)
 
     def _look_at(self, group: _JobBuilds) -> list[WatchedBuild]:
-        """Read a job; return those that are neither among its builds nor named as waiting."""
+        """Read a job; return builds that are neither in its list nor named as waiting."""
         read = self._read(group)
         if read is None:
             return []
@@ -135,7 +135,7 @@ class ManyBuildsWatcher:
         return lost
 
     def _read(self, group: _JobBuilds) -> tuple[Response, Mapping[str, Any]] | None:
-        """The answer for a job, and what it shows; C(None) while the server cannot be reached."""
+        """Return the response for a job and its object; `None` while the server is unreachable."""
         try:
             response = self._server.read(
                 f"{_WHAT} of the job '{group.job.name}'",
@@ -154,7 +154,9 @@ class ManyBuildsWatcher:
             return None
 
     def _look_for(self, lost: Sequence[WatchedBuild]) -> None:
-        """A job names one of its items alone: the others are in the queue, or looked for singly."""
+        """Find builds that the job does not show, since it names one queue item only: in the queue,
+        or one by one.
+        """
         unnamed = [build for build in lost if build.watcher.number is None]
         queue = self._queue() if unnamed else {}
         single = []
@@ -175,7 +177,7 @@ class ManyBuildsWatcher:
         return {item.get("id"): item for item in items or []}
 
     def _expected(self) -> float | None:
-        """Seconds until the first end that is expected."""
+        """Return the seconds until the first expected end."""
         known = [one.watcher.expected or 0.0 for one in self._open]
         return min((seconds for seconds in known if seconds > 0), default=None)
 
@@ -190,7 +192,7 @@ class ManyBuildsWatcher:
             self._progress.running(f"{done} of {every} builds done{self._rest()}")
 
     def _rest(self) -> str:
-        """What those do that have not ended."""
+        """Describe the builds that have not ended."""
         running = [one.watcher for one in self._open if one.watcher.number is not None]
         queued = [one.watcher for one in self._open if one.watcher.number is None]
         left = max((watcher.expected or 0.0 for watcher in running), default=0.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Build parameters: what a job defines, what a task sends, and how builds are compared."""
+"""Build parameters: definitions of a job, values of a task, and their comparison."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ...core.secret import MASK
 from ..client import objects, part
 
 _DEFINITIONS = "parameterDefinitions[name,type,choices,defaultParameterValue[value]]"
-#: What C(tree) asks of a job's definitions; old servers show them among the actions alone [ci-11].
+#: Query for a job's definitions; old servers have them in the actions only [ci-11].
 DEFINITION_FIELDS = f"property[{_DEFINITIONS}],actions[{_DEFINITIONS}]"
-# Server fact [ci-7]: these take one value; a repeated form field is a 500.
+# Server fact [ci-7]: these types take one value; a repeated form field is a 500.
 _SINGLE = ("String", "Text", "Choice", "Boolean", "Password")
 # Server fact [ci-26]: the type of the server itself, and those of the plugin file-parameters.
 _FILES = ("File", "StashedFile", "Base64File")
@@ -25,7 +25,7 @@ _FILES = ("File", "StashedFile", "Base64File")
 
 @dataclass(frozen=True)
 class ParameterDefinition:
-    """A parameter of a job; C(default) is C(None) if the server does not show it."""
+    """A parameter of a job; `default` is `None` if the server does not show it."""
 
     name: str
     kind: str
@@ -38,17 +38,16 @@ class ParameterDefinition:
 
 @dataclass
 class WantedParameters:
-    """The parameters of the build that is wanted.
+    """The parameters of the wanted build.
 
     :param form: fields to send, in the order of the task
-    :param expected: value of each parameter as a build would show it, defaults filled in
+    :param expected: value of each parameter as a build shows it, defaults included
     :param files: files to send as file parameters
     :param incomparable: names whose values the server does not show
-    :param shown: values for people: C(expected) with secrets masked
+    :param shown: `expected` with masked secrets, for messages
     :param secrets: values that must not be shown
-    :param repeated: names that are sent more than once, but for those of types that take it
-    :param whole: C(expected) is all that is known of the job's parameters: a build that has others
-        is another one
+    :param repeated: names that are sent repeatedly, except for types that support that
+    :param whole: `expected` has all parameters of the job: a build with others differs
     """
 
     form: list[tuple[str, str]] = field(default_factory=list)
@@ -62,7 +61,7 @@ class WantedParameters:
 
 
 def text(value: object) -> str:
-    """A value as a build shows it, as text: booleans in lower case, lists joined by commas."""
+    """Return a value as a build shows it: booleans in lower case, lists joined by commas."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -73,8 +72,8 @@ def text(value: object) -> str:
 
 
 def definitions_of(job: Mapping[str, Any]) -> tuple[ParameterDefinition, ...] | None:
-    """The parameters of a job, each once [ci-11]; C(None) if the server does not tell whether the
-    job has any.
+    """Return the parameters of a job without duplicates [ci-11]; `None` if it is unknown whether
+    the job has any.
     """
     properties = job.get("property")
     if not isinstance(properties, list):
@@ -101,10 +100,10 @@ def wanted(
     job_name: str,
     files: Sequence[FilePart] = (),
 ) -> WantedParameters:
-    """What is sent and expected for the parameters, and the files, that a task gives.
+    """Return the parameters to send and to expect for the values and files of a task.
 
-    Raises C(rejected) for what the server would drop without a word (a parameter that the job does
-    not have) or answer with an exception (a choice that is none), before anything is sent.
+    Raises `rejected` before anything is sent for values that the server would drop silently (a
+    parameter that the job does not have) or reject with an exception (an unknown choice).
     """
     values = {name: value for name, value in given.items() if value is not None}
     if definitions is None:
@@ -145,7 +144,7 @@ def _undefined(values: Mapping[str, Any], list_style: str) -> WantedParameters:
 
 
 def _fields(name: str, value: object, list_style: str) -> list[tuple[str, str]]:
-    """Form fields of one parameter; an empty list empties it."""
+    """Return the form fields of one parameter; an empty list clears it."""
     if isinstance(value, (list, tuple)) and list_style == "repeat" and value:
         return [(name, text(one)) for one in value]
     return [(name, text(value))]
@@ -165,7 +164,9 @@ def _refuse_unknown(
 def _refuse_no_files(
     files: Sequence[FilePart], definitions: Sequence[ParameterDefinition], job_name: str
 ) -> None:
-    """A file for anything else would be dropped by the server, or taken for a text."""
+    """Raise `rejected` for a file for another parameter, which the server would drop or treat as a
+    string.
+    """
     known = [definition.name for definition in definitions if definition.is_a(*_FILES)]
     wrong = [file.name for file in files if file.name not in known]
     if wrong:
@@ -174,7 +175,7 @@ def _refuse_no_files(
 
 
 def file_parts(given: Mapping[str, Any], place: str) -> list[FilePart]:
-    """The files that are named by their paths; C(invalid) for one that cannot be sent."""
+    """Return the files at the given paths. Raises `invalid` for a file that cannot be sent."""
     return [_file_part(name, str(path), f"{place}.{name}") for name, path in given.items()]
 
 
@@ -187,7 +188,7 @@ def _file_part(name: str, given: str, place: str) -> FilePart:
         raise invalid(f"{place}: '{path}' cannot be read: {reason}") from None
     if not stat.S_ISREG(found.st_mode) or not os.access(path, os.R_OK):
         raise invalid(f"{place}: '{path}' is no file that can be read")
-    # server fact [ci-26]: the file gets the name of the parameter; this one is shown alone
+    # server fact [ci-26]: the file gets the name of the parameter; this name is only displayed
     shown = "".join("_" if char in '"\\' or ord(char) < 32 else char for char in path)
     return FilePart(name, os.path.basename(shown), path, found.st_size)
 
@@ -195,10 +196,12 @@ def _file_part(name: str, given: str, place: str) -> FilePart:
 def _accepted(
     definition: ParameterDefinition, value: object, list_style: str, job_name: str
 ) -> object:
-    """The value in the form that the server accepts; C(rejected) if it would misread it."""
+    """Return the value in the form that the server accepts. Raises `rejected` if the server would
+    misread it.
+    """
     name = definition.name
     if definition.is_a(*_FILES):
-        # server fact [ci-26]: it is taken from an upload alone, and a text in its place is dropped
+        # server fact [ci-26]: only an upload is accepted, a string is dropped
         raise _rejected(job_name, f"the parameter '{name}' is a file: give its path in files")
     if isinstance(value, list):
         if list_style == "repeat" and len(value) > 1:
@@ -219,11 +222,11 @@ def _rejected(job_name: str, reason: str) -> ToolchainError:
 
 
 def values_of(shown: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters of a build or queue item; the value is C(None) where the server does not show it,
-    and a list where one action has the parameter more than once.
+    """Return the parameters of a build or queue item; the value is `None` if the server does not
+    show it, and a list if an action has the parameter repeatedly.
 
-    Server facts [ci-7, ci-11]: C(actions) holds empty objects and may hold parameters more than
-    once; values of passwords and files are absent.
+    Server facts [ci-7, ci-11]: `actions` has empty objects and may repeat parameters; values of
+    passwords and files are absent.
     """
     found: dict[str, Any] = {}
     for action in objects(shown.get("actions")):
@@ -235,9 +238,7 @@ def values_of(shown: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def masked(shown: Any) -> Any:
-    """What a server shows, password parameters masked wherever they are in it: real servers leave
-    their values out.
-    """
+    """Mask password parameters anywhere in a value from the server; real servers omit them."""
     if isinstance(shown, list):
         return [masked(each) for each in shown]
     if not isinstance(shown, Mapping):
@@ -252,7 +253,7 @@ def masked(shown: Any) -> Any:
 
 
 def displayed(shown: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters of a build for people: a password is masked."""
+    """Return the parameters of a build with masked passwords."""
     passwords = {
         str(entry.get("name"))
         for action in objects(shown.get("actions"))
@@ -265,8 +266,8 @@ def displayed(shown: Mapping[str, Any]) -> dict[str, Any]:
 def equal(sought: WantedParameters, shown: Mapping[str, Any]) -> bool:
     """Whether a build or queue item has the wanted parameters.
 
-    A build that lacks one altogether ran without it and is another build; one whose value the
-    server does not show cannot be compared and counts as equal.
+    A build without one of them differs; a parameter whose value the server does not show counts as
+    equal.
     """
     values = values_of(shown)
     if sought.whole and set(values) != set(sought.expected):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cancels an item that waits in the queue: C(ci_build_stop) with C(queue_id) [C8.10, ci-25]."""
+"""Cancel an item in the queue: `ci_build_stop` with `queue_id` [C8.10, ci-25]."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from . import records
 
 _ITEM = "id,why,cancelled,task[url],executable[number]"
 _LEFT = f"builds[{records.BUILD_FIELDS}]{{0,{records.NEWEST}}}"
-#: A race of the server between the start of an item and its cancelling.
+#: Status of a race in the server between the start of an item and its cancellation.
 _RACE = 500
 
 
 class QueueItem:
-    """One item of the queue, for one job; C(build) is what became of it."""
+    """An item of the queue for one job; `build` is the build that it became."""
 
     def __init__(self, server: Transport, job: Job, number: int) -> None:
         if number < 1:
@@ -30,7 +30,7 @@ class QueueItem:
         self._what = f"cancelling queue item {number} of the job '{job.name}'"
 
     def plan(self) -> Plan:
-        """Unchanged where it has left the queue; C(not_found) for one that was never there."""
+        """Plan nothing if it has left the queue. Raises `not_found` for an unknown item."""
         waits, build = self._verify()
         values = {"build": self._shown(build)}
         if not waits:
@@ -40,7 +40,7 @@ class QueueItem:
         return Plan(before, after, "run", result=values)
 
     def apply(self) -> Mapping[str, Any]:
-        """Cancel it; where it has begun meanwhile, nothing is changed and its build is named."""
+        """Cancel it; if it has started meanwhile, nothing is changed and its build is returned."""
         try:
             stopping.cancel(self._server, self._what, self._number, verify=self._is_gone)
         except ToolchainError as error:
@@ -59,9 +59,10 @@ class QueueItem:
         return not self._verify()[0]
 
     def _verify(self) -> tuple[bool, Mapping[str, Any] | None]:
-        """Whether it waits, and the build that it became.
+        """Return whether it waits, and the build that it became.
 
-        Server fact [ci-8]: it is known for five minutes after it has left; then the builds tell.
+        Server fact [ci-8]: it is known for five minutes after it has left; then only the builds
+        show it.
         """
         path = f"queue/item/{self._number}/api/json"
         response = self._server.read(self._what, path, query={"tree": _ITEM}, expect=(200, 404))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads a job with its builds and its queue items [W2.4, W4.4]."""
+"""Read a job with its builds and its queue items [W2.4, W4.4]."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from ..client import object_of, objects, part
 from ..job_address import Job, build_path, same_job
 from . import parameters
 
-#: The server lists this many newest builds as C(builds); more only as C(allBuilds).
+#: The server lists this number of newest builds as `builds`; more only as `allBuilds`.
 NEWEST = 100
 _ACTIONS = "actions[parameters[name,value],causes[userId]]"
 BUILD_FIELDS = (
     "number,queueId,building,inProgress,result,duration,estimatedDuration,timestamp," + _ACTIONS
 )
-#: What the newest builds of a job are read with in place of one of them.
+#: Query for the newest builds of a job instead of a single build.
 SUMMARIES = f"allBuilds[{BUILD_FIELDS}]{{0,{NEWEST}}}"
-#: What tells of a job whether it is there, and which builds it may have.
+#: Query that shows whether a job exists and has builds.
 _NEWEST = "lastBuild[number]"
-#: No number of the server is higher: it counts in 64 bits.
+#: Upper bound of build numbers, which have 64 bits.
 _HIGHEST = 1 << 63
 _NUMBERS = ("number", "queueId", "duration", "estimatedDuration", "timestamp", "id")
 _SWITCHES = ("building", "inProgress", "cancelled", "stuck")
 _ITEM_FIELDS = f"id,why,task[url],{_ACTIONS}"
-#: Answers of a server that has no queue to show, or does not show it.
+#: Statuses of a server that has or shows no queue.
 _NO_QUEUE = (400, 403, 404, 405, 501)
 _JOB_FIELDS = (
     f"buildable,nextBuildNumber,inQueue,queueItem[{_ITEM_FIELDS}],jobs[name]{{0,1}},"
@@ -40,12 +40,12 @@ _JOB_FIELDS = (
 
 @dataclass(frozen=True)
 class JobState:
-    """A job as one read shows it.
+    """State of a job from one read.
 
     :param builds: newest first
     :param item: the queue item that the job names
-    :param in_queue: whether it may have items in the queue; C(queue_told): whether the server tells
-    :param next_number: the lowest number that a build which is started now can have
+    :param in_queue: whether it may have items in the queue; `queue_told`: whether that is known
+    :param next_number: the lowest number that a build started now can have
     """
 
     definitions: tuple[parameters.ParameterDefinition, ...] | None
@@ -58,7 +58,7 @@ class JobState:
 
     @property
     def newest_queue_id(self) -> int:
-        """The highest queue id that is known; later items have higher ones."""
+        """Return the highest known queue id; later items have higher ones."""
         known = [build.get("queueId") for build in self.builds]
         known.append(None if self.item is None else self.item.get("id"))
         return max((number for number in known if isinstance(number, int)), default=0)
@@ -67,11 +67,11 @@ class JobState:
 def read_job(
     server: Transport, what: str, job: Job, lookback: int, patience: float | None = None
 ) -> JobState:
-    """Read a job, its definition of parameters and its newest builds in one request.
+    """Read a job, its parameter definitions and its newest builds with one request.
 
-    :param patience: most seconds that it may take
+    :param patience: maximum seconds
 
-    Raises C(not_found), and C(rejected) for a folder, which cannot be built.
+    Raises `not_found`, and `rejected` for a folder, which cannot be built.
     """
     tree = "builds" if lookback <= NEWEST else "allBuilds"
     query = {"tree": f"{_JOB_FIELDS},{tree}[{BUILD_FIELDS}]{{0,{lookback}}}"}
@@ -100,7 +100,7 @@ def read_job(
 
 
 def listed(shown: Mapping[str, Any], wanted: str = "builds") -> list[dict[str, Any]]:
-    """The builds of a job, newest first; a server that does not follow C(tree) may show all."""
+    """Return the builds of a job, newest first; a server that ignores `tree` may list all."""
     found = shown.get(wanted) or shown.get("builds") or shown.get("allBuilds") or []
     known = [typed(build) for build in objects(found)]
     known = [build for build in known if build.get("number") is not None]
@@ -110,10 +110,11 @@ def listed(shown: Mapping[str, Any], wanted: str = "builds") -> list[dict[str, A
 def whole_builds(
     server: Transport, what: str, job: Job, state: JobState, since: int = 0
 ) -> Iterator[Mapping[str, Any]]:
-    """The builds of a job with results and parameters, newest first, down to the number C(since).
+    """Yield the builds of a job with results and parameters, newest first, down to the number
+    `since`.
 
-    A server that does not follow C(tree) lists them without: those are read one by one, when they
-    are asked for. One that knows the written interface alone shows results in C(allBuilds) only.
+    A server that ignores `tree` lists them without these: they are read one by one on demand. A
+    server of the written interface has results in `allBuilds` only.
     """
     whole: dict[int, dict[str, Any]] | None = None
     for place, build in enumerate(state.builds):
@@ -140,8 +141,8 @@ def _summaries(server: Transport, what: str, job: Job) -> dict[int, dict[str, An
 def queued_items(
     server: Transport, what: str, job: Job, state: JobState
 ) -> list[Mapping[str, Any]]:
-    """The items of a job in the queue. A job names one; the others are in the server's queue, if it
-    shows that.
+    """Return the items of a job in the queue. The job names one; the others are in the server's
+    queue, if that is visible.
     """
     if not state.in_queue:
         return []
@@ -154,9 +155,9 @@ def queued_items(
 def queue(
     server: Transport, what: str, fields: str, patience: float | None = None
 ) -> list[dict[str, Any]] | None:
-    """All items in the queue of the server; C(None) if the server does not show its queue.
+    """Return all items in the queue of the server; `None` if the server does not show its queue.
 
-    :param patience: most seconds that it may take
+    :param patience: maximum seconds
     """
     response = server.read(
         what,
@@ -172,7 +173,7 @@ def queue(
 
 
 def number_of(value: object) -> int | None:
-    """A number, whether it is written as one or as text; C(None) for everything else."""
+    """Return a number that may be a string; `None` for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
@@ -183,12 +184,12 @@ def number_of(value: object) -> int | None:
 
 
 def truth(value: object) -> bool:
-    """A boolean, whether it is written as one or as text."""
+    """Return a boolean that may be a string."""
     return str(value).lower() == "true"
 
 
 def typed(shown: Mapping[str, Any]) -> dict[str, Any]:
-    """A build or queue item with its numbers and booleans as such, however they are written."""
+    """Return a build or queue item with typed numbers and booleans."""
     found = dict(shown)
     found.update({name: number_of(found[name]) for name in _NUMBERS if name in found})
     found.update({name: truth(found[name]) for name in _SWITCHES if name in found})
@@ -196,7 +197,7 @@ def typed(shown: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def no_build(server: Transport, what: str, job: Job, segment: str) -> ToolchainError:
-    """The error for a build that answers 404: which of job and build there is not."""
+    """Return the error for a 404 of a build: it names the missing job or build."""
     response = server.read(what, f"{job.path}/api/json", query={"tree": _NEWEST}, expect=(200, 404))
     if response.status == 404:
         reason = f"there is no job '{job.name}', or the account may not see it"
@@ -214,13 +215,13 @@ def no_build(server: Transport, what: str, job: Job, segment: str) -> ToolchainE
 
 
 def tells_end(build: Mapping[str, Any]) -> bool:
-    """Whether the fields of a build tell if it has ended."""
+    """Whether the fields of a build show if it has ended."""
     return "building" in build or "result" in build
 
 
 def summary(response: Response, number: int) -> dict[str, Any]:
-    """A build in an answer to C(SUMMARIES), for a server whose builds do not tell themselves
-    whether they have ended [W2.4]; C(protocol) where that does not tell either.
+    """Return a build from a response to `SUMMARIES`, for a server whose builds do not show whether
+    they have ended [W2.4]. Raises `protocol` if that does not show it either.
     """
     for build in listed(object_of(response), "allBuilds"):
         if build["number"] == number and tells_end(build):
@@ -233,8 +234,8 @@ def summary(response: Response, number: int) -> dict[str, Any]:
 
 
 def is_over(build: Mapping[str, Any]) -> bool:
-    """Server fact [ci-9]: between C(building) and C(inProgress) the result is set, but the build is
-    still at work; older servers do not have C(inProgress).
+    """Whether a build has ended. Server fact [ci-9]: between `building` and `inProgress` the result
+    is set, but the build still works; older servers have no `inProgress`.
     """
     return not _at_work(build) and build.get("result") is not None
 
@@ -244,7 +245,7 @@ def is_running(build: Mapping[str, Any]) -> bool:
 
 
 def is_idle(build: Mapping[str, Any]) -> bool:
-    """Whether the server tells that nothing works at a build, with or without a result."""
+    """Whether the server shows that a build is not working, with or without a result."""
     return "building" in build and not _at_work(build)
 
 
@@ -253,7 +254,7 @@ def _at_work(build: Mapping[str, Any]) -> bool:
 
 
 def shown(build: Mapping[str, Any], job: Job, base_url: str) -> dict[str, Any]:
-    """The C(build) return value: duration in seconds, timestamp in ISO-8601 UTC."""
+    """Return the return value `build`: duration in seconds, timestamp in ISO 8601 UTC."""
     number, duration = build.get("number"), build.get("duration")
     over = build.get("result") is not None
     return {
@@ -268,7 +269,7 @@ def shown(build: Mapping[str, Any], job: Job, base_url: str) -> dict[str, Any]:
 
 
 def not_begun(item: int | None, values: Mapping[str, str]) -> dict[str, Any]:
-    """The return value C(build) of a build without a number yet."""
+    """Return the return value `build` for a build without a number."""
     return {
         "number": None,
         "url": None,

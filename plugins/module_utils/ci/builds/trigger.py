@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Starts a build once, and finds it again if the answer of the server was lost.
+"""Start a build once, and find it again if the response was lost.
 
-Server facts [ci-6]: 201 with the address of a queue item; 303 when the build was folded into an
-item that waits with the same parameters; 302 to the job when nothing was queued; the address is
-made from what the server takes for its own, so that only the number in it counts.
+Server facts [ci-6]: 201 with the address of a queue item; 303 if the build was merged into a
+waiting item with the same parameters; 302 to the job if nothing was queued. The address has the
+server's own root URL, so only its number is used.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from .build_watcher import patience
 from .records import JobState, queued_items, read_job, whole_builds
 
 _ITEM = re.compile(r"(?:^|/)queue/item/([0-9]{1,18})/?$")
-#: How many builds are looked at for our own.
+#: Number of builds to search for our own one.
 _LOOKBACK = 50
-#: How often, and how long at most (seconds), a build is looked for whose answer was lost: longer
-#: than a quiet period where the server does not tell what is in the queue. How often where the
-#: answer says that there is none.
+#: Number of searches and maximum seconds for a build whose response was lost: longer than a quiet
+#: period if the server does not show its queue. Number of searches if the response says that there
+#: is none.
 _LOOKS = 5
 _LOOKS_WITHOUT_QUEUE = 8
 _LOOKS_IF_REFUSED = 2
 _LOOKING = 30.0
-#: Kinds of answers after which a server is not at it any more: one look is enough.
+#: Error kinds after which the server has finished: one search is enough.
 _ANSWERED = frozenset({"rate_limited", "protocol", "auth", "rejected"})
 _WRONG_PARAMETERS = re.compile(
     r"not parameteri[sz]ed|no such parameter|illegal (choice|number of parameter values)",
@@ -49,11 +49,11 @@ _WRONG_PARAMETERS = re.compile(
 
 @dataclass(frozen=True)
 class TriggeredBuild:
-    """A build that was started, by its queue item or its number. It has neither if the server
-    accepted the request and does not tell.
+    """A started build, by its queue item or number. It has neither if the server accepted the
+    request without naming it.
 
     :param folded: the item existed before, with equal parameters
-    :param build: what is known of a build that existed before
+    :param build: state of a build that existed before
     """
 
     item: int | None
@@ -63,7 +63,7 @@ class TriggeredBuild:
 
 
 class BuildClaims:
-    """Which request of a task owns which build: only their numbers tell equal builds apart."""
+    """Assignment of builds to requests of a task: equal builds differ only in their numbers."""
 
     def __init__(self) -> None:
         self._owners: dict[tuple[str, int], object] = {}
@@ -71,15 +71,15 @@ class BuildClaims:
         self._lock = threading.Lock()
 
     def announce(self, job: Job, wanted: parameters.WantedParameters) -> None:
-        """Note that a trigger follows, before any of the task is sent."""
+        """Announce a trigger, before any trigger of the task is sent."""
         self._announced.append((job.path, wanted.form))
 
     def is_alone(self, job: Job, wanted: parameters.WantedParameters) -> bool:
-        """Whether such a build can be that of one trigger of the task only."""
+        """Whether such a build can only belong to one trigger of the task."""
         return self._announced.count((job.path, wanted.form)) <= 1
 
     def take(self, job: Job, found: TriggeredBuild, owner: object) -> bool:
-        """Claim a build for its owner; false if another owner has claimed it."""
+        """Claim a build for its owner; return false if another owner has claimed it."""
         places = (("", found.item), (job.path, found.number))
         known = [(place, number) for place, number in places if number is not None]
         with self._lock:
@@ -90,7 +90,7 @@ class BuildClaims:
 
 
 def _body(wanted: parameters.WantedParameters) -> dict[str, Any]:
-    """The form, with files read from disk while they are sent."""
+    """Return the form, with files that are read while they are sent."""
     if not wanted.files:
         return {"form": wanted.form}
     form = MultipartForm(wanted.form, wanted.files)
@@ -102,11 +102,11 @@ def _body(wanted: parameters.WantedParameters) -> dict[str, Any]:
 
 
 class Trigger:
-    """One build of C(job) with the wanted parameters.
+    """One build of `job` with the wanted parameters.
 
     :param state: the job as it was read before
-    :param user: who logs in: a build that names another user as its cause is not ours
-    :param claims: the builds that are known to be those of other triggers of the task
+    :param user: the logged-in user: a build with another user as its cause is not ours
+    :param claims: builds that belong to other triggers of the task
     """
 
     def __init__(
@@ -127,12 +127,12 @@ class Trigger:
     def send(
         self, delay: int | None, pace: Callable[[float], PollInterval], *, wait: float | None
     ) -> TriggeredBuild | Callable[[], TriggeredBuild]:
-        """Start the build. Returns it if the answer names it, else a function that looks for it.
-        Call that function when no other trigger of the task is under way.
+        """Start the build. Return it if the response names it, otherwise a function that searches
+        it. Call that function when no other trigger of the task is running.
 
-        :param delay: quiet period in seconds, C(None) for the job's own
-        :param pace: makes the pauses of a search for a lost answer, given its longest duration
-        :param wait: most seconds until the build is known, which a server need not name; C(None):
+        :param delay: quiet period in seconds, `None` for the job's own
+        :param pace: makes the polling interval of a search, given its maximum duration
+        :param wait: maximum seconds until the build is known, which a server need not name; `None`:
             it need not be known
         """
         try:
@@ -154,7 +154,7 @@ class Trigger:
             return found
         if response.status == 302:
             refused = self._refused(response, location)
-            self._claims = BuildClaims()  # what it was folded into may be another trigger's
+            self._claims = BuildClaims()  # the item may belong to another trigger
             return partial(self._found_or, refused, lambda: pace(_LOOKING), _LOOKS_IF_REFUSED)
         if wait is None:
             return lambda: self._verify()[0] or TriggeredBuild(None)
@@ -163,13 +163,13 @@ class Trigger:
         return partial(self._found_or, unnamed, lambda: pace(longest))
 
     def number(self) -> int | None:
-        """The number of our build as far as the job shows it now, whatever its queue item is."""
+        """Return the current number of our build in the job, whatever its queue item is."""
         found = self._verify()[0]
         return None if found is None else found.number
 
     def _post(self, delay: int | None) -> Response:
-        """Server fact [ci-6]: C(build) refuses a job with parameters, C(buildWithParameters) one
-        without; the latter fills in defaults.
+        """Send the trigger. Server fact [ci-6]: `build` rejects a job with parameters,
+        `buildWithParameters` one without; the latter fills in defaults.
         """
         definitions = self._state.definitions
         wanted = self._wanted
@@ -186,8 +186,9 @@ class Trigger:
         )
 
     def _validate(self, response: Response) -> None:
-        """Server fact [ci-7]: a parameter value that is not allowed is a 500: nothing was
-        started."""
+        """Raise for an invalid parameter value. Server fact [ci-7]: it is a 500, and nothing was
+        started.
+        """
         if "Location" not in response.headers:
             refuse_page(response)
         if response.status == 500 and _WRONG_PARAMETERS.search(describe(response)):
@@ -196,8 +197,8 @@ class Trigger:
             raise error
 
     def _is_there(self) -> bool | None:
-        """Whether our own build exists. C(None): not known, because another trigger of the task
-        starts an equal build, or because the server does not show its queue.
+        """Whether our own build exists; `None` if another trigger of the task starts an equal
+        build, or the server does not show its queue.
         """
         if not self._claims.is_alone(self._job, self._wanted):
             return None
@@ -221,11 +222,10 @@ class Trigger:
     def _found_or(
         self, error: ToolchainError, begun: Callable[[], PollInterval], looks: float = float("inf")
     ) -> TriggeredBuild:
-        """Look for our own build in the queue and among the new builds; never send again.
+        """Search our own build in the queue and among the new builds; never send again.
 
-        :param begun: begins to count the time
-        :param looks: after how many answers of the server it is given up, at the latest with the
-            end of the time
+        :param begun: starts the clock
+        :param looks: maximum number of searches within the time
         """
         pace = begun()
         while True:
@@ -242,7 +242,7 @@ class Trigger:
         raise error.with_hint("no build of it was found, and it is not sent again")
 
     def _verify(self, seconds: float | None = None) -> tuple[TriggeredBuild | None, bool]:
-        """Our own build as the server shows it now, and whether it answered in so many seconds."""
+        """Return our own build, and whether the server responded within this time."""
         try:
             state = read_job(self._server, self._what, self._job, _LOOKBACK, seconds)
             return self._own(state), True
@@ -250,13 +250,13 @@ class Trigger:
             return None, False
 
     def _own(self, state: JobState) -> TriggeredBuild | None:
-        """The first that is ours and no other trigger's."""
+        """Return the first build that is ours and no other trigger's."""
         candidates = chain(self._new_builds(state), self._new_items(state))
         take = self._claims.take
         return next((found for found in candidates if take(self._job, found, self)), None)
 
     def _new_builds(self, state: JobState) -> Iterator[TriggeredBuild]:
-        """The builds, oldest first, that are new since the job was read before."""
+        """Yield the builds, oldest first, that are new since the job was read."""
         before = self._state.newest_queue_id
         new = whole_builds(self._server, self._what, self._job, state, self._state.next_number)
         for build in reversed(list(new)):
@@ -281,10 +281,9 @@ class Trigger:
         return mine and parameters.equal(self._wanted, shown)
 
     def _refusal(self, error: ToolchainError) -> ToolchainError:
-        """The error of a trigger that surely started nothing.
+        """Return the error of a trigger that certainly started nothing.
 
-        Server fact [ci-7]: a parameter value that is not allowed is a 500, on newer servers without
-        words.
+        Server fact [ci-7]: an invalid parameter value is a 500, on newer servers without a message.
         """
         error.result["changed"] = False
         if _WRONG_PARAMETERS.search(error.detail or ""):

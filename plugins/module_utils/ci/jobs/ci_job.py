@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""C(ci_job): a job or folder as its configuration says, or none [C8.4]."""
+"""Manage a job or folder by its configuration: `ci_job` [C8.4]."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .job_store import JobStore, is_disabled
 from .kept_secrets import KEPT, marked, with_secrets
 
 _FOLDER = "com.cloudbees.hudson.plugins.folder.Folder"
-# Server fact [ci-5]: what no name may have; blanks around it would be cut off.
+# Server fact [ci-5]: characters that no name may have; surrounding blanks would be removed.
 _BAD_NAME = re.compile(r"[?*/\\%!@#$^&|<>\[\]:;\x00-\x1f\x7f-\x9f]|^\s|\s$|\.$|^\.{1,2}$")
 _NOT_SAVED = "it was copied and never saved, so that it cannot be built"
 _MOST_NAMED = 10
@@ -47,7 +47,7 @@ class CiJobOptions:
 
 
 class CiJobOperation:
-    """Makes one job, brings it into line, or deletes it."""
+    """Creates, changes or deletes one job."""
 
     descriptor: ClassVar = Descriptor(
         "ci",
@@ -75,9 +75,9 @@ class CiJobOperation:
         self._source = None if source is None else job_of(source, task.connection.url)
         _check(options)
         self._text = self._given_text()
-        #: What C(apply) does, in order.
+        #: Steps of `apply()`, in order.
         self._steps: list[Callable[[], None]] = []
-        #: Somebody else has made the job meanwhile, just as it is wanted.
+        #: Someone else created the job meanwhile, exactly as wanted.
         self._made_by_others = False
 
     def plan(self) -> Plan:
@@ -89,7 +89,7 @@ class CiJobOperation:
             try:
                 step()
             except ToolchainError as error:
-                if number:  # what the steps before did is there
+                if number:  # earlier steps have been done
                     error.result.setdefault("job", plan.result["job"])
                 raise
         return {"changed": False} if self._made_by_others else {}
@@ -115,7 +115,9 @@ class CiJobOperation:
         )
 
     def _given_text(self) -> str | None:
-        """The wanted configuration, C(enabled) in it; C(invalid) where it cannot be used."""
+        """Return the wanted configuration including `enabled`. Raises `invalid` if it cannot be
+        used.
+        """
         name, text = "config", self._options.config
         if self._options.src is not None:
             name, text = "src", read_text(self._options.src, "the configuration in src")
@@ -213,8 +215,8 @@ class CiJobOperation:
         return None if live is None else configuration.drift(live, wanted)
 
     def _verify(self, wanted: str, before: str = "") -> None:
-        """Server fact [ci-21]: what the server does not know it drops, and says that all is well;
-        only a look tells. C(before): the configuration as it was.
+        """Verify the saved configuration. Server fact [ci-21]: the server drops unknown elements
+        and reports success. `before` is the configuration before the save.
         """
         try:
             found = self._live_drift(wanted)
@@ -244,7 +246,7 @@ class CiJobOperation:
             )
 
     def _switching(self, shown: Mapping[str, Any]) -> Plan:
-        """Without a configuration: whether it is a folder, enabled, and saved once."""
+        """Plan without a configuration: folder, enabled, and saved once."""
         self._check_kind("jobs" in shown)
         disabled, enabled = is_disabled(shown), self._options.enabled
         before = {"job": self._store.job.name, "enabled": not disabled}
@@ -266,7 +268,7 @@ class CiJobOperation:
     def _deletion(self) -> Plan:
         shown = self._store.state()
         if shown is None:
-            self._check_name()  # no job that is there has such a name, a pattern least of all
+            self._check_name()  # no existing job has such a name, in particular no pattern
             return unchanged({"differences": []})
         if self._options.folder:
             self._check_kind("jobs" in shown)
@@ -280,7 +282,7 @@ class CiJobOperation:
         return Plan(self._normalized_or_name(), "", "delete").with_result(differences=[])
 
     def _normalized_or_name(self) -> str:
-        """The configuration, for the diff; the name where the account may not read it."""
+        """Return the configuration for the diff; the name if the account must not read it."""
         try:
             live = self._store.configuration()
         except ToolchainError as error:
@@ -301,8 +303,8 @@ class CiJobOperation:
             )
 
     def _refuse_stars(self, live: str, name: str) -> None:
-        """C(permission) where the server shows stars in place of secrets: the account may read the
-        configuration, and neither change it nor copy the job [ci-14, ci-21].
+        """Raise `permission` if the server shows stars instead of secrets: the account may read the
+        configuration, but neither change it nor copy the job [ci-14, ci-21].
         """
         if configuration.masked_secrets(live):
             raise ToolchainError(
@@ -333,8 +335,8 @@ class CiJobOperation:
             )
 
     def _check_kind(self, is_folder: bool) -> None:
-        """Raise C(conflict) for a job in place of a folder; C(invalid) for a folder that is to be
-        switched.
+        """Raise `conflict` for a job in place of a folder, `invalid` for enabling or disabling a
+        folder.
         """
         if self._options.folder and not is_folder:
             raise ToolchainError("conflict", f"{self._store.what}: it is a job, and not a folder")
@@ -343,7 +345,7 @@ class CiJobOperation:
 
 
 def _check(options: CiJobOptions) -> None:
-    """Raise C(invalid) for options that contradict each other."""
+    """Raise `invalid` for contradictory options."""
     if options.state == "present":
         if options.folder and options.enabled is not None:
             raise invalid("enabled does not go with folder: the server cannot disable one")
@@ -356,7 +358,7 @@ def _check(options: CiJobOptions) -> None:
 
 
 def _is_there_already(error: ToolchainError) -> bool:
-    """Whether somebody else has made a job of that name meanwhile; such an error is C(conflict)."""
+    """Whether someone else created a job of this name meanwhile, which is a `conflict`."""
     if error.status == 400 and "already exists" in (error.detail or ""):
         error.kind = "conflict"
         return True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""C(ci_job_info) and two lookups: read jobs, builds, parameters and configurations [C3.4]."""
+"""Read jobs, builds, parameters and configurations: `ci_job_info` and two lookups [C3.4]."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..job_address import Job, JobName, job_of
 from . import configuration
 from .kept_secrets import with_secrets
 
-#: What is read of each build of a list [W2.4].
+#: Fields of each build in a list [W2.4].
 FIELDS = (
     "building",
     "description",
@@ -39,11 +39,11 @@ FIELDS = (
     "url",
 )
 _PARAMETERS = "actions[parameters[*]]"
-#: Return values that are null where they were not asked for.
+#: Return values that are null if they were not requested.
 _RETURNED = ("job", "builds", "build", "config_xml", "value")
-#: Server fact [ci-12]: an expression that gives a text and no element is refused (403).
+#: Server fact [ci-12]: an expression that returns a string instead of an element is rejected (403).
 _TEXT_OF = re.compile(r"(?:string\((.+)\)|(.+)/text\(\))\Z", re.DOTALL)
-#: How the server refuses an expression that selects no element (403) or several (500).
+#: Messages for an expression that selects no element (403) or several (500).
 _REFUSED_XPATH = re.compile(r"primitive XPath|matched \d+ nodes", re.IGNORECASE)
 
 
@@ -78,7 +78,7 @@ class CiJobInfoOperation(ReadOnly):
             raise invalid("tree and depth exclude each other: the server takes tree")
         if options.expected_config is not None:
             for secret in _secrets_expected(options.expected_config):
-                task.hide(secret)  # before a server can show them again
+                task.hide(secret)  # before a server can return it
         self._what = f"reading the job '{self._job.name}'"
         self._server = server_of(task)
 
@@ -132,10 +132,10 @@ class CiJobInfoOperation(ReadOnly):
         return response
 
     def _value(self, path: str, xpath: str) -> str:
-        """The text of the one element that the expression selects.
+        """Return the text of the one element that the expression selects.
 
-        Server facts [ci-12]: an expression without a slash in front begins above the root element
-        (by the written interface below it); no match is 404, several are 500.
+        Server facts [ci-12]: an expression without a leading slash starts above the root element
+        (below it in the written interface); no match is 404, several are 500.
         """
         wanted = _TEXT_OF.fullmatch(xpath.strip())
         element = xpath.strip() if wanted is None else wanted[1] or wanted[2]
@@ -147,7 +147,7 @@ class CiJobInfoOperation(ReadOnly):
         raise response.error("not_found", f"nothing matches the expression {xpath}")
 
     def _selected(self, path: str, expression: str) -> Response:
-        """The answer to an expression, 404 included."""
+        """Return the response to an expression, including 404."""
         query = {"xpath": expression}
         try:
             return self._server.read(self._what, f"{path}/api/xml", query=query, expect=(200, 404))
@@ -177,7 +177,7 @@ class CiJobInfoOperation(ReadOnly):
 
 
 def _secrets_expected(text: str) -> list[str]:
-    """The secrets in C(expected_config); C(invalid) where it cannot be read."""
+    """Return the secrets in `expected_config`. Raises `invalid` if it cannot be parsed."""
     try:
         return configuration.secrets(text)
     except xml_reader.UnreadableXml as error:
@@ -185,7 +185,7 @@ def _secrets_expected(text: str) -> list[str]:
 
 
 def _text_of(response: Response) -> str:
-    """The text of an answer, which is an XML element or the text alone."""
+    """Return the text of a response, which is an XML element or plain text."""
     if not response.text.lstrip().startswith("<"):
         return response.text
     try:
@@ -195,7 +195,7 @@ def _text_of(response: Response) -> str:
 
 
 def _defaults(job: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of a job with their defaults, as far as it shows them."""
+    """Return the parameters of a job with their visible defaults."""
     defined = parameters.definitions_of(job) or ()
     return {definition.name: definition.default for definition in defined}
 
@@ -203,10 +203,10 @@ def _defaults(job: Mapping[str, Any]) -> dict[str, Any]:
 def _read_builds(
     server: Transport, what: str, job: Job, name: str, fields: Sequence[str], *, cut: str = ""
 ) -> list[Any]:
-    """The builds of a job, newest first: those that the server calls C(name).
+    """Return the builds of a job, newest first, from the list `name`.
 
-    A server that does not follow C(tree) may have one of the two lists alone, and one that does not
-    know C(allBuilds) passes over it: C(protocol) where the builds that it shows may not be all.
+    A server that ignores `tree` may have only one of the two lists, and one without `allBuilds`
+    ignores it. Raises `protocol` if the list may be incomplete.
     """
     names = (name, "allBuilds", "builds")
     for asked in dict.fromkeys((name, "builds")):
@@ -232,14 +232,14 @@ def _read_builds(
 
 @dataclass(frozen=True, kw_only=True)
 class BuildParametersOptions:
-    """The options of the lookup C(ci_build_parameters), for one job."""
+    """Options of the lookup `ci_build_parameters` for one job."""
 
     job: JobName
     build: str
 
 
 def build_parameters(task: Task, options: BuildParametersOptions) -> dict[str, Any]:
-    """The answer of the lookup C(ci_build_parameters)."""
+    """Return the result of the lookup `ci_build_parameters`."""
     job = job_of(options.job, task.connection.url)
     segment = build_segment(options.build)
     server, what = server_of(task), f"reading build {segment} of the job '{job.name}'"
@@ -258,7 +258,7 @@ def build_parameters(task: Task, options: BuildParametersOptions) -> dict[str, A
 
 @dataclass(frozen=True, kw_only=True)
 class BuildListOptions:
-    """The options of the lookup C(ci_builds), for one job."""
+    """Options of the lookup `ci_builds` for one job."""
 
     job: JobName
     fields: list[str]
@@ -267,7 +267,7 @@ class BuildListOptions:
 
 
 def build_list(task: Task, options: BuildListOptions) -> list[dict[str, Any]]:
-    """The answer of the lookup C(ci_builds): builds, newest first."""
+    """Return the result of the lookup `ci_builds`: builds, newest first."""
     limit = options.limit
     if not options.fields:
         raise invalid("fields is empty: name what is to be read of a build")

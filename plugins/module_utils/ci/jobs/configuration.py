@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Compares the configuration of a job with an expected one, by what it means.
+"""Compare the configuration of a job with an expected one by its meaning.
 
-Neither the order of attributes and of an object's members, nor white space around texts, nor the
-version of the plugin that an element comes from, nor a member that is there with its default and
-left out on the other side makes a difference; the order in lists does. Server facts [ci-14, ci-15]:
-secrets are encrypted anew each time that a configuration is saved, and masked for accounts that may
-not configure the job, so that they cannot be compared.
+These differences are ignored: the order of attributes and of an object's members, white space
+around text, the plugin version of an element, and a member with its default that the other side
+omits. The order of lists counts. Server facts [ci-14, ci-15]: secrets are encrypted again each time
+a configuration is saved, and masked for accounts that must not configure the job, so they cannot be
+compared.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Literal, TypeAlias
 from ...core.secret import MASK
 from ..xml_reader import XmlElement, parse, shown, without_declaration, written
 
-#: C({AQAAABAAAAAg...=}): a value that the server has encrypted.
+#: `{AQAAABAAAAAg...=}`: a value that the server has encrypted.
 _ENCRYPTED = re.compile(r"\{[A-Za-z0-9+/]{8,}={0,2}\}")
 _SECRET_NAME = re.compile(
     r"(secret|password|passwd|token|passphrase|private_?key|secret_?key|api_?key)s?$",
@@ -28,26 +28,26 @@ _SECRET_NAME = re.compile(
 _STARS = re.compile(r"\*{4,}")
 _PLUGIN = "plugin"
 _SHORTEST_SECRET = 6
-#: The server writes the root of some kinds under a short name, and reads the long one as well.
+#: Short names under which the server writes the root of some kinds; it reads both names.
 _SHORT_ROOTS = {
     "hudson.model.FreeStyleProject": "project",
     "hudson.matrix.MatrixProject": "matrix-project",
     "hudson.maven.MavenModuleSet": "maven2-moduleset",
     "org.jenkinsci.plugins.workflow.job.WorkflowJob": "flow-definition",
 }
-# Server fact [ci-15]: what is written although nobody has said it. A member that is left out is
-# false, or empty, but for these.
+# Server fact [ci-15]: members that the server writes as true by default. Other omitted members are
+# false or empty.
 _TRUE_BY_DEFAULT = frozenset({"canRoam", "sandbox", "defaultExcludes", "caseSensitive"})
 _NO_SCM = "hudson.scm.NullSCM"
 
-#: An element on the server, and the one that is expected in its place.
+#: An element on the server, and the expected one in its place.
 Pair: TypeAlias = "tuple[XmlElement | None, XmlElement | None]"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Where two configurations differ: an element is C(missing) on the server, it is there beyond
-    what is expected (C(extra)), or it has another text or other attributes.
+    """A difference: an element is `missing` on the server, it is unexpected (`extra`), or its text
+    or attributes differ.
     """
 
     path: str
@@ -56,8 +56,8 @@ class Difference:
 
 @dataclass(frozen=True)
 class ConfigurationDrift:
-    """C(before) is the configuration of the server, C(after) the one that is expected, both without
-    what makes no difference; secrets are masked. C(uncompared): where both have a secret.
+    """Normalized configurations: `before` of the server, `after` as expected; secrets are masked.
+    `uncompared`: elements with a secret on both sides.
     """
 
     before: str
@@ -71,7 +71,7 @@ class ConfigurationDrift:
 
 
 def drift(live: str, expected: str) -> ConfigurationDrift:
-    """Compare two configurations; C(UnreadableXml) if one of them is not readable."""
+    """Compare two configurations. Raises `UnreadableXml` if one of them cannot be parsed."""
     server, user = _comparable(live), _comparable(expected)
     comparison = _Comparison()
     comparison.whole(server, user)
@@ -82,7 +82,7 @@ def drift(live: str, expected: str) -> ConfigurationDrift:
 
 
 def normalized(text: str) -> str:
-    """A configuration in the form in which it is compared and shown, secrets masked."""
+    """Return a configuration in its normalized form with masked secrets."""
     root = _comparable(text)
     for element in _sealed(root):
         element.text = MASK
@@ -90,19 +90,17 @@ def normalized(text: str) -> str:
 
 
 def kind_of(text: str) -> str:
-    """The name of the root element, which says what kind of job it is."""
+    """Return the name of the root element, which is the kind of job."""
     return short_root(parse(text).name)
 
 
 def short_root(name: str) -> str:
-    """The short name of a root element."""
+    """Return the short name of a root element."""
     return _SHORT_ROOTS.get(name, name)
 
 
 def with_enabled(text: str, enabled: bool | None) -> str:
-    """A configuration, without its header, of a job that is enabled or disabled; C(None): as the
-    text has it.
-    """
+    """Return a configuration without its header, enabled or disabled; `None`: unchanged."""
     root = parse(text)
     switch = next((child for child in root.children if child.name == "disabled"), None)
     disabled = switch is not None and switch.text.strip() == "true"
@@ -116,14 +114,14 @@ def with_enabled(text: str, enabled: bool | None) -> str:
 
 
 def secrets(text: str) -> list[str]:
-    """The secret values in a configuration, those that can be told from other text."""
+    """Return the recognizable secrets in a configuration."""
     elements = parse(text).iterate()
     found = [value for element, holder in elements for value in secret_texts(element, holder)]
     return [value for value in found if len(value) >= _SHORTEST_SECRET and set(value) != {"*"}]
 
 
 def masked_secrets(text: str) -> list[str]:
-    """The names of elements that hold stars in place of a secret: sent to the server, the stars
+    """Return the names of elements with stars instead of a secret: if sent to the server, the stars
     become the secret [ci-14].
     """
     return [
@@ -134,7 +132,7 @@ def masked_secrets(text: str) -> list[str]:
 
 
 def _comparable(text: str) -> XmlElement:
-    """The configuration in the one form in which it is compared and shown."""
+    """Return the configuration in its normalized form."""
     root = parse(text)
     root.name = short_root(root.name)
     for element, holder in list(root.iterate()):
@@ -148,12 +146,14 @@ def _comparable(text: str) -> XmlElement:
 
 
 def _sealed(root: XmlElement) -> Iterator[XmlElement]:
-    """The elements whose whole text the server has encrypted."""
+    """Yield the elements whose whole text the server has encrypted."""
     return (each for each, _holder in root.iterate() if _ENCRYPTED.fullmatch(each.text))
 
 
 def secret_texts(element: XmlElement, holder: XmlElement | None) -> Iterator[str]:
-    """The secret parts of an element's own text: what is encrypted, or all of it by its name."""
+    """Yield the secret parts of an element's own text: encrypted values, or all of it because of
+    its name.
+    """
     text = element.text.strip()
     of_password = holder is not None and "Password" in holder.name.rpartition(".")[2]
     by_name = _SECRET_NAME.search(element.name.rpartition(".")[2]) is not None
@@ -164,7 +164,7 @@ def secret_texts(element: XmlElement, holder: XmlElement | None) -> Iterator[str
 
 
 class _Comparison:
-    """Finds what differs, and takes out of both sides what makes no difference."""
+    """Finds differences, and removes ignored ones from both sides."""
 
     def __init__(self) -> None:
         self.differences: list[Difference] = []
@@ -181,7 +181,7 @@ class _Comparison:
 
     def _element(self, live: XmlElement, wanted: XmlElement, path: str) -> None:
         if _ENCRYPTED.fullmatch(live.text) and wanted.text:
-            live.text = wanted.text = MASK  # whatever the name of the element says
+            live.text = wanted.text = MASK  # whatever the name of the element is
         if _ENCRYPTED.fullmatch(wanted.text) and live.text:
             live.text = wanted.text = MASK
         if live.text != wanted.text or live.attributes != wanted.attributes:
@@ -218,7 +218,7 @@ class _Comparison:
 
 
 class _Places:
-    """Names for the children of an element: with a number where the name is there twice."""
+    """Names for the children of an element, numbered if a name is repeated."""
 
     def __init__(self, pairs: Iterable[Pair]) -> None:
         names = [(theirs or ours or XmlElement("")).name for theirs, ours in pairs]
@@ -232,7 +232,9 @@ class _Places:
 
 
 def is_list(children: Sequence[XmlElement]) -> bool:
-    """Entries are named by their classes, or alike; members of an object by its fields."""
+    """Whether the children are a list: named by class, or all alike; members of an object are named
+    by field.
+    """
     names = [child.name for child in children]
     return len(set(names)) < len(names) or any("." in name for name in names)
 
@@ -244,7 +246,7 @@ def _by_name(live: Sequence[XmlElement], wanted: Sequence[XmlElement]) -> Iterab
 
 
 def _by_place(live: Sequence[XmlElement], wanted: Sequence[XmlElement]) -> Iterable[Pair]:
-    """What both begin with and what both end with belongs together; what is between does not."""
+    """Pair the common start and the common end of two lists; the elements between are unpaired."""
     most = min(len(live), len(wanted))
     head = next((n for n in range(most) if live[n].name != wanted[n].name), most)
     left = most - head
@@ -256,7 +258,7 @@ def _by_place(live: Sequence[XmlElement], wanted: Sequence[XmlElement]) -> Itera
 
 
 def _is_default(element: XmlElement | None) -> bool:
-    """Whether it makes no difference that a member of an object is there."""
+    """Whether a member of an object has its default."""
     if element is None or element.children or set(element.attributes) - {"class"}:
         return False
     kind = element.attributes.get("class", "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One job or folder on the server: what is there, and the requests that change it [ci-21]."""
+"""Read and change one job or folder on the server [ci-21]."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from ...core.http.messages import Response
 from ...core.http.transport import Transport
 from ...core.http.writes import Verify
 from .. import xml_reader
-from ..client import object_of, objects, refuse_evasion, refuse_page
+from ..client import object_of, objects, refuse_page, require_confirmation
 from ..job_address import Job
 from .configuration import with_enabled
 
-#: What a read of the job tells of it, beside its configuration.
+#: Fields of a job to read besides its configuration.
 _STATE = "_class,name,buildable,disabled,color,builds[number]{0,1},jobs[name]{0,1}"
 _XML = {"Content-Type": "application/xml; charset=utf-8"}
-#: What XML 1.1 alone can say; servers of long ago read 1.0 alone [ci-14].
+#: Characters that only XML 1.1 supports; very old servers read 1.0 only [ci-14].
 _NEWER = re.compile(r"&#|[\x01-\x08\x0b\x0c\x0e-\x1f]")
 _DONE = (200, 201, 202, 204, 302, 303)
-#: Folders in folders that are gone through after a folder was copied.
+#: Maximum depth of nested folders to process after a folder was copied.
 _DEEPEST = 20
 
 
 class JobStore:
-    """C(what): operation and object, for messages."""
+    """One job; `what` is operation and object for messages."""
 
     def __init__(self, server: Transport, job: Job, what: str) -> None:
         self._server, self.job, self.what = server, job, what
@@ -40,13 +40,13 @@ class JobStore:
 
     @property
     def _above(self) -> str:
-        """The path of the folder that it is in, with a slash behind; empty for the server."""
+        """Return the path of its folder with a trailing slash; "" for the server."""
         parent = self.job.path.rpartition("/job/")[0]
         return f"{parent}/" if parent else ""
 
     @property
     def name(self) -> str:
-        """Its name as the server has stored it."""
+        """Return its stored name."""
         return unquote(self.job.path.rpartition("/")[2])
 
     def configuration(self, job: Job | None = None) -> str | None:
@@ -68,12 +68,12 @@ class JobStore:
         return response.text
 
     def state(self) -> Mapping[str, Any] | None:
-        """What the server shows of the job; C(None) where there is none."""
+        """Return the state of the job; `None` if it does not exist."""
         response = self._read(f"{self.job.path}/api/json", _STATE)
         return None if response is None else object_of(response)
 
     def require_folder(self) -> None:
-        """Raise unless the folder is there that the job is in."""
+        """Raise unless the folder of the job exists."""
         response = self._read(f"{self._above}api/json", "_class,jobs[name]{0,1}")
         parent = self.job.name.rpartition("/")[0]
         if response is None:
@@ -88,12 +88,12 @@ class JobStore:
             raise ToolchainError("conflict", f"{self.what}: '{parent}' is a job, and not a folder")
 
     def _read(self, path: str, tree: str | None = None) -> Response | None:
-        """An answer; C(None) for the 404 of a CI server. One of another server says nothing."""
+        """Send a read; `None` for a 404 of a CI server. A 404 of another server proves nothing."""
         query = {} if tree is None else {"tree": tree}
         response = self._server.read(self.what, path, query=query, expect=(200, 404))
         if response.status != 404:
             return response
-        # server fact [ci-3]: these stand on every answer
+        # server fact [ci-3]: every response has one of these
         if "X-Jenkins" not in response.headers and "X-Hudson" not in response.headers:
             raise response.error(
                 "not_found",
@@ -102,11 +102,11 @@ class JobStore:
         return None
 
     def create(self, text: str) -> None:
-        """Make the job from the text of its configuration."""
+        """Create the job from its configuration."""
         self._make({"name": self.name}, headers=_XML, body=_document(text))
 
     def copy(self, source: Job) -> None:
-        """Make the job as a copy; it cannot be built before it was saved once."""
+        """Copy a job; the copy is not buildable before it is saved once."""
         segments = [unquote(part) for part in source.path.split("/")[1::2]]
         query = {"name": self.name, "mode": "copy", "from": "/" + "/".join(segments)}
         self._make(query, form={})
@@ -119,12 +119,12 @@ class JobStore:
         return self.state() is not None
 
     def save(self, text: str, verify: Verify) -> None:
-        """Replace the configuration; C(verify) tells whether that has been done."""
+        """Replace the configuration; `verify` checks whether that was done."""
         body = _document(text)
         self._write(f"{self.job.path}/config.xml", verify, headers=_XML, body=body)
 
     def switch(self, enabled: bool) -> None:
-        """Enable or disable the job; C(rejected) where it is of a kind that cannot be disabled."""
+        """Enable or disable the job. Raises `rejected` for a kind that cannot be disabled."""
         word = "enable" if enabled else "disable"
 
         def done() -> bool:
@@ -138,7 +138,7 @@ class JobStore:
             )
 
     def delete(self) -> None:
-        """Delete the job with its builds, the folder with all that is in it."""
+        """Delete the job with its builds, or the folder with its content."""
 
         def gone() -> bool:
             return self.state() is None
@@ -146,15 +146,15 @@ class JobStore:
         try:
             self._write(f"{self.job.path}/doDelete", gone, form={})
         except ToolchainError as error:
-            # gone meanwhile, or in the middle of another deletion
+            # deleted meanwhile, or by a concurrent deletion
             if error.status not in (400, 404) or not gone():
                 raise
 
     def release(self, enabled: bool | None) -> list[str]:
-        """Save a copied job once, so that it can be built; of a folder all jobs in it.
+        """Save a copied job once, so that it is buildable; for a folder all jobs in it.
 
-        :param enabled: of the job itself; C(None): as that which was copied
-        :returns: the names of those that the server holds back all the same
+        :param enabled: state of the job itself; `None`: as in the copied job
+        :returns: the names of jobs that are still not buildable
         """
         held = []
         for job in self._below(self.job, 0):
@@ -171,8 +171,8 @@ class JobStore:
         return held
 
     def _release(self, job: Job, text: str) -> None:
-        """Server fact [ci-21]: for servers of long ago a new configuration is not yet saving, a
-        description is; it is sent as it is there.
+        """Save a copied job. Server fact [ci-21]: very old servers need a saved description, which
+        is sent unchanged.
         """
         verify, body = partial(self._is_buildable, job), _document(text)
         self._write(f"{job.path}/config.xml", verify, headers=_XML, body=body, repeatable=True)
@@ -202,18 +202,18 @@ class JobStore:
             "POST",
             path,
             expect=_DONE,
-            validate=partial(refuse_evasion, self._server),
+            validate=partial(require_confirmation, self._server),
             verify=verify,
             **parts,
         )
 
 
 def _document(text: str) -> bytes:
-    """A configuration as it is sent."""
+    """Return a configuration as bytes to send."""
     version = "1.1" if _NEWER.search(text) else "1.0"
     return f"<?xml version='{version}' encoding='UTF-8'?>\n{text}".encode()
 
 
 def is_disabled(shown: Mapping[str, Any]) -> bool:
-    """Server fact [ci-21]: jobs of some kinds show it as a color alone."""
+    """Whether a job is disabled. Server fact [ci-21]: some kinds show it as a color only."""
     return shown.get("disabled") is True or str(shown.get("color")).startswith("disabled")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Configurations of jobs that leave their secrets on the server: in place of each stands a mark,
-and what is saved has the secret that the job has there.
+"""Configurations of jobs that leave their secrets on the server: a mark replaces each secret, and
+saving inserts the secret that the job has there.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from ..xml_reader import XmlElement, parse, shown, written_in_lines
 from .configuration import is_list, secret_texts, short_root
 
-#: What stands in place of a secret.
+#: Replaces a secret.
 KEPT = "(kept by the server)"
-#: What is secret within a longer text: what the server has encrypted [ci-15], and the password in
-#: an address, unless a variable stands for it.
+#: Secrets within a longer text: encrypted values [ci-15], and the password in an address, unless it
+#: is a variable.
 _WITHIN = re.compile(
     r"(?P<before>://[^\s/@:\"'<>]*:)(?P<password>[^\s/@$\"'{}<>]+)(?=@)"
     r"|(?P<sealed>\{AQAA[A-Za-z0-9+/]{8,}={0,2}\})"
@@ -23,15 +23,15 @@ _STARS = re.compile(r"\*{4,}")
 
 
 def without_secrets(text: str) -> tuple[str, int]:
-    """A configuration with marks in place of its secrets, and how many there are."""
+    """Return a configuration with marks instead of its secrets, and their number."""
     root = parse(text)
     count = _taken_out(root)
     return (written_in_lines(root), count) if count else (text, 0)
 
 
 def with_secrets(live: str, text: str) -> tuple[str, list[str]]:
-    """A configuration with the secrets of the server in place of the marks, and the names of the
-    elements for which the server has none, or none that can be told to be theirs.
+    """Return a configuration with the server's secrets instead of the marks, and the names of
+    elements without a matching secret.
     """
     if KEPT not in text:
         return text, []
@@ -45,7 +45,7 @@ def with_secrets(live: str, text: str) -> tuple[str, list[str]]:
 
 
 def marked(text: str) -> list[str]:
-    """The names of the elements that have a mark."""
+    """Return the names of the elements with a mark."""
     return [element.name for element in _marked(parse(text))] if KEPT in text else []
 
 
@@ -97,7 +97,7 @@ def _fill(
 
 
 def _filled(server: XmlElement, text: str, holder: XmlElement | None) -> str | None:
-    """The text with the secrets of the server's; C(None) where there are not as many."""
+    """Return the text with the secrets of the server's text; `None` if their numbers differ."""
     if text.strip() == KEPT:
         there = server.text.strip()
         usable = is_secret(server, holder) and _STARS.fullmatch(there) is None
@@ -112,8 +112,8 @@ def _filled(server: XmlElement, text: str, holder: XmlElement | None) -> str | N
 def _counterpart(
     there: list[XmlElement], child: XmlElement, siblings: list[XmlElement], *, in_list: bool
 ) -> XmlElement | None:
-    """The element of the server that a wanted one with marks is. In a list it is one that is the
-    same but for the secret, or the only one of its kind: a secret never goes to another entry.
+    """Return the server's element for a wanted one with marks. In a list it is equal except for the
+    secret, or the only one of its kind: a secret never moves to another entry.
     """
     alike = [each for each in there if each.name == child.name]
     if not in_list:
@@ -127,7 +127,7 @@ def _counterpart(
 
 
 def _shown_without(element: XmlElement) -> str:
-    """An element with marks in place of its secrets, and without versions of plugins."""
+    """Return an element with marks instead of its secrets, and without plugin versions."""
     copy = parse(written_in_lines(element))
     _taken_out(copy)
     for each, _holder in copy.iterate():

@@ -16,7 +16,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan
 from ...core.polling import PollInterval, PollTimeout
-from ..client import refuse_evasion, server_of
+from ..client import require_confirmation, server_of
 from ..permissions import ADMINISTER
 from ..waiting import PaceFactory, WaitOptions
 from . import plugin_list, update_centre
@@ -200,7 +200,7 @@ class CiPluginOperation:
             f"pluginManager/plugin/{address.path(change.name)}/{step}",
             form={},
             expect=(200, 204, 302),
-            validate=partial(refuse_evasion, self._server),
+            validate=partial(require_confirmation, self._server),
             verify=verify,
             repeatable=True,
         )

@@ -14,7 +14,7 @@ from ...core.errors import ToolchainError, shorten
 from ...core.http.messages import Response
 from ...core.http.transport import Transport
 from ...core.polling import PollInterval
-from ..client import object_of, objects, part, refuse_evasion
+from ..client import object_of, objects, part, require_confirmation
 
 _PATH = "updateCenter/api/json"
 _JOBS = "jobs[id,type,errorMessage,status[type,success],plugin[name,version]]"
@@ -140,7 +140,7 @@ def refresh(server: Transport) -> None:
         "pluginManager/checkUpdatesServer",
         form={},
         expect=(200, 204, 302),
-        validate=partial(refuse_evasion, server),
+        validate=partial(require_confirmation, server),
         repeatable=True,
     )
 
@@ -155,7 +155,7 @@ def install(server: Transport, names: Sequence[str], after: int) -> None:
     what = f"installing {', '.join(names)}"
 
     def validate(response: Response) -> None:
-        refuse_evasion(server, response)
+        require_confirmation(server, response)
         if response.status == 200 and object_of(response).get("status") != "ok":
             said = shorten(str(object_of(response).get("message") or "it does not say why"))
             raise response.error("rejected", f"the server does not install them: {said}", said)

@@ -121,12 +121,12 @@ class CiExportOperation(ServiceExport):
         state.values["jobs"] = entries
 
     def _configuration(self, item: _Item) -> str | ToolchainError:
-        """The text; the error where the server refuses this one alone."""
+        """Return the configuration, or the error if only this job cannot be exported."""
         store = JobStore(self._server, item.job, f"exporting the job '{item.job.name}'")
         try:
             text = store.configuration()
         except ToolchainError as error:
-            if error.kind != "permission":
+            if error.kind not in ("permission", "protocol"):
                 raise
             return error
         return ToolchainError("not_found", "it is gone, or not visible") if text is None else text

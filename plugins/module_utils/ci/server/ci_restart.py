@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""C(ci_restart): one safe restart, followed until the server is up again.
+"""Restart the server safely once, and follow it until it is up again: `ci_restart`.
 
-Server facts [ci-3, ci-19]: C(POST /safeRestart) answers 302, which proves nothing; running
-builds drain while the server answers as always; then it answers 503, refuses connections, and
-answers 503 again. C(X-Jenkins-Session) differs after each start; sessions and crumbs are dead then.
+Server facts [ci-3, ci-19]: `POST /safeRestart` returns 302, which proves nothing. Running builds
+finish while the server responds as always; then it returns 503, refuses connections, and returns
+503 again. `X-Jenkins-Session` differs after each start; sessions and crumbs are then invalid.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from ..permissions import MANAGE, READ_SERVER
 from ..plugins import plugin_list
 from ..waiting import PaceFactory, WaitOptions
 
-#: Addresses whose answer shows a server that is up; the written interface has the second one alone.
+#: Addresses that show a running server; the written interface has the second one only.
 _LOOKS = (("api/json", "quietingDown"), ("pluginManager/api/json", "plugins[shortName]"))
 _EXECUTORS = "currentExecutable[fullDisplayName]"
 _RUNNING = f"computer[executors[{_EXECUTORS}],oneOffExecutors[{_EXECUTORS}]]"
 _WHAT = "restarting the CI server"
 _SHOWN_BUILDS = 3
-#: A look gets this many seconds at least, however little time is left.
-_SHORTEST_LOOK = 0.5
+#: Minimum seconds for a poll, however little time is left.
+_SHORTEST_POLL = 0.5
 
 
 @dataclass(frozen=True)
 class ServerState:
-    """The state in a complete answer; C(None) for what the server does not tell.
+    """State in a complete response; `None` for unknown parts.
 
-    :param mark: the session mark, another one after each start
+    :param mark: the session id, which changes with each start
     :param quieting: whether it starts no builds, as before a restart
     """
 
@@ -58,7 +58,7 @@ class CiRestartOptions(WaitOptions):
 
 
 class CiRestartOperation:
-    """Restarts the server and waits; C(pace) makes the pauses between two polls."""
+    """Restarts the server and waits; `pace` makes the polling interval."""
 
     descriptor: ClassVar = Descriptor(
         "ci",
@@ -105,7 +105,7 @@ class CiRestartOperation:
         return values
 
     def _first_look(self) -> ServerState:
-        """The state before, by the first address that the server knows."""
+        """Return the state before the restart, from the first address that the server knows."""
         what = "reading the state of the CI server"
         for path, tree in _LOOKS:
             response = self._server.read(what, path, query={"tree": tree}, expect=(200, 404))
@@ -115,7 +115,9 @@ class CiRestartOperation:
         raise self._server.failure(response)
 
     def _pending(self) -> list[str]:
-        """What waits for a restart: plugins, and updates that the update center has installed."""
+        """Return what waits for a restart: plugins, and updates that the update center has
+        installed.
+        """
         found = [plugin.short_name for plugin in plugin_list.read(self._server) if plugin.waits]
         response = self._server.read(
             "asking whether a restart is needed",
@@ -131,8 +133,8 @@ class CiRestartOperation:
         return found
 
     def _ask(self, pace: PollInterval) -> ToolchainError | None:
-        """Ask for the restart once; returns the error of a lost answer that does not show whether
-        the server acts on it.
+        """Request the restart once; return the error of a lost response if it is unknown whether
+        the server acts.
         """
         try:
             self._server.write(
@@ -155,8 +157,8 @@ class CiRestartOperation:
         return None
 
     def _validate(self, response: Response) -> None:
-        """Server fact [ci-19]: the redirect leads to the start page; another one says that the
-        request did not reach the server.
+        """Raise if the request did not reach the server. Server fact [ci-19]: the redirect leads to
+        the start page.
         """
         refuse_page(response)
         location = response.headers.get("Location")
@@ -167,14 +169,14 @@ class CiRestartOperation:
             raise self._server.failure(response)
 
     def _acted(self, pace: PollInterval) -> bool | None:
-        """Whether the server acts on a request whose answer got lost, as far as a look shows it."""
+        """Whether the server acts on a request whose response was lost; `None` if it is unknown."""
         state = self._verify(pace)
         if state is None or self._before.quieting is not False:
             return None
         return state.quieting is True or self._is_new(state, was_down=False)
 
     def _watched(self, pace: PollInterval) -> dict[str, Any]:
-        """Wait, and let the user interrupt that."""
+        """Wait, interruptible by the user."""
         with interruptible() as say:
             try:
                 return self._waited(pace)
@@ -184,7 +186,7 @@ class CiRestartOperation:
                 raise ToolchainError("failed", words) from None
 
     def _waited(self, pace: PollInterval) -> dict[str, Any]:
-        """Wait until the server is up again; returns the return values."""
+        """Wait until the server is up again; return the return values."""
         down_since: float | None = None
         quieting = False
         while True:
@@ -205,9 +207,9 @@ class CiRestartOperation:
             pace.pause(f"{_WHAT}: {self._last_line}")
 
     def _verify(self, pace: PollInterval) -> ServerState | None:
-        """Poll once; C(None) without a complete answer. A refused login ends the task."""
+        """Poll once; `None` without a complete response. A rejected login ends the task."""
         path, tree = self._look_at
-        patience = max(_SHORTEST_LOOK, pace.left)
+        patience = max(_SHORTEST_POLL, pace.left)
         try:
             response = self._server.read(
                 _WHAT, path, query={"tree": tree}, once=True, patience=patience
@@ -219,13 +221,13 @@ class CiRestartOperation:
             return None
 
     def _is_new(self, state: ServerState, *, was_down: bool) -> bool:
-        """Whether the server has restarted; without a session mark, that is after it was down."""
+        """Whether the server has restarted; without a session id, whether it was down."""
         if state.mark is None or self._before.mark is None:
             return was_down
         return state.mark != self._before.mark
 
     def _draining(self) -> str:
-        """What a server waits for that still answers as always."""
+        """Return what a responding server waits for."""
         builds = self._builds()
         if not builds:
             return "the server is about to go down"
@@ -235,7 +237,7 @@ class CiRestartOperation:
         return f"the server waits for {len(builds)} running {noun}: {shown}{more}"
 
     def _builds(self) -> list[str]:
-        """The names of the running builds; none if the server does not tell."""
+        """Return the names of the running builds; empty if unknown."""
         if not self._tells_builds:
             return []
         try:
@@ -259,7 +261,9 @@ class CiRestartOperation:
 
 
 def _state(response: Response) -> ServerState:
-    """Server fact [ci-3]: pages carry the session mark, too; what carries none has to be JSON."""
+    """Return the state in a response. Server fact [ci-3]: pages have the session id as well; a
+    response without it must be JSON.
+    """
     mark = response.headers.get("X-Jenkins-Session")
     try:
         quieting = object_of(response).get("quietingDown")
@@ -272,6 +276,6 @@ def _state(response: Response) -> ServerState:
 
 
 def _unfinished(error: ToolchainError) -> ToolchainError:
-    """An error after the server was asked: it restarts, or will do so."""
+    """Return an error after the restart was requested: the server restarts, or will do so."""
     error.result = {"changed": True, "version": None, "downtime": None, **error.result}
     return error

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which versions of Java the releases of the CI server run on [W9].
+"""Java versions that the releases of the CI server support [W9].
 
-Long-term releases have three numbers, weekly ones two; each line has a column of its own, because
-their numbers overlap: the weekly release 2.361 is not the long-term line 2.361.1.
+Long-term releases have three numbers, weekly ones two. Each line has its own column, because their
+numbers overlap: the weekly release 2.361 is not the long-term line 2.361.1.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _RELEASE = re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+)?")
 
 @dataclass(frozen=True)
 class JavaSupport:
-    """What holds from a release on, up to the next row of its line.
+    """Java versions from a release up to the next row of its line.
 
-    :param java: the versions of the written interface, C(None) where it does not have the row
-    :param vendor: those of the Java support policy on jenkins.io ([ci-20]; the newest
-        long-term line is in the upgrade guide there), C(None) where the vendor says the same
+    :param java: versions of the written interface, `None` if it does not have the row
+    :param vendor: versions of the Java support policy on jenkins.io ([ci-20]; the newest long-term
+        line is in the upgrade guide there), `None` if it agrees
     :param lts: the first long-term release
     """
 
@@ -36,8 +36,8 @@ class JavaSupport:
         return self.java is not None and self.vendor is not None
 
 
-#: Newest first. What the written interface lacks comes from the vendor: the three newest rows, and
-#: the long-term release 2.426.1, which did not exist yet ("none").
+#: Newest first. The vendor's policy supplies rows that the written interface lacks: the three
+#: newest ones, and the long-term release 2.426.1, which did not exist yet ("none").
 TABLE: tuple[JavaSupport, ...] = (
     JavaSupport("2.545", "2.555.1", None, (21, 25)),
     JavaSupport("2.534", "2.541.1", None, (17, 21, 25)),
@@ -50,11 +50,10 @@ TABLE: tuple[JavaSupport, ...] = (
 
 
 def supported(release: str, *, vendor: bool = False) -> tuple[tuple[int, ...], bool]:
-    """The Java versions that a release runs on, and whether the row that says so is doubtful.
+    """Return the Java versions of a release, and whether the sources contradict each other.
 
-    :param release: C(2.346.1) for a long-term release, C(2.340) for a weekly one
-    :param vendor: where the written interface and the vendor contradict each other, the vendor
-        counts
+    :param release: `2.346.1` for a long-term release, `2.340` for a weekly one
+    :param vendor: prefer the vendor's versions if the sources contradict each other
     """
     row = _row_of(release)
     if row.vendor is not None and (vendor or row.java is None):
