@@ -119,10 +119,10 @@ class ${camel}Operation:
         # FILL_IN: the address, and what the server returns
         current = self._transport.read(f"reading the $noun '{name}'", "FILL_IN").json()
         wanted = {"name": name}
-        return plan(current, wanted).returning($noun=wanted)
+        return plan(current, wanted).with_result($noun=wanted)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        # FILL_IN: the request that writes, and a look after a lost response
+        # FILL_IN: the request that writes, and with `verify` the read after a lost response
         what = f"creating the $noun '{self._options.name}'"
         self._transport.write(what, "POST", "FILL_IN", json=plan.after)
         return {}

@@ -85,6 +85,19 @@ def test_the_test_of_an_empty_module_fails(trial: Trial) -> None:
     assert "FILL_IN: test each option of wiki_label" in ran.stdout
 
 
+def test_the_plan_of_an_empty_module_runs_once_it_reads_something(trial: Trial) -> None:
+    operation = trial.root / "plugins/module_utils/wiki/wiki_label.py"
+    text = operation.read_text(encoding="utf-8")
+    place = '"FILL_IN").json()'
+    assert place in text
+    operation.write_text(text.replace(place, '"rest/api/content/1002/label").json()'), "utf-8")
+    assert not [line for line in trial.missing()[1] if not line.startswith("no witness")]
+    operation.write_text(text.replace("name = self._options.name", "name = 1 / 0"), "utf-8")
+    broken = "the first step of the case breaks the module: ZeroDivisionError: division by zero"
+    assert broken in trial.missing()[1]
+    operation.write_text(text, "utf-8")
+
+
 def test_the_check_lists_options_and_files_that_were_forgotten(trial: Trial) -> None:
     operation = trial.root / "plugins/module_utils/wiki/wiki_label.py"
     text = operation.read_text(encoding="utf-8")
