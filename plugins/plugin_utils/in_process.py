@@ -21,9 +21,6 @@ from ansible import constants
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.utils.display import Display
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.sessions import (
-    names_proxies,
-)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import progress_to
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
     ansible_internals,
@@ -34,14 +31,11 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import switch
 
 # The process that forks the workers loads this file. What is imported here costs no worker time:
-# the runner, and what sessions import when they need it (cookies, the parser of proxy settings).
-importlib.import_module(
-    "ansible_collections.delivery.toolchain.plugins.module_utils.core.module.runner"
-)
-importlib.import_module("http.cookiejar")
-if names_proxies():
-    with contextlib.suppress(ImportError):
-        importlib.import_module("requests.utils")
+# the runner, and the library that a session loads with its first request.
+_UTILS = "ansible_collections.delivery.toolchain.plugins.module_utils"
+importlib.import_module(f"{_UTILS}.core.module.runner")
+with contextlib.suppress(ImportError):
+    importlib.import_module(f"{_UTILS}.core.http.connections")
 
 # Ansible takes the terminal away from its workers, and after an interrupt it shows nothing that
 # they send. The parent keeps its standard error here for their last messages; -1: it has none.

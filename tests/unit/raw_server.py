@@ -22,6 +22,7 @@ class RawServer:
     responses: tuple[bytes, ...]
     tls: ssl.SSLContext | None = None
     pause: float = 0
+    close_notify: bool = False
     url: str = ""
     requests: list[bytes] = field(default_factory=list)
     closing: threading.Event = field(default_factory=threading.Event)
@@ -41,23 +42,27 @@ class RawServer:
             plain.settimeout(10)
             self.requests.append(_request(plain))
             data = self.responses[min(len(self.requests), len(self.responses)) - 1]
-            if not self.pause:
-                plain.sendall(data)
-                return
-            for byte in data:
-                if self.closing.wait(self.pause):
+            blocks = [bytes([byte]) for byte in data] if self.pause else [data]
+            for block in blocks:
+                if self.pause and self.closing.wait(self.pause):
                     return
-                plain.sendall(bytes([byte]))
+                plain.sendall(block)
+            if self.close_notify and isinstance(plain, ssl.SSLSocket):
+                plain.unwrap().close()
 
 
 @contextmanager
 def raw_server(
-    *responses: bytes, tls: ssl.SSLContext | None = None, pause: float = 0
+    *responses: bytes,
+    tls: ssl.SSLContext | None = None,
+    pause: float = 0,
+    close_notify: bool = False,
 ) -> Iterator[RawServer]:
     """Send one response to each connection and close it (TLS without `close_notify`)."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"127.0.0.1:{listening.getsockname()[1]}/base"
-        server = RawServer(responses, tls, pause, f"http{'s' if tls else ''}://{address}")
+        url = f"http{'s' if tls else ''}://{address}"
+        server = RawServer(responses, tls, pause, close_notify, url)
         thread = threading.Thread(target=server.serve, args=(listening,))
         thread.start()
         try:

@@ -19,7 +19,7 @@ from . import responses
 from .responses import Record, Refusal, UnreadableResponse
 
 if TYPE_CHECKING:
-    from ..core.http.connections import Incoming
+    from ..core.http.bodies import Incoming
 
 Taken = TypeVar("Taken")
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..core import json_text
 from ..core.errors import ToolchainError
-from ..core.http.bodies import MOST_BYTES
+from ..core.http.bodies import MAX_BODY
 
 Record = dict[str, Any]
 
@@ -74,7 +74,7 @@ def _spread_object(first: bytes, rest: Iterable[bytes]) -> Record:
     for line in filter(None, rest):
         lines.append(line)
         size += len(line)
-        if size > MOST_BYTES:
+        if size > MAX_BODY:
             raise UnreadableResponse("the answer is no JSON, and longer than can be read")
     value = _decoded(b"\n".join(lines))
     if value is None:

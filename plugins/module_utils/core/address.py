@@ -176,23 +176,18 @@ def leads_elsewhere(here: str, there: str, *, foreign_hosts: bool) -> bool:
     return new == NOWHERE or downgrade or (new != old and not foreign_hosts)
 
 
-def request_target(address: str) -> str:
-    """What a request to an address asks for: its path and its query, as the library writes them.
-
-    What is written in the usual way stays as it is, which saves the library's reading.
+def prepared_url(address: str) -> str:
+    """Return an address as it is sent. The library reads only one that is unusual: its checks take
+    as long as a small request.
     """
-    base = _BASE.match(address)
-    rest = "" if base is None else address[base.end() :]
-    if _USUAL_TARGET.fullmatch(rest):
-        return rest
-    return prepared(address).path_url
+    base = _USUAL_BASE.match(address)
+    if base is not None and _USUAL_TARGET.fullmatch(address, base.end()):
+        return address
+    return prepared(address).url or ""
 
 
 def prepared(address: str) -> PreparedRequest:
-    """What the library C(requests) makes of an address; C(UnfitRequest) where that is nothing.
-
-    It is loaded where it is needed: that takes as long as a small task.
-    """
+    """Let `requests` prepare an address; C(UnfitRequest) if it rejects it."""
     from requests import PreparedRequest, RequestException
 
     found = PreparedRequest()

@@ -5,24 +5,16 @@ connection.
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Generic, TypeVar
 
-#: More workers, or connections, than any server answers side by side: what comes of a number that
-#: was mistyped.
-MOST_AT_ONCE = 256
+#: Limit for a mistyped number of workers or connections: no server responds to more side by side.
+MAX_CONCURRENCY = 256
 
 Item = TypeVar("Item")
 Done = TypeVar("Done")
-
-#: Bytes of a body whose exchange takes longer than what is done with its bytes.
-_SMALL = 256 * 1024
-#: Where C(/proc/thread-self/stat) tells the processor, counted from behind the name.
-_PROCESSOR = 36
 
 
 class Beside:
@@ -55,7 +47,7 @@ class Beside:
 
 
 def _workers(parallel: int) -> int:
-    return min(max(1, parallel), MOST_AT_ONCE)
+    return min(max(1, parallel), MAX_CONCURRENCY)
 
 
 def bounded(parallel: int, work: Callable[[Item], Done], items: Iterable[Item]) -> Iterator[Done]:
@@ -91,27 +83,19 @@ def first_alone(
     yield from bounded(parallel, work, items[1:])
 
 
-def spread(
-    parallel: int, work: Callable[[Item], Done], items: Sequence[Item], *, anywhere: bool = False
-) -> list[Done]:
+def spread(parallel: int, work: Callable[[Item], Done], items: Sequence[Item]) -> list[Done]:
     """Results of C(work) for all items, in their order, at most C(parallel) at once.
 
     For many items that take next to no time each: workers take the next item themselves, where
     :func:`bounded` hands every result over. The first error, in the order of the items, ends it in
     the same way.
 
-    The workers stay on the processor of the caller: the interpreter lets one compute at a time
-    anyway, and to wake one on another processor takes as long as a small exchange.
-
-    :param anywhere: they run on any: for what leaves the interpreter to others, as digests and
-        large bodies do
     """
     if not items:
         return []
-    processors = set[int]() if anywhere else _here()
     queue = _Queue(work, items)
     workers = min(_workers(parallel), len(items))
-    with ThreadPoolExecutor(workers, initializer=_stay_on, initargs=(processors,)) as pool:
+    with ThreadPoolExecutor(workers) as pool:
         try:
             wait([pool.submit(queue.empty) for _number in range(workers)])
         finally:
@@ -146,37 +130,3 @@ class _Queue(Generic[Item, Done]):
         if self._failed:
             raise self._failed[min(self._failed)]
         return [self._done[index] for index in range(self._count)]
-
-
-def transfer(
-    parallel: int,
-    work: Callable[[Item], object],
-    items: Iterable[Item],
-    size: Callable[[Item], int | None],
-) -> None:
-    """As :func:`spread`, for bodies: the small ones, then those that are large, or may be.
-
-    :param size: bytes of a body; C(None) where nobody has told
-    """
-    by_size: tuple[list[Item], list[Item]] = ([], [])
-    for item in items:
-        bytes_of_it = size(item)
-        by_size[bytes_of_it is None or bytes_of_it > _SMALL].append(item)
-    for is_large, some in enumerate(by_size):
-        spread(parallel, work, some, anywhere=bool(is_large))
-
-
-def _here() -> set[int]:
-    """The processor on which the caller runs; empty where the system does not tell."""
-    try:
-        with open("/proc/thread-self/stat", "rb") as file:
-            return {int(file.read().rpartition(b")")[2].split()[_PROCESSOR])}
-    except (OSError, ValueError, IndexError):
-        return set()
-
-
-def _stay_on(processors: set[int]) -> None:
-    """Keep the calling thread on them, where that is allowed; with none on any."""
-    with contextlib.suppress(OSError, AttributeError):  # not every system has it
-        if processors:
-            os.sched_setaffinity(0, processors)

@@ -21,7 +21,7 @@ from ..core.json_text import TooDeep, has_halves, require_depth, whole
 from .client import RepoClient
 
 if TYPE_CHECKING:
-    from ..core.http.connections import Incoming
+    from ..core.http.bodies import Incoming
 
 CHUNK = 64 * 1024
 #: Maximum length of one value: without a limit an endless string would be parsed repeatedly.

@@ -17,7 +17,7 @@ from ..core.http.writes import Verify
 from ..core.module.task import Task
 
 if TYPE_CHECKING:
-    from ..core.http.connections import Incoming
+    from ..core.http.bodies import Incoming
 
 Taken = TypeVar("Taken")
 

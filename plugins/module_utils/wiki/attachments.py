@@ -25,7 +25,7 @@ from .client import WikiClient, place_of
 from .page import Page, member, number
 
 if TYPE_CHECKING:
-    from ..core.http.connections import Incoming
+    from ..core.http.bodies import Incoming
 
 _BLOCK = 1024 * 1024
 #: Characters. Servers keep 255 of a comment; the mark takes up to 90.

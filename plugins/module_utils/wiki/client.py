@@ -23,7 +23,7 @@ from .names import composed, decomposed
 from .page import Page, member, page_of
 
 if TYPE_CHECKING:
-    from ..core.http.connections import Incoming
+    from ..core.http.bodies import Incoming
 
 CONTENT = "rest/api/content"
 #: Server fact [wiki-1]: neither body nor ancestors come unless they are asked for.

@@ -1,29 +1,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is written and read by us and not by the HTTP library, held against what the library does."""
+"""Requests as they are sent, and what becomes of connections and responses."""
 
 from __future__ import annotations
-
-import io
-from http.client import HTTPException, HTTPResponse
-from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from requests import PreparedRequest, RequestException
-from urllib3.exceptions import ProtocolError
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.address import (
     UnfitRequest,
-    request_target,
+    prepared_url,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.connections import (
-    Incoming,
-    Load,
-    on_kept_connection,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messages import Headers
 from tests.unit.stub import Reply, Stub, transport_to
 
 HOME = "http://home:8080"
@@ -47,166 +36,11 @@ def test_a_target_is_what_the_library_asks_for(rest: str) -> None:
         prepared.prepare_url(address, None)
     except RequestException:
         with pytest.raises(UnfitRequest):
-            request_target(address)
+            prepared_url(address)
         return
-    assert request_target(address) == prepared.path_url
-
-
-class Wire:
-    """A socket that brings so many bytes at a time."""
-
-    def __init__(self, data: bytes, step: int) -> None:
-        self._data, self._step = io.BytesIO(data), step
-
-    def gettimeout(self) -> None:
-        """There is none."""
-
-    def settimeout(self, value: float | None) -> None:
-        raise AssertionError("there is no limit")
-
-    def makefile(self, _mode: str) -> io.BufferedReader:
-        wire = self
-
-        class Raw(io.RawIOBase):
-            def readable(self) -> bool:
-                return True
-
-            def readinto(self, buffer: Any, /) -> int:
-                return wire._data.readinto(memoryview(buffer)[: wire._step])
-
-        return io.BufferedReader(Raw())
-
-
-def _by_library(data: bytes, step: int, method: str) -> Any:
-    return _read(HTTPResponse(Wire(data, step), method=method))  # type: ignore[arg-type]
-
-
-def _by_us(data: bytes, step: int, method: str, first: bytes | None = None) -> Any:
-    """:param first: what came before anybody has looked at it"""
-    begun = None if first is None else (0.0, first)
-    return _read(Incoming(Wire(data, step), method=method, begun=begun))
-
-
-def _read(found: HTTPResponse) -> Any:
-    """What is read of an answer."""
-    try:
-        found.begin()
-    except (HTTPException, OSError, ValueError) as error:
-        return type(error).__name__
-    told = _told(found)
-    try:
-        return *told, found.read()
-    except HTTPException as error:
-        return *told, type(error).__name__
-
-
-def _told(found: HTTPResponse) -> tuple[Any, ...]:
-    headers = Headers(found.headers.items())
-    plain = {name: value.strip() for name, value in headers.items()}
-    return found.status, found.reason, found.version, plain, found.will_close
-
-
-_FIRST = st.sampled_from(
-    [
-        *("HTTP/1.1 200 OK", "HTTP/1.1 404", "HTTP/1.1 201 ", "HTTP/1.1 204 No Content"),
-        *("HTTP/1.0 200 OK", "HTTP/1.1 99 x", "HTTP/2 200", "HTTP/1.1 200x", "", "ICY 200 OK"),
-        *("HTTP/1.1 304 \xe9", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK", "HTTP/1.1 600 ?"),
-    ]
-)
-_LINE = st.sampled_from(
-    [
-        *("Content-Length: 4", "content-length:3", "Content-Length: x", "Content-Length: -1"),
-        *("Transfer-Encoding: chunked", "Connection: close", "Connection: Keep-Alive", "X-A: 1"),
-        *(
-            "X-a:  2 \t",
-            " folded",
-            "no colon",
-            "X B: 1",
-            "Empty:",
-            "\xe9: \xe9",
-            "X:\tv",
-            "a: b: c",
-        ),
-        *(": nameless", "X-CR: a\rb"),
-    ]
-)
-
-
-_HEAD = st.builds(
-    lambda first, lines, end: "".join(f"{line}{end}" for line in [first, *lines]) + end,
-    _FIRST,
-    st.lists(_LINE, max_size=5, unique=True).filter(
-        # several lengths are refused here, as they are by the library above
-        lambda lines: sum(line.lower().startswith("content-length") for line in lines) < 2
-    ),
-    st.sampled_from(["\r\n", "\n", "\r\n\n"]),
-)
-_BODY = st.sampled_from([b"", b"abc", b"abcd", b"abcdef", b"2\r\nab\r\n0\r\n\r\n"])
-
-
-@given(
-    head=_HEAD,
-    body=_BODY,
-    step=st.sampled_from([1, 7, 100, 10_000]),
-    method=st.sampled_from(["GET", "HEAD", "PUT"]),
-)
-def test_an_answer_is_read_as_the_standard_library_reads_it(
-    head: str, body: bytes, step: int, method: str
-) -> None:
-    data = head.encode("latin-1") + body
-    assert _by_us(data, step, method) == _by_library(data, step, method)
-
-
-@given(
-    head=_HEAD,
-    body=_BODY,
-    cut=st.integers(0, 300),
-    method=st.sampled_from(["GET", "HEAD", "PUT"]),
-)
-def test_it_is_the_same_answer_whatever_the_first_wait_brings(
-    head: str, body: bytes, cut: int, method: str
-) -> None:
-    data = head.encode("latin-1") + body
-    expected = _by_library(data, 10_000, method)
-    assert _by_us(data[cut:], 7, method, first=data[:cut]) == expected
-
-
-@given(head=_HEAD, body=_BODY, method=st.sampled_from(["GET", "HEAD", "PUT"]))
-@example(head="HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n", body=b"abcd", method="PUT")
-@example(head="HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n", body=b"", method="HEAD")
-def test_what_came_at_once_is_the_same_answer_and_all_of_it(
-    head: str, body: bytes, method: str
-) -> None:
-    data = head.encode("latin-1") + body
-    found = Incoming.at_once(data, method)
-    if found is None:  # another one than servers write, not whole, or with bytes behind it
-        usual = head.startswith("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n")
-        assert not usual or len(body) != (0 if method == "HEAD" else 4)
-        return
-    rest = b"".join(found.as_sent())
-    assert (*_told(found), rest) == _by_library(data, 10_000, method)
-    assert len(data) == len(head) + len(rest)
-    found.close()
-
-
-def test_an_answer_with_several_lengths_is_refused() -> None:
-    data = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"
-    assert _by_us(data, 1000, "GET") == "HTTPException"
-
-
-def test_headers_are_found_however_they_are_written() -> None:
-    found = Headers([("Set-Cookie", "a=1, x"), ("ETag", "e"), ("set-cookie", "b=2")])
-    assert (found["etag"], found.get("SET-COOKIE"), found.get("other")) == (
-        "e",
-        "a=1, x, b=2",
-        None,
-    )
-    assert found.get_all("Set-Cookie") == ["a=1, x", "b=2"]
-    assert found.get_all("other", []) == []
-    assert ("etag" in found, len(found), [name.lower() for name in found]) == (
-        *(True, 2),
-        ["set-cookie", "etag"],
-    )
+    sent = PreparedRequest()
+    sent.url = prepared_url(address)
+    assert sent.path_url == prepared.path_url
 
 
 @pytest.mark.parametrize("value", [" s3cret", "s3c\r\nret", "s3c\0ret", "s3cret\u20ac", "\ns3cret"])
@@ -303,30 +137,3 @@ def test_a_connection_with_trouble_leaves_its_place_to_another() -> None:
                 continue
             with pytest.raises(ToolchainError, match="the connection broke"):
                 transport.read("reading", "x")
-
-
-@pytest.mark.parametrize(
-    ("trouble", "heard"),
-    [(BrokenPipeError(32, "x"), True), (ConnectionResetError(104, "x"), True), (OSError(5), False)],
-)
-def test_a_server_may_answer_before_it_has_the_whole_body(*, trouble: OSError, heard: bool) -> None:
-    class Ended:
-        """A connection that the server has ended behind its answer."""
-
-        sock = timeout = None
-
-        def request(self, *_request: object) -> None:
-            raise trouble
-
-        def getresponse(self) -> Incoming | None:
-            return Incoming.at_once(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n", "PUT")
-
-    def exchanged() -> int:
-        load = Load(b"x", "home", streamed=False)
-        return on_kept_connection(Ended(), "PUT", "/x", load, {}).status
-
-    if heard:
-        assert exchanged() == 413
-        return
-    with pytest.raises(ProtocolError, match="aborted"):
-        exchanged()

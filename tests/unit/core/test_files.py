@@ -35,7 +35,7 @@ from tests.helpers.options import build as options_of
 from tests.unit.stub import Reply, Stub, Waits, transport_to
 
 if TYPE_CHECKING:
-    from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.connections import (
+    from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.bodies import (
         Incoming,
     )
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.connections import Pool
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.connections import (
+    DirectSession,
+)
 from ansible_collections.delivery.toolchain.plugins.modules import build_promote
 from tests.unit.arguments import given_to_a_module
 from tests.unit.stub import Reply, Seen, Stub
@@ -18,19 +20,19 @@ RECORD = {"buildInfo": {"name": "agent", "number": "1", "started": "2026-01-02T0
 
 def test_a_promotion_is_ten_frames_in_six_files_away(monkeypatch: pytest.MonkeyPatch) -> None:
     paths: list[list[traceback.FrameSummary]] = []
-    send = Pool.exchange
+    send = DirectSession.send
 
-    def watched(self: Pool, method: str, *rest: Any, **parts: Any) -> Any:
+    def watched(self: DirectSession, request: Any, **options: Any) -> Any:
         frames = traceback.extract_stack()[:-1]
-        if method == "POST":
+        if request.method == "POST":
             names = [frame.name for frame in frames]
             paths.append(list(frames[names.index("main", names.index(_NAME)) :]))
-        return send(self, method, *rest, **parts)
+        return send(self, request, **options)
 
     def answer(seen: Seen) -> Reply:
         return Reply(200, RECORD) if seen.method == "GET" else Reply(200, {"messages": []})
 
-    monkeypatch.setattr(Pool, "exchange", watched)
+    monkeypatch.setattr(DirectSession, "send", watched)
     with Stub(answer=answer) as stub:
         given = {"url": stub.url, "build_name": "agent", "build_number": "1", "status": "released"}
         with given_to_a_module(given), pytest.raises(SystemExit):

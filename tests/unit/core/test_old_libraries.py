@@ -15,10 +15,6 @@ import urllib3
 from urllib3.util.ssl_match_hostname import CertificateError
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.connections import (
-    Load,
-    Pools,
-)
 from tests.unit.stub import Reply, Stub, transport_to
 
 
@@ -34,16 +30,6 @@ def test_nobody_there() -> None:
         transport_to(f"http://127.0.0.1:{port}", retries=0).write("creating 'x'", "POST", "x")
     assert (caught.value.kind, caught.value.outcome_unknown) == ("network", False)
     assert "nothing accepts connections there" in caught.value.message
-
-
-def test_an_answer_is_asked_for_with_an_option() -> None:
-    with Stub(Reply(body=b"ok")) as stub:
-        pool: Any = Pools(1).of(stub.url, None)
-        connection = pool._get_conn()
-        connection.timeout = 5
-        connection.request("GET", "/x", Load(None, "home", streamed=False), {})
-        assert b"".join(connection.getresponse(buffering=True).as_sent()) == b"ok"
-        connection.close()
 
 
 def test_a_body_that_breaks_off_is_an_error() -> None:

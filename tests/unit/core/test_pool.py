@@ -1,21 +1,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
-import io
-import os
 import threading
 from collections.abc import Iterator
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import concurrency
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.concurrency import (
     bounded,
     first_alone,
     spread,
-    transfer,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.connections import Pools
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.connections import (
+    DeadlineAdapter,
+)
 
 
 def test_results_come_in_the_order_of_the_items() -> None:
@@ -157,68 +155,9 @@ def test_spread_ends_with_the_first_error() -> None:
     assert sorted(begun) == [0, 1]
 
 
-# --- workers that stay where the caller is
-
-
-def _where(_item: object = None) -> frozenset[int]:
-    return frozenset(os.sched_getaffinity(0))
-
-
-def test_workers_stay_on_one_processor_and_the_caller_is_free() -> None:
-    before = _where()
-
-    found = set(spread(3, _where, range(9)))
-
-    assert [len(one) for one in found] == [1]
-    assert found.pop() <= before
-    assert _where() == before
-
-
-def test_what_leaves_the_interpreter_runs_anywhere() -> None:
-    assert set(spread(3, _where, range(9), anywhere=True)) == {_where()}
-
-
-def test_bodies_are_large_where_nobody_has_told_their_size() -> None:
-    sizes = [10**9, 1, None, 256 * 1024]
-    found: dict[int | None, int] = {}
-
-    def work(size: int | None) -> None:
-        found[size] = len(_where())
-
-    transfer(2, work, sizes, lambda size: size)
-
-    assert list(found)[:2] in ([1, 256 * 1024], [256 * 1024, 1])
-    assert found == {1: 1, 256 * 1024: 1, 10**9: len(_where()), None: len(_where())}
-
-
-@pytest.mark.parametrize("told", [None, b"", b"1 (a name) S 1", b"1 (a) b) " + b"x " * 40])
-def test_workers_run_where_the_system_does_not_tell(
-    told: bytes | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def opened(*_arguments: object) -> io.BytesIO:
-        if told is None:
-            raise FileNotFoundError
-        return io.BytesIO(told)
-
-    monkeypatch.setattr(concurrency, "open", opened, raising=False)
-
-    assert set(spread(2, _where, range(4))) == {_where()}
-
-
-@pytest.mark.parametrize("refusal", [PermissionError, AttributeError])
-def test_workers_run_where_the_system_does_not_let_them_stay(
-    refusal: type[Exception], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(*_arguments: object) -> None:
-        raise refusal
-
-    monkeypatch.setattr(os, "sched_setaffinity", refused)
-
-    assert set(spread(2, _where, range(4))) == {_where()}
-
-
 def test_a_mistyped_number_of_workers_is_as_many_as_servers_answer() -> None:
     """Before, memory was taken for each of them, without an end."""
     assert list(bounded(10**18, abs, range(3))) == [0, 1, 2]
     assert spread(10**18, abs, range(3)) == [0, 1, 2]
-    assert Pools(10**18).of("http://127.0.0.1:1", None).pool.maxsize == 256
+    adapter = DeadlineAdapter(10**18)
+    assert adapter.poolmanager.connection_from_url("http://127.0.0.1:1").pool.maxsize == 256

@@ -8,6 +8,7 @@ import io
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from socketserver import StreamRequestHandler, ThreadingTCPServer
@@ -24,7 +25,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.transport import (
     Transport,
 )
-from tests.unit.stub import Reply, Stub, transport_to
+from tests.unit.stub import Reply, Seen, Stub, transport_to
 
 OK = Reply(body=b"ok")
 #: A host that no name server knows: only a proxy gets there.
@@ -165,6 +166,7 @@ class _Tunnels(ThreadingTCPServer):
 
     def __init__(self, port: int, refusal: bytes = b"") -> None:
         self.port, self.refusal, self.asked = port, refusal, list[str]()
+        self.pause = 0.0  # seconds between the bytes of the response to CONNECT
         super().__init__(("127.0.0.1", 0), _Tunnel)
 
     @property
@@ -182,7 +184,10 @@ class _Tunnel(StreamRequestHandler):
             self.wfile.write(self.server.refusal)
             return
         with socket.create_connection(("127.0.0.1", self.server.port)) as there:
-            self.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            head = b"HTTP/1.1 200 Connection established\r\n\r\n"
+            for block in [bytes([byte]) for byte in head] if self.server.pause else [head]:
+                time.sleep(self.server.pause)
+                self.wfile.write(block)
             back = threading.Thread(target=_pour, args=(there, self.connection), daemon=True)
             back.start()
             _pour(self.connection, there)
@@ -264,3 +269,35 @@ def test_a_proxy_that_refuses_is_named_without_its_password(tunnels: _Tunnels) -
     assert not caught.value.outcome_unknown
     assert "407" in caught.value.message
     assert "s3cret" not in f"{caught.value.message} {caught.value.as_dict()}"
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_the_deadline_covers_the_tunnel(secure: Stub, tunnels: _Tunnels, *, reads: bool) -> None:
+    tunnels.pause = 0.1
+    started = time.monotonic()
+    transport = transport_to("https://server.invalid/base", retries=0, timeout=0.4)
+    with pytest.raises(ToolchainError) as caught:
+        transport.send("asking", "POST", "x", reads=reads)
+    assert time.monotonic() - started < 2
+    assert (caught.value.kind, caught.value.outcome_unknown) == ("timeout", False)
+    assert secure.seen == []
+
+
+def test_a_slow_tunnel_leaves_the_request_its_own_time(
+    secure: Stub, tunnels: _Tunnels, bundle: str
+) -> None:
+    def late(_seen: Seen) -> Reply:
+        time.sleep(0.8)
+        return OK
+
+    tunnels.pause, secure.answer = 0.02, late  # about 0.8 s for the tunnel
+    transport = transport_to("https://server.invalid/base", ca_path=bundle, timeout=1.5, retries=0)
+    assert transport.read("reading", "x").text == "ok"
+
+
+def test_a_tunnel_whose_head_is_cut_is_a_broken_connection(tunnels: _Tunnels) -> None:
+    tunnels.refusal = b"HTTP/1.1 200 Connection established\r\n"
+    with pytest.raises(ToolchainError) as caught:
+        transport_to("https://server.invalid/base", retries=0).read("reading", "x")
+    assert caught.value.kind == "network"
+    assert "inside the head" in caught.value.message

@@ -39,15 +39,15 @@ def test_a_session_of_the_process_before_the_fork_is_left_to_it(
 ) -> None:
     closed: list[object] = []
 
-    def close(pools: connections.Pools) -> None:
-        closed.append(pools)
+    def close(session: connections.DirectSession) -> None:
+        closed.append(session)
 
     with Stub(answer=lambda seen: Reply()) as stub:
         read(stub.url, "token-0")
         own = os.getpid()
-        monkeypatch.setattr(connections.Pools, "close", close)
+        monkeypatch.setattr(connections.DirectSession, "close", close)
         monkeypatch.setattr(os, "getpid", lambda: own + 1)
-        for number in range(sessions._MOST_KEPT):
+        for number in range(sessions.MAX_SESSIONS):
             read(stub.url, f"token-{number}")
         assert closed == []
         read(stub.url, "token-9999")

@@ -8,13 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import requests.utils
 import trustme
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.sessions import (
-    usual_authorities,
-)
 from tests.unit.stub import Reply, Stub, transport_to
 
 OK = Reply(body=b"ok")
@@ -50,10 +46,6 @@ def refused(stub: Stub, url: str | None = None, **settings: Any) -> ToolchainErr
 def test_an_authority_of_ones_own(authority: trustme.CA, ca_path: str) -> None:
     with Stub(OK, tls=server_context(authority.issue_cert("127.0.0.1"))) as stub:
         assert transport_to(stub.url, ca_path=ca_path).read("reading", "x").text == "ok"
-
-
-def test_authorities_are_those_of_requests_where_nobody_names_others() -> None:
-    assert usual_authorities() == requests.utils.DEFAULT_CA_BUNDLE_PATH
 
 
 @pytest.mark.parametrize("variable", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"])

@@ -5,7 +5,6 @@ import errno
 import io
 import json
 import socket
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -785,23 +784,6 @@ def test_a_stream_gives_its_only_connection_back_before_it_asks_again() -> None:
             assert pool.submit(work).result(20) == [b"one"]
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-
-
-# What a task loads
-
-
-@pytest.mark.parametrize("crumbs", [False, True])
-def test_a_usual_exchange_needs_nothing_of_the_large_library(
-    monkeypatch: pytest.MonkeyPatch, *, crumbs: bool
-) -> None:
-    for name in [name for name in sys.modules if name.partition(".")[0] == "requests"]:
-        monkeypatch.setitem(sys.modules, name, None)
-    with Stub(answer=lambda seen: OK if seen.method == "GET" else Reply(201)) as stub:
-        transport = transport_to(stub.url, crumbs=crumbs, login=Basic("u", Secret("p")))
-        assert transport.read("reading", "x", query={"a": "b c"}).json() == {"ok": True}
-        assert transport.write("creating", "PUT", "x", body=b"1").status == 201
-        with transport.stream("fetching", "y") as incoming:
-            assert json.loads(b"".join(incoming.iter_content())) == {"ok": True}
 
 
 # The crumb of the CI server

@@ -21,7 +21,7 @@ from ..builds.records import number_of
 from ..client import objects
 
 if TYPE_CHECKING:
-    from ...core.http.connections import Incoming
+    from ...core.http.bodies import Incoming
 
 #: What C(tree) asks of a build.
 FIELDS = "artifacts[fileName,relativePath],fingerprint[fileName,hash]"

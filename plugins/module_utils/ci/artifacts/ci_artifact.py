@@ -100,7 +100,7 @@ class CiArtifactOperation:
             self._plan_console(self._options.console, path, what, targets)
         decided = partial(_decided, source)
         files = list(targets.items())
-        self._files = spread(self._options.parallel, decided, files, anywhere=True)
+        self._files = spread(self._options.parallel, decided, files)
         build = records.shown(shown, self._job, self._task.connection.url)
         result = {"build": build, **self._result({}, planned=True)}
         before, after = self._sides()
@@ -171,7 +171,7 @@ class CiArtifactOperation:
 
         coming = [each for each in self._files if each.action == "downloaded"]
         try:
-            spread(self._options.parallel, save, coming, anywhere=True)
+            spread(self._options.parallel, save, coming)
             if self._console is not None and self._console_action == "downloaded":
                 done[self._console.place] = self._console.save()
         except ToolchainError as error:

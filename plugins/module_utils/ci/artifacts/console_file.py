@@ -16,7 +16,7 @@ from ...core.http.messages import Response
 from ...core.http.transport import Transport
 
 if TYPE_CHECKING:
-    from ...core.http.connections import Incoming
+    from ...core.http.bodies import Incoming
 
 _BLOCK = 1024 * 1024
 

@@ -1,390 +1,220 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Connections on which no answer can take for ever [C1.4], and on which a small exchange is cheap.
+"""HTTP connections with deadlines for slow responses [C1.4], for sessions of `requests`.
 
-The HTTP library knows how long a single wait for bytes may be. A server that sends one byte after
-the other is within that for as long as it likes. And it takes three times as long as all the rest
-to write a head field by field, and to read one as if it were a mail: here a request leaves as one
-block, and the usual head of an answer is read in one go.
+The library bounds each wait for bytes. A server that sends one byte after the other stays within
+that bound for ever. Here the response head has the time of one wait, and the body a minimum rate.
 """
 
 from __future__ import annotations
 
-import errno
 import functools
+import io
 import re
+import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from http.client import HTTPException, HTTPMessage, HTTPResponse
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from http.client import HTTPResponse, IncompleteRead
+from typing import Any
 
-from ..address import UnfitRequest
-from ..concurrency import MOST_AT_ONCE
-from ..connection.auth import Content
-from . import bodies
-from .bodies import Begun, PacedBytes, Reader
-from .messages import Headers
+import urllib3
+from requests import Session
+from requests.adapters import HTTPAdapter
 
-if TYPE_CHECKING:
-    import urllib3
-    from requests.adapters import HTTPAdapter
+from ..concurrency import MAX_CONCURRENCY
+from .bodies import MalformedResponse, SlowBody
 
-#: Bytes that are taken from the system at once: the most of small answers come whole.
-_AT_ONCE = 32 * 1024
-#: Bytes of a body that go in one block with the head.
-_WITH_HEAD = 64 * 1024
-#: A server may answer, and end the connection, while the body is still being sent.
-_ANSWERED_EARLY = (errno.EPIPE, errno.ECONNRESET, errno.EPROTOTYPE)
-_FIELD_PATTERN = r"[^:\s][^:\r\n]*: (?:[^\s\0][^\r\n\0]*)?"
-_FIELD = re.compile(rf"(?=[\0-\xff]*\Z){_FIELD_PATTERN}")
-_FIELDS = re.compile(rf"(?=[\0-\xff]*\Z){_FIELD_PATTERN}(?:\r\n{_FIELD_PATTERN})*")
-#: The head of a whole answer as servers write it; any other one is left to the standard library.
-_USUAL_HEAD = re.compile(
-    rb"HTTP/1\.1 ([2-5][0-9][0-9])(?: ([^\r\n]*))?((?:\r\n[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n]*)*)"
-    rb"\r\n\r\n"
-)
-_MOST_FIELDS = 100  # as in the standard library
-_MOST_POOLS = 10  # as in C(requests): servers whose connections are kept
-#: What urllib3 before 2 looks for mistakes in.
-_NO_DEFECTS = HTTPMessage()
+#: Bytes a second that a body has to bring at least, on average over the time of one wait.
+_MIN_RATE = 1024
+#: Bytes of consecutive lines: a head, or the lines between the chunks of a body.
+_MAX_LINE_BYTES = 1024 * 1024
+_MAX_LINE = 64 * 1024 + 1  # the library rejects lines longer than 64 KiB
+_BUFFER = 32 * 1024
+#: The library also accepts signs, blanks, `0x` and underscores, and reads on after `-1` [RFC 9112].
+_CHUNK_SIZE = re.compile(rb"0*([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?\r?\n")
 
 
-@dataclass(frozen=True)
-class Load:
-    """What an exchange carries beside the head that the HTTP library hands on.
-
-    :param host: what the header C(Host) says
-    :param streamed: the body of a good answer is taken piece by piece, that of others at once
+class DeadlineStream(io.RawIOBase):
+    """Bytes of one response: the head must be complete within the time of one wait, and the body
+    must keep :data:`_MIN_RATE`. Only the time spent on waiting counts.
     """
 
-    content: Content | None
-    host: str
-    streamed: bool
+    def __init__(
+        self, raw: io.RawIOBase, sock: Any, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._raw, self._socket, self._now = raw, sock, now
+        self._limit: float | None = sock.gettimeout()
+        self._end = None if self._limit is None else now() + self._limit
+        self._waits, self._waited, self._received = 0, 0.0, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int | None:
+        if self._end is not None:
+            self._waits += 1
+            if self._waits > 1:  # the first wait has the timeout of the connection anyway
+                left = self._end - self._now()
+                if left <= 0:
+                    raise TimeoutError("the response head is late")
+                self._socket.settimeout(left)
+            return self._raw.readinto(buffer)
+        begun, cut = self._now(), False
+        try:
+            count = self._raw.readinto(buffer)
+        except ssl.SSLEOFError:
+            cut = True
+        if cut:  # not raised above: its context would be taken for a failed handshake
+            raise ConnectionAbortedError("the TLS connection ended without close_notify")
+        self._waited += self._now() - begun
+        self._received += count or 0
+        if count and self._limit is not None and self._waited >= self._limit:
+            if self._received < _MIN_RATE * self._waited:
+                raise SlowBody
+            self._waited, self._received = 0.0, 0
+        return count
+
+    def end_head(self) -> None:
+        """Restore the timeout of the socket; what follows is the body."""
+        self._end = None
+        if self._waits > 1:
+            self._socket.settimeout(self._limit)
+
+    def require_close_notify(self) -> None:
+        """Without a length only `close_notify` tells the end of a body from a cut. By default a TLS
+        socket ignores that it is missing.
+        """
+        if hasattr(self._socket, "suppress_ragged_eofs"):
+            self._socket.suppress_ragged_eofs = False
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
 
 
-class Incoming(HTTPResponse):
-    """An answer as it comes; its body is C(content) once it was taken whole.
-
-    The pool of the HTTP library sets C(retries), and C(_connection) with C(_pool) where the
-    connection is to be given back at the end of the body.
+class ResponseReader(io.BufferedReader):
+    """Stream for the library, which accepts endless lines, heads that end with the connection, and
+    chunk sizes such as `-5`.
     """
 
-    headers: Headers  # type: ignore[assignment]
-    content, url = b"", ""
-    _method: str
-    retries: Any = None
-    version_string, length_remaining = "HTTP/1.1", None
-    _pool: Any = None
-    _connection: Any = None
-    #: The body as it is on the wire, where all of it was taken.
-    came: bytes | None = None
+    def __init__(self, stream: DeadlineStream) -> None:
+        super().__init__(stream, _BUFFER)
+        self._in_head, self._in_chunks, self._line_bytes = True, False, 0
 
-    def __init__(self, sock: Any, *, method: str, begun: Begun | None = None) -> None:
-        super().__init__(sock, method=method)
-        self._paced = PacedBytes(self.fp.detach(), sock, begun=begun)
-        self.fp: Reader = Reader(self._paced, _AT_ONCE)
+    def end_head(self, *, chunked: bool) -> None:
+        self._in_head, self._in_chunks = False, chunked
 
-    @classmethod
-    def at_once(cls, came: bytes, method: str) -> Incoming | None:
-        """The answer where it is a usual one, and exactly this is all of it; else C(None)."""
-        found = cls.__new__(cls)
-        found.fp, found._method = None, method  # type: ignore[assignment]
-        end = found._take_head(came)
-        if not end or len(came) != end + (found.length or 0):
-            return None
-        found.came = came[end:]
-        return found
+    def readline(self, size: int | None = -1, /) -> bytes:
+        line = super().readline(_MAX_LINE if size is None or size < 0 else size)
+        self._line_bytes += len(line)
+        if self._line_bytes > _MAX_LINE_BYTES:
+            raise ConnectionAbortedError("the response has too many lines besides its body")
+        if self._in_head and self._line_bytes and len(line) < _MAX_LINE and line[-1:] != b"\n":
+            raise ConnectionAbortedError("it ended inside the head of the response")
+        if self._in_chunks and line:
+            found = _CHUNK_SIZE.fullmatch(line)
+            if found is None:
+                raise MalformedResponse("a chunk of the response has no valid size")
+            self._in_chunks = int(found[1], 16) > 0  # then come the trailers
+        return line
 
-    @property
-    def status_code(self) -> int:
-        return self.status
+    def read(self, size: int | None = -1, /) -> bytes:
+        self._line_bytes = 0
+        return super().read(size)
 
-    @property
-    def text(self) -> str:
-        return self.content.decode("utf-8", errors="replace")
+    def readinto(self, buffer: Any, /) -> int:
+        self._line_bytes = 0
+        return super().readinto(buffer)
+
+
+class DeadlineResponse(HTTPResponse):
+    """Response of the standard library with deadlines, also for `CONNECT`. It rejects heads after
+    which two readers would find different bodies.
+    """
+
+    def __init__(self, sock: Any, *arguments: Any, **options: Any) -> None:
+        super().__init__(sock, *arguments, **options)
+        self.stream = DeadlineStream(self.fp.detach(), sock)
+        self.fp: ResponseReader = ResponseReader(self.stream)
 
     def begin(self) -> None:
-        if not self._begun_as_usual():
-            super().begin()
-            self.headers = Headers(self.msg.items())
-            lengths = self.headers.get("Content-Length", "").split(",")
-            if len({length.strip() for length in lengths}) > 1:
-                raise HTTPException("the answer has several lengths")
-        self._paced.head_is_whole()
-        self.fp.in_head = False
+        super().begin()
+        encodings = self.headers.get_all("Transfer-Encoding", [])
+        if encodings and (len(encodings) > 1 or not self.chunked):
+            raise MalformedResponse("the response has another Transfer-Encoding than 'chunked'")
+        lengths = ",".join(self.headers.get_all("Content-Length", [])).split(",")
+        if len({length.strip() for length in lengths}) > 1:
+            raise MalformedResponse("the response has several lengths")
+        self.stream.end_head()
+        self.fp.end_head(chunked=bool(self.chunked))
+        if self.length is None and not self.chunked:
+            self.stream.require_close_notify()
 
-    def _begun_as_usual(self) -> bool:
-        """Read the head; false where nothing was read of it."""
-        end = self._take_head(self.fp.peek(1))
-        self.fp.read(end)
-        return end > 0
-
-    def _take_head(self, came: bytes) -> int:
-        """Take over what the head says that C(came) begins with, and where that ends; 0 where it is
-        no usual one, or not whole.
-        """
-        found = _USUAL_HEAD.match(came)
-        if found is None:
-            return 0
-        status, reason, lines = found.groups()
-        headers = Headers.of_lines(lines.decode("latin-1"))
-        length = headers.get("Content-Length", "")
-        if "Transfer-Encoding" in headers or not length.isdecimal() or len(headers) > _MOST_FIELDS:
-            return 0
-        self.headers, self.msg = headers, _NO_DEFECTS
-        self.code = self.status = int(status)
-        self.reason, self.version = (reason or b"").decode("latin-1").strip(), 11
-        is_empty = self.status in (204, 304) or self._method == "HEAD"
-        self.chunked, self.length = False, 0 if is_empty else int(length)
-        self.will_close = "close" in headers.get("Connection", "").lower()
-        return found.end()
-
-    def take(self) -> None:
-        """Take the body now, so that the connection is free."""
-        self.came = bodies.within_bounds(self.as_sent())
-
-    def settle(self) -> None:
-        """Give the connection back where the body was taken before the pool has named it."""
-        if self.came is not None:
-            self._give_back()
-
-    def as_sent(self) -> Iterator[bytes]:
-        """The body as it is on the wire, piece by piece."""
-        if self.came is not None:
-            yield self.came
-            return
-        try:
-            while block := self.read(bodies.PIECE):
-                yield block
-            if self.length:
-                raise HTTPException(f"the body ends {self.length} bytes too early")
-        except (OSError, HTTPException) as error:
-            from urllib3.exceptions import ProtocolError
-
-            raise ProtocolError("Connection broken", error) from error
-        self._give_back()
-
-    def iter_content(self, _size: int = 0) -> Iterator[bytes]:
-        """The body as it comes, unpacked."""
-        return bodies.pieces(self)
-
-    def close(self) -> None:
-        super().close()
-        if self._connection is not None:  # what is left of the body would be the next answer
-            self._connection.close()
-        self._give_back()
-
-    def _give_back(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            self._pool._put_conn(connection)
-
-    @classmethod
-    def from_httplib(cls, found: Incoming, *, pool: Any, connection: Any, **_rest: Any) -> Incoming:
-        """urllib3 before 2 asks for its own kind of answer here, and takes this one."""
-        found._pool, found._connection = pool, connection
-        return found
+    def read(self, amt: int | None = None) -> bytes:
+        data = super().read(amt)
+        if amt and not data and self.length:  # urllib3 before 2 does not raise
+            raise IncompleteRead(data, self.length)
+        return data
 
 
-class _Exchange:
-    """How a connection of the HTTP library sends a request and begins to read the answer."""
+class _DeadlineConnection:
+    """Part of a connection class of urllib3: use the response class above."""
 
+    response_class = DeadlineResponse
     sock: Any
     timeout: float | None
-    send: Callable[[bytes], None]
-    close: Callable[[], None]
-    _method = ""
-    _load: Load
 
-    def request(
-        self,
-        method: str,
-        url: str,
-        body: Any = None,
-        headers: Mapping[str, str] | None = None,
-        **_options: Any,
-    ) -> None:
-        """C(body) is the C(Load)."""
-        self._method, self._load = method, body
-        content = self._load.content
-        fields = {"Host": self._load.host, **(headers or {})}
-        if content is not None or method not in ("GET", "HEAD"):
-            fields["Content-Length"] = str(len(content or b""))
-        head = _head(f"{method} {url} HTTP/1.1", fields)
-        if self.sock is not None and self.sock.gettimeout() != self.timeout:
-            self.sock.settimeout(self.timeout)
-        blocks = (content,) if isinstance(content, bytes) else content or ()
-        if len(content or b"") <= _WITH_HEAD:
-            self.send(head + b"".join(blocks))
-            return
-        self.send(head)
-        for block in blocks:
-            self.send(block)
-
-    def getresponse(self, **_options: Any) -> Incoming:
-        """urllib3 before 2 gives an option, and shows it as trouble where it is not taken."""
-        since = time.monotonic()
-        came: bytes = self.sock.recv(_AT_ONCE)
-        found = Incoming.at_once(came, self._method)
-        if found is not None:
-            if found.will_close:
-                self.close()
-            return found
-        return self._read(Incoming(self.sock, method=self._method, begun=(since, came)))
-
-    def _read(self, found: Incoming) -> Incoming:
-        """Begin to read an answer, and take its body unless it is streamed."""
+    def connect(self) -> None:
         try:
-            found.begin()
-            if found.will_close:
-                self.close()
-            if found.status != 200 or not self._load.streamed:
-                found.take()
-        except BaseException:
-            found.close()
-            raise
-        return found
-
-
-def _head(first: str, fields: Mapping[str, str]) -> bytes:
-    """The head of a request; C(UnfitRequest), without the value, where one cannot be sent."""
-    lines = [f"{name}: {value}" for name, value in fields.items()]
-    block = "\r\n".join(lines)
-    if _FIELDS.fullmatch(block) is None or block.count("\r\n") >= len(lines):
-        wrong = next(name for name, line in zip(fields, lines, strict=True) if not _fits(line))
-        raise UnfitRequest(f"the header {wrong!r} has a character that no header can have")
-    return f"{first}\r\n{block}\r\n\r\n".encode("latin-1")
-
-
-def _fits(field: str) -> bool:
-    return _FIELD.fullmatch(field) is not None
-
-
-class Pool:
-    """A pool of the HTTP library that can do without most of it where a connection is there."""
-
-    scheme: str
-    proxy_headers: Mapping[str, str]
-    _get_conn: Callable[[], Any]
-    _put_conn: Callable[[Any], None]
-    request: Callable[..., Incoming]
-
-    def exchange(
-        self, method: str, target: str, load: Load, headers: Mapping[str, str], timeout: float
-    ) -> Incoming:
-        """Send a request once, and begin to read the answer; redirects are answers.
-
-        What the library does for each request takes three times as long as a small exchange on a
-        connection that is kept alive. It is asked only where a connection has to be made.
-        """
-        connection = self._get_conn()
-        if connection.sock is None:
-            self._put_conn(connection)
-            return self._on_new_connection(method, target, load, headers, timeout)
-        if self.proxy_headers and self.scheme == "http":  # a tunnel has told them when it was made
-            headers = {**headers, **self.proxy_headers}
-        connection.timeout, found = timeout, None
-        try:
-            found = on_kept_connection(connection, method, target, load, headers)
-        finally:
-            if found is None:
-                connection.close()
-                self._put_conn(None)
-        found._pool, found._connection = self, connection
-        found.settle()
-        return found
-
-    def _on_new_connection(
-        self, method: str, target: str, load: Load, headers: Mapping[str, str], timeout: float
-    ) -> Incoming:
-        found = self.request(
-            method,
-            target,
-            body=load,
-            headers=headers,
-            retries=_once(),
-            redirect=False,
-            assert_same_host=False,
-            timeout=timeout,
-            preload_content=False,
-            decode_content=False,
-            release_conn=False,
-        )
-        found.settle()
-        return found
-
-
-def on_kept_connection(
-    connection: Any, method: str, target: str, load: Load, headers: Mapping[str, str]
-) -> Incoming:
-    """An exchange, whose trouble is raised as the HTTP library does."""
-    try:
-        try:
-            connection.request(method, target, load, headers)
-        except OSError as error:
-            if error.errno not in _ANSWERED_EARLY:
-                raise
-        found: Incoming = connection.getresponse()
-    except (OSError, HTTPException) as error:
-        from urllib3.exceptions import ProtocolError
-
-        raise ProtocolError("Connection aborted.", error) from error
-    return found
+            super().connect()  # type: ignore[misc] # the connection class comes after this one
+        except TimeoutError as error:  # of the proxy or of TLS: no request was sent
+            raise urllib3.exceptions.ConnectTimeoutError(self, "the handshake is late") from error
+        self.sock.settimeout(self.timeout)  # the response to CONNECT used a part of it
 
 
 @functools.cache
-def _once() -> urllib3.Retry:
-    """A request is not sent again by the library."""
-    import urllib3
-
-    return urllib3.Retry(0, read=False)
-
-
-@functools.cache
-def _paced(pool: Any) -> Any:
-    """A kind of pools, with such connections; one to a SOCKS proxy connects in its own way."""
-    if issubclass(pool, Pool):
+def _with_deadlines(pool: Any) -> Any:
+    """Return a subclass of a pool class; its connections have deadlines."""
+    if issubclass(pool.ConnectionCls, _DeadlineConnection):
         return pool
-    connection = type("PacedConnection", (_Exchange, pool.ConnectionCls), {})
-    return type("PacedPool", (Pool, pool), {"ConnectionCls": connection, "ResponseCls": Incoming})
+    connection = type("DeadlineConnection", (_DeadlineConnection, pool.ConnectionCls), {})
+    return type("DeadlinePool", (pool,), {"ConnectionCls": connection})
 
 
-def _pace(manager: Any) -> None:
-    found = manager.pool_classes_by_scheme
-    manager.pool_classes_by_scheme = {scheme: _paced(pool) for scheme, pool in found.items()}
+def _install(manager: Any) -> None:
+    classes = manager.pool_classes_by_scheme
+    manager.pool_classes_by_scheme = {
+        scheme: _with_deadlines(pool) for scheme, pool in classes.items()
+    }
 
 
-class Pools:
-    """The pools of the HTTP library with such connections, straight and through proxies."""
+class DeadlineAdapter(HTTPAdapter):
+    """Adapter whose connections have deadlines, direct and through proxies (SOCKS too).
+
+    :param connections: maximum number of connections to an origin; further requests wait
+    """
 
     def __init__(self, connections: int) -> None:
-        import urllib3
+        # urllib3 allocates a slot for each of them at once
+        super().__init__(pool_maxsize=min(connections, MAX_CONCURRENCY), pool_block=True)
 
-        # urllib3 makes a place for each at once, though none of them may ever be taken
-        self._most = min(connections, MOST_AT_ONCE)
-        self._straight = urllib3.PoolManager(_MOST_POOLS, maxsize=self._most, block=True)
-        _pace(self._straight)
-        self._proxied: HTTPAdapter | None = None
+    def init_poolmanager(self, *arguments: Any, **options: Any) -> None:
+        super().init_poolmanager(*arguments, **options)
+        _install(self.poolmanager)
 
-    def of(self, address: str, proxy: str | None) -> Any:
-        """The pool of connections to an address; through a proxy as C(requests) reads that."""
-        manager = self._straight if proxy is None else self._through(proxy)
-        return manager.connection_from_url(address)
-
-    def _through(self, proxy: str) -> urllib3.PoolManager:
-        from requests import RequestException
-        from requests.adapters import HTTPAdapter
-
-        if self._proxied is None:
-            self._proxied = HTTPAdapter(pool_maxsize=self._most, pool_block=True)
-        try:
-            manager: urllib3.PoolManager = self._proxied.proxy_manager_for(proxy)
-        except RequestException as error:
-            raise UnfitRequest(str(error)) from None
-        _pace(manager)
+    def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
+        manager = super().proxy_manager_for(proxy, **options)
+        _install(manager)
         return manager
 
-    def close(self) -> None:
-        self._straight.clear()
-        if self._proxied is not None:
-            self._proxied.close()
+
+class DirectSession(Session):
+    """Session that does not follow redirects: the transport does, within its rules."""
+
+    def __init__(self, connections: int) -> None:
+        super().__init__()
+        adapter = DeadlineAdapter(connections)
+        self.mount("https://", adapter)
+        self.mount("http://", adapter)
+
+    def get_redirect_target(self, resp: Any) -> None:
+        """Find none. The library would read the body of a redirect without bounds."""

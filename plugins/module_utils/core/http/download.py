@@ -13,7 +13,7 @@ from .messages import Request, Response, back_off
 from .transport import Transport
 
 if TYPE_CHECKING:
-    from .connections import Incoming
+    from .bodies import Incoming
 
 Taken = TypeVar("Taken")
 

@@ -18,7 +18,7 @@ from .messages import Response, unexpected_body
 from .transport import Transport
 
 if TYPE_CHECKING:
-    from .connections import Incoming
+    from .bodies import Incoming
 
 _BLOCK = 1024 * 1024
 #: Bytes up to which a file is held whole.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
@@ -23,45 +23,6 @@ _FIRST_WAIT = 0.5  # seconds
 _TROUBLE = frozenset({"server", "rate_limited"})
 #: Headers by which a service is known, whatever it answers.
 _OWN_HEADERS = ("X-Jenkins", "X-JFrog-Version", "X-Artifactory-Id", "X-AREQUESTID", "X-AUSERNAME")
-
-
-class Headers(Mapping[str, str]):
-    """The headers of an answer by their names, however these are written; those that have one name
-    are one, with commas.
-    """
-
-    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
-        self._pairs = list(pairs)
-        self._found = found = dict[str, str]()
-        for name, value in self._pairs:
-            key = name.lower()
-            found[key] = f"{found[key]}, {value}" if key in found else value
-
-    @classmethod
-    def of_lines(cls, lines: str) -> Headers:
-        """Those that stand each behind a line break."""
-        parts = [line.partition(":") for line in lines.split("\r\n")[1:]]
-        return cls([(name, value.strip(" \t")) for name, _colon, value in parts])
-
-    def __getitem__(self, name: str) -> str:
-        return self._found[name.lower()]
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name.lower() in self._found
-
-    def get(self, key: str, default: Any = None) -> Any:
-        return self._found.get(key.lower(), default)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter({name.lower(): name for name, _value in self._pairs}.values())
-
-    def __len__(self) -> int:
-        return len(self._found)
-
-    def get_all(self, name: str, default: list[str] | None = None) -> list[str] | None:
-        """The values of one name, one by one: cookies have commas in them."""
-        found = [value for each, value in self._pairs if each.lower() == name.lower()]
-        return found or default
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,8 @@ from dataclasses import dataclass
 from ..address import UnfitRequest
 from ..errors import Kind, ToolchainError, shorten
 from ..secret import clean_url
-from .bodies import SlowBody, TooLarge, Unpackable
+from .bodies import MalformedResponse, SlowBody, TooLarge, Undecodable
 from .messages import Request
-from .sessions import REQUESTS_MISSING
-
-if REQUESTS_MISSING is None:
-    import urllib3
-    from urllib3.util.ssl_match_hostname import CertificateError
 
 # Codes of OpenSSL (X509_V_ERR_...): expired, another host name, another IP address.
 _CERTIFICATE_ADVICE = {
@@ -54,7 +49,7 @@ class Failure:
 def failure_of(error: Exception, request: Request, timeout: float) -> Failure:
     """Classify what the HTTP library raised."""
     causes = list(_causes(error))
-    unsent = _never_sent(causes) or _is_our_mistake(error)
+    unsent = _never_sent(causes) or _is_invalid(error)
     kind, reason, final = _reason(error, causes, timeout)
     outcome_unknown = not unsent and not request.reads
     url = clean_url(request.url)
@@ -84,16 +79,21 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _never_sent(causes: list[BaseException]) -> bool:
-    connecting = (
-        urllib3.exceptions.ConnectTimeoutError,
-        urllib3.exceptions.NewConnectionError,
-        ssl.SSLCertVerificationError,
-        CertificateError,
-    )
+    from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
+
+    connecting = (ConnectTimeoutError, NewConnectionError, ssl.SSLCertVerificationError)
     return any(
-        isinstance(cause, connecting) or _tunnel_refusal(cause) or _wants_certificate(cause)
+        isinstance(cause, connecting)
+        or _is_wrong_host(cause)
+        or _tunnel_refusal(cause)
+        or _wants_certificate(cause)
         for cause in causes
     )
+
+
+def _is_wrong_host(cause: BaseException) -> bool:
+    """Whether urllib3 before 2, which compares the host itself, found another certificate."""
+    return isinstance(cause, ValueError) and type(cause).__name__ == "CertificateError"
 
 
 def _wants_certificate(cause: BaseException) -> bool:
@@ -112,11 +112,13 @@ def _reason(
     error: Exception, causes: list[BaseException], timeout: float
 ) -> tuple[Kind, str, bool]:
     """Kind, words, and whether trying again is no use."""
+    from urllib3.exceptions import ProxyError
+
     reason = _tls_reason(causes)
     if reason is not None:
         return "network", reason, True
     reason = _connection_reason(causes)
-    proxied = any(isinstance(cause, urllib3.exceptions.ProxyError) for cause in causes)
+    proxied = any(isinstance(cause, ProxyError) for cause in causes)
     if reason is not None and proxied:
         return "network", f"the proxy cannot be reached: {_CHECK_PROXY}", False
     if reason is not None:
@@ -131,18 +133,20 @@ def _reason(
 def _late_reason(causes: list[BaseException], timeout: float) -> tuple[Kind, str, bool] | None:
     if any(isinstance(cause, SlowBody) for cause in causes):
         return "timeout", f"the answer came slower than 1 KiB/s for {timeout:g} s", False
-    timeouts = (urllib3.exceptions.TimeoutError, TimeoutError)
-    if any(isinstance(cause, timeouts) for cause in causes):
+    from urllib3.exceptions import TimeoutError as LibraryTimeout
+
+    if any(isinstance(cause, (LibraryTimeout, TimeoutError)) for cause in causes):
         return "timeout", f"no answer within {timeout:g} s", False
     return None
 
 
 def _body_reason(error: Exception, causes: list[BaseException]) -> tuple[Kind, str, bool]:
-    if isinstance(error, Unpackable):
+    if isinstance(error, Undecodable):
         return "protocol", "the body of the answer cannot be unpacked", True
-    if isinstance(error, TooLarge):
-        return "protocol", _own_words(error), True
-    if _is_our_mistake(error):
+    malformed = next((cause for cause in causes if isinstance(cause, MalformedResponse)), None)
+    if isinstance(error, TooLarge) or malformed is not None:
+        return "protocol", _own_words(malformed or error), True
+    if _is_invalid(error):
         return "invalid", _own_words(error), True
     reason = f"the connection broke ({_own_words(causes[-1])})"
     if any(isinstance(cause, ssl.SSLEOFError) for cause in causes):
@@ -166,7 +170,7 @@ def _tls_reason(causes: list[BaseException]) -> str | None:
         if isinstance(cause, ssl.SSLCertVerificationError):
             advice = _CERTIFICATE_ADVICE.get(cause.verify_code, "set ca_path")
             return f"the server's certificate is not trusted ({cause.verify_message}): {advice}"
-        if isinstance(cause, CertificateError):  # urllib3 before 2 compares the host itself
+        if _is_wrong_host(cause):
             said = _own_words(cause)
             return f"the server's certificate is not trusted ({said}): check the host of url"
         if _wants_certificate(cause):
@@ -174,16 +178,20 @@ def _tls_reason(causes: list[BaseException]) -> str | None:
             return f"the server ended the TLS handshake ({said}): it may want {_CLIENT_CERTIFICATE}"
     if any(isinstance(cause, _CUT_TLS) for cause in causes):
         return None
-    for kind in (ssl.SSLError, urllib3.exceptions.SSLError):
+    from urllib3.exceptions import SSLError
+
+    for kind in (ssl.SSLError, SSLError):
         for cause in causes:
             if isinstance(cause, kind):
                 return f"TLS failed ({_own_words(cause)}): check scheme and port of url"
     return None
 
 
-def _is_our_mistake(error: Exception) -> bool:
-    """Whether the request could not even be made: an address, a header or a file name."""
-    return isinstance(error, (urllib3.exceptions.LocationValueError, UnfitRequest))
+def _is_invalid(error: Exception) -> bool:
+    """Whether the request could not be made: an address, a header, or the address of a proxy."""
+    from requests.exceptions import InvalidHeader, InvalidSchema, InvalidURL
+
+    return isinstance(error, (InvalidHeader, InvalidSchema, InvalidURL, UnfitRequest))
 
 
 def _own_words(error: BaseException) -> str:

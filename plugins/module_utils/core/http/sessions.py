@@ -1,74 +1,82 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Kept-alive sessions: one per server and credential in a process, shared by the items of a loop
-and by nobody else.
-"""
+"""Keep-alive sessions: one for each server and credential in a process, shared by loop items."""
 
 from __future__ import annotations
 
 import functools
 import importlib.util
 import os
-import runpy
+import re
 import sys
 import threading
-import traceback
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http.cookiejar import Cookie, DefaultCookiePolicy
 from typing import IO, TYPE_CHECKING, Any
+from urllib.request import Request as CookieRequest
 
-from ..address import DEFAULT_PORTS, Origin, UnfitRequest, origin, request_target
+from ..address import Origin, UnfitRequest, origin, prepared_url
 from ..connection.auth import Login, Outgoing
 from ..connection.options import Connection
 from ..errors import ToolchainError, invalid
-from .bodies import ACCEPTED, BodyError
-from .connections import Incoming, Load, Pool, Pools
+from ..secret import hidden
+from .bodies import ACCEPTED, BodyError, Incoming
 
 if TYPE_CHECKING:
-    from urllib.request import Request
+    import requests
 
     from ..accounting import Accounting
 
-#: The traceback of the missing library, C(None) where it is there.
+#: Why the library is missing; C(None) if it is there. It is loaded with the first session: a task
+#: that sends nothing does not need it.
 REQUESTS_MISSING: str | None = None
-REQUEST_ERRORS: tuple[type[Exception], ...] = ()
-try:
+_found = importlib.util.find_spec("requests")
+if _found is None or not _found.submodule_search_locations:
+    REQUESTS_MISSING = "ImportError: No module named 'requests'"
+
+#: Bytes of a body that are read from a file and sent in one step.
+_BLOCK = 1024 * 1024
+#: Files up to this size are read as a whole before they are sent.
+SMALL = 64 * 1024
+_HEADERS = {"Accept-Encoding": ACCEPTED, "Connection": "keep-alive"}
+_HEADER = re.compile(r"(?=[\0-\xff]*\Z)[^:\s][^:\r\n]*: (?:[^\s\0][^\r\n\0]*)?")
+#: Shorter cookie values are flags or languages, and parts of other words.
+_SHORTEST_COOKIE = 8
+#: One session for each service, and some for a loop over logins.
+MAX_SESSIONS = 8
+
+
+@functools.cache
+def request_errors() -> tuple[type[Exception], ...]:
+    """The errors that a request, or reading its response, raises."""
+    import requests
     import urllib3
 
-    # It is loaded where it is needed, which is seldom: that takes as long as a small task.
-    _found = importlib.util.find_spec("requests")
-    if _found is None or not _found.submodule_search_locations:
-        raise ImportError("No module named 'requests'")
-    REQUEST_ERRORS = (urllib3.exceptions.HTTPError, BodyError, UnfitRequest)
-except ImportError:
-    REQUESTS_MISSING = traceback.format_exc()
-
-
-#: Bytes of a body that are read and sent at once.
-_BLOCK = 1024 * 1024
-#: Up to so many bytes a file is read whole before it is sent.
-SMALL = 64 * 1024
-#: What goes with every request that does not say otherwise.
-_USUAL = {"Accept-Encoding": ACCEPTED, "Connection": "keep-alive"}
+    return requests.RequestException, urllib3.exceptions.HTTPError, BodyError, UnfitRequest
 
 
 def small_body(what: str, open_body: Callable[[], IO[bytes]], size: int) -> bytes:
-    """The body of a few bytes that are read from a file: to send them costs less than a stream."""
+    """Read the body of an upload that is not worth a stream."""
     blocks, missing = list[bytes](), size
-    try:
-        with open_body() as file:
-            while missing and (block := file.read(missing)):
-                blocks.append(block)
-                missing -= len(block)
-    except OSError as error:
-        raise _unexpected_body(what, error) from None
+    with _reading(what), open_body() as file:
+        while missing and (block := file.read(missing)):
+            blocks.append(block)
+            missing -= len(block)
     if missing:
         raise _shorter(what)
     return b"".join(blocks)
 
 
-def _unexpected_body(what: str, error: OSError) -> ToolchainError:
-    return ToolchainError("failed", f"{what}: the file cannot be read: {error.strerror or error}")
+@contextmanager
+def _reading(what: str) -> Iterator[None]:
+    """Report errors of the file as such: they are no errors of the connection."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or error
+        raise ToolchainError("failed", f"{what}: the file cannot be read: {reason}") from None
 
 
 def _shorter(what: str) -> ToolchainError:
@@ -76,15 +84,13 @@ def _shorter(what: str) -> ToolchainError:
 
 
 class Upload:
-    """A body that is read from a file while it is sent; its length is known, so that it is not sent
-    in chunks.
-    """
+    """Body that is read from a file while it is sent, with a known length."""
 
     def __init__(
         self, what: str, open_body: Callable[[], IO[bytes]], size: int, accounting: Accounting
     ) -> None:
         self._what, self._size, self._accounting = what, size, accounting
-        with self._reading():
+        with _reading(what):
             self._file = open_body()
 
     def __len__(self) -> int:
@@ -93,7 +99,7 @@ class Upload:
     def __iter__(self) -> Iterator[bytes]:
         missing = self._size
         while missing:
-            with self._reading():
+            with _reading(self._what):
                 block = self._file.read(min(missing, _BLOCK))
             if not block:
                 raise _shorter(self._what)
@@ -104,189 +110,133 @@ class Upload:
     def close(self) -> None:
         self._file.close()
 
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """Trouble with the file is none with the connection."""
-        try:
-            yield
-        except OSError as error:
-            raise _unexpected_body(self._what, error) from None
 
+class _OwnCookies(DefaultCookiePolicy):
+    """Cookies to and from the origin of the connection only: the default also sends them to other
+    ports, and to neighbours in their domain.
 
-class Cookies:
-    """Those of a session. What keeps them is loaded for the sessions that do."""
+    :param home: that origin; C(None): no cookies
+    """
 
-    def __init__(self) -> None:
-        from http.cookiejar import CookieJar
+    def __init__(self, home: Origin | None) -> None:
+        super().__init__()
+        self._home = home
 
-        self._jar = CookieJar()
+    def set_ok(self, cookie: Cookie, request: CookieRequest) -> bool:
+        return self._is_home(request) and super().set_ok(cookie, request)
 
-    def add_to(self, outgoing: Outgoing, address: str) -> Request:
-        """Add those that are kept for an address; what they were chosen by."""
-        from urllib.request import Request
+    def return_ok(self, cookie: Cookie, request: CookieRequest) -> bool:
+        return self._is_home(request) and super().return_ok(cookie, request)
 
-        asked = Request(address)  # noqa: S310 - one of the web, as the connection has it
-        self._jar.add_cookie_header(asked)
-        outgoing.headers.update(asked.unredirected_hdrs)
-        return asked
-
-    def take(self, incoming: Incoming, asked: Request) -> None:
-        self._jar.extract_cookies(incoming, asked)
-
-    def forget(self) -> None:
-        self._jar.clear()
-
-
-@dataclass(frozen=True)
-class Way:
-    """The connections to an origin; C(before_path): what a proxy wants to see before the path."""
-
-    pool: Pool
-    host: str
-    before_path: str
+    def _is_home(self, request: CookieRequest) -> bool:
+        return self._home is not None and origin(request.get_full_url()) == self._home
 
 
 @dataclass
-class Kept:
-    """A session and what is remembered with it (the crumb of the CI server).
+class PooledSession:
+    """A session of `requests`, and what is remembered with it (the crumb of the CI server).
 
-    C(home) is the origin of the connection. Cookies go there only, and come from there only: a
-    cookie jar alone would send them to other ports, and to neighbours in their domain.
+    :param verify: a file or a folder of certificates, or whether to check certificates at all
+    :param cert: the files of client certificate and key
     """
 
-    home: Origin
-    pools: Pools
-    checks: bool
-    authorities: str | None
-    certificate: tuple[str, str | None]
-    cookies: Cookies | None = None
+    session: requests.Session
+    verify: bool | str
+    cert: str | tuple[str, str] | None
+    cookies: bool
     memory: dict[str, Any] = field(default_factory=dict)
-    _ways: dict[tuple[Origin, str | None], Way] = field(default_factory=dict)
 
     def send(
         self,
         outgoing: Outgoing,
         login: Login,
+        accounting: Accounting,
         *,
-        place: Origin,
         timeout: float,
         proxy: str | None,
-        streamed: bool,
     ) -> Incoming:
-        """One exchange without following redirects; of the environment only proxies count.
+        """Send a request without following redirects; the body of the response is not read."""
+        import requests
 
-        It goes to the pool of urllib3: what C(requests) does for each exchange (preparing it,
-        cookies that nobody keeps, an answer of its own) takes as long as the rest.
-
-        :param place: the origin of the address
-        """
         login(outgoing)
-        way = self._ways.get((place, proxy)) or self._way(place, proxy)
-        path = request_target(outgoing.url)
-        cookies = self.cookies if place == self.home else None
-        asked = cookies and cookies.add_to(outgoing, f"{place[0]}://{way.host}{path}")
-        incoming = way.pool.exchange(
-            outgoing.method,
-            way.before_path + path,
-            Load(outgoing.body, way.host, streamed),
-            {**_USUAL, **outgoing.headers},
-            timeout,
+        headers, body = {**_HEADERS, **outgoing.headers}, outgoing.body
+        if body is not None or outgoing.method not in ("GET", "HEAD"):
+            headers["Content-Length"] = str(len(body or b""))
+        _require_headers(headers)
+        # Not prepared by the library: most of it is done, and the signature of OAuth must stay.
+        request = requests.PreparedRequest()
+        request.method, request.url = outgoing.method, prepared_url(outgoing.url)
+        request.headers = requests.structures.CaseInsensitiveDict(headers)
+        request.body = body or None  # type: ignore[assignment] # an upload is iterable
+        if self.cookies:
+            request.prepare_cookies(self.session.cookies)
+        response = self.session.send(
+            request,
+            stream=True,
+            timeout=timeout,
+            verify=self.verify,
+            cert=self.cert,
+            proxies=dict.fromkeys(("http", "https"), proxy) if proxy else {},
         )
-        incoming.url = outgoing.url
-        if cookies and asked:
-            cookies.take(incoming, asked)
-        return incoming
+        hidden.add(*(str(each.value) for each in response.cookies if _is_session(each)))
+        return Incoming(response, outgoing.url, accounting)
 
-    def _way(self, place: Origin, proxy: str | None) -> Way:
-        """The connections to an origin, which are made when they are needed."""
-        scheme, name, port = place
-        shown = f"[{name}]" if ":" in name else name
-        host = shown if port == DEFAULT_PORTS[scheme] else f"{shown}:{port}"
-        before_path = ""
-        if proxy is not None:
-            from requests.utils import prepend_scheme_if_needed
-
-            proxy = str(prepend_scheme_if_needed(proxy, "http"))  # type: ignore[no-untyped-call]
-            if not urllib3.util.parse_url(proxy).host:
-                raise UnfitRequest("the address of the proxy has no host")
-            is_asked = scheme == "http" and not proxy.lower().startswith("socks")
-            before_path = f"http://{host}" if is_asked else ""
-        pool = self.pools.of(f"{scheme}://{shown}:{port}/", proxy)
-        if scheme == "https":
-            trusted = (self.authorities or usual_authorities()) if self.checks else None
-            _check_certificates(pool, trusted, self.certificate)
-        return self._ways.setdefault((place, proxy), Way(pool, host, before_path))
+    def forget_cookies(self) -> None:
+        self.session.cookies.clear()
 
 
-def _check_certificates(pool: Any, authorities: str | None, own: tuple[str, str | None]) -> None:
-    """How a pool of TLS connections sees who the server is, and shows who it is itself.
+def _is_session(cookie: Cookie) -> bool:
+    return len(cookie.value or "") >= _SHORTEST_COOKIE
 
-    :param authorities: a file or a folder of certificates; C(None): nobody checks the server
-    :param own: the files of certificate and key, empty where there is none
+
+def _require_headers(headers: dict[str, str]) -> None:
+    """Raise C(UnfitRequest) if a header cannot be sent. The message of the library shows its value,
+    which may be a secret.
     """
-    pool.cert_reqs = "CERT_NONE" if authorities is None else "CERT_REQUIRED"
-    if authorities is not None:
-        setattr(pool, "ca_cert_dir" if os.path.isdir(authorities) else "ca_certs", authorities)
-    if own[0]:
-        pool.cert_file, pool.key_file = own
-
-
-@functools.cache
-def usual_authorities() -> str:
-    """The certificates that C(requests) trusts. Distributions name theirs in its file C(certs),
-    which is read alone: the whole library takes as long as a small task.
-    """
-    found = importlib.util.find_spec("requests")
-    for folder in found.submodule_search_locations or () if found is not None else ():
-        path = os.path.join(folder, "certs.py")
-        if os.path.isfile(path):
-            return str(runpy.run_path(path)["where"]())
-    from requests.utils import DEFAULT_CA_BUNDLE_PATH
-
-    return str(DEFAULT_CA_BUNDLE_PATH)
+    for name, value in headers.items():
+        if _HEADER.fullmatch(f"{name}: {value}") is None:
+            raise UnfitRequest(f"the header {name!r} has a character that no header can have")
 
 
 class Proxies:
-    """The proxies that the environment names, which is searched once per task and origin: that
-    takes as long as a small exchange.
-    """
+    """The proxies of the environment, which is searched once per task and origin."""
 
     def __init__(self) -> None:
         self._known: dict[Origin, str | None] = {}
 
     def of(self, place: Origin, url: str) -> str | None:
-        """The proxy for an address, whose origin is C(place); C(None) where there is none."""
+        """Return the proxy for an address, whose origin is C(place)."""
         if place not in self._known:
             self._known[place] = _proxy_for(url) if names_proxies() else None
         return self._known[place]
 
 
 def names_proxies() -> bool:
-    """Whether there may be a proxy at all; a Mac keeps them in its settings, too."""
+    """Return whether there may be a proxy; macOS also has them in its settings."""
     names = (name.lower() for name, value in os.environ.items() if value)
     named = any(name.endswith("_proxy") and name != "no_proxy" for name in names)
     return named or sys.platform == "darwin"
 
 
 def _proxy_for(url: str) -> str | None:
-    """The proxy that C(requests) takes."""
-    from requests.utils import get_environ_proxies, select_proxy
+    """Return the proxy that `requests` chooses; its login is kept out of all output."""
+    from requests.utils import get_auth_from_url, get_environ_proxies, select_proxy
 
-    return select_proxy(url, get_environ_proxies(url))
+    proxy = select_proxy(url, get_environ_proxies(url))
+    user, password = get_auth_from_url(proxy or "")
+    hidden.add(password, b64encode(f"{user}:{password}".encode()).decode() if user else "")
+    return proxy
 
 
-#: Most sessions that are kept: one for each service, and some for a loop over logins.
-_MOST_KEPT = 8
-_kept: dict[tuple[Any, ...], Kept] = {}  # the one that was used last at the end
+_sessions: dict[tuple[Any, ...], PooledSession] = {}  # the last one was used last
 _lock = threading.Lock()
 
 
-def kept_session(connection: Connection, *, connections: int, cookies: bool) -> Kept:
-    """The session of a connection in this process, made where there is none yet.
+def pooled_session(connection: Connection, *, connections: int, cookies: bool) -> PooledSession:
+    """Return the session of a connection in this process.
 
     The key holds address, credential and TLS options: sessions with different credentials are never
-    shared, and a
-    forked worker does not use its parent's.
+    shared, and a forked worker does not use those of its parent.
     """
     tls = tuple(
         connection.settings.get(name)
@@ -295,32 +245,32 @@ def kept_session(connection: Connection, *, connections: int, cookies: bool) -> 
     bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
     key = (os.getpid(), connection, tls, bundle, connections, cookies)
     with _lock:
-        kept = _kept.pop(key, None) or _new_session(connection, bundle, connections, cookies)
-        _kept[key] = kept
-        while len(_kept) > _MOST_KEPT:
-            _forget(next(iter(_kept)))
-        return kept
-
-
-def _forget(key: tuple[Any, ...]) -> None:
-    """Close a session; that of the process before the fork is the other process's to close."""
-    kept = _kept.pop(key)
-    if key[0] == os.getpid():
-        kept.pools.close()
+        found = _sessions.pop(key, None) or _new_session(connection, bundle, connections, cookies)
+        _sessions[key] = found
+        while len(_sessions) > MAX_SESSIONS:
+            oldest = next(iter(_sessions))
+            session = _sessions.pop(oldest)
+            if oldest[0] == os.getpid():  # others belong to the process before the fork
+                session.session.close()
+        return found
 
 
 def _new_session(
     connection: Connection, bundle: str | None, connections: int, cookies: bool
-) -> Kept:
-    settings = connection.settings
-    checks = bool(settings.get("validate_certs", True))
-    authorities = (settings.get("ca_path") or bundle or None) if checks else None
-    if checks:
-        secure = connection.url.startswith("https:")
-        if secure and bundle and authorities == bundle and not os.path.exists(bundle):
+) -> PooledSession:
+    from .connections import DirectSession
+
+    settings, home = connection.settings, origin(connection.url)
+    verify: bool | str = bool(settings.get("validate_certs", True))
+    if verify:
+        verify = settings.get("ca_path") or bundle or True
+        if home[0] == "https" and verify == bundle and not os.path.exists(bundle or ""):
             raise invalid(f"REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE: there is no '{bundle}'")
     else:
+        import urllib3
+
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
-    own = (settings.get("client_cert") or "", settings.get("client_key") or None)
-    kept = Cookies() if cookies else None
-    return Kept(origin(connection.url), Pools(connections), checks, authorities, own, kept)
+    own, key = settings.get("client_cert") or None, settings.get("client_key")
+    session = DirectSession(connections)
+    session.cookies.set_policy(_OwnCookies(home if cookies else None))
+    return PooledSession(session, verify, (own, key) if own and key else own, cookies)

@@ -20,12 +20,11 @@ from ..connection.auth import Anonymous, Crumb, Login, Outgoing, hide
 from ..connection.options import Connection
 from ..errors import ToolchainError, invalid
 from ..secret import clean_url
-from . import bodies
-from .connections import Incoming
+from .bodies import Incoming
 from .messages import REDIRECTS, Request, Response, retry_after
 from .network_errors import Failure, failure_of
 from .retries import RETRIED_READS, Retries
-from .sessions import REQUEST_ERRORS, SMALL, Proxies, Upload, kept_session, small_body
+from .sessions import SMALL, Proxies, Upload, pooled_session, request_errors, small_body
 from .writes import Verify, Write
 
 _KEEPING_METHOD = frozenset({307, 308})
@@ -67,21 +66,20 @@ class Transport:
         self._login, self._read_only = login, read_only
         self._describe = describe or (lambda response: errors.error_text(response.text))
         self._notice = notice or (lambda headers: None)
-        self._kept = kept_session(connection, connections=connections, cookies=crumbs)
+        self._session = pooled_session(connection, connections=connections, cookies=crumbs)
         self._proxies = Proxies() if proxies is None else proxies
         self._timeout = float(connection.settings["timeout"])
         self._retries = Retries.of(connection.settings, self.accounting, sleep)
-        self._crumb = Crumb(self._fetch_crumb, self._kept.memory) if crumbs else None
+        self._crumb = Crumb(self._fetch_crumb, self._session.memory) if crumbs else None
 
     @property
     def memory(self) -> dict[str, Any]:
         """What is known of this server as long as its kept-alive session lives; empty at first."""
-        return self._kept.memory
+        return self._session.memory
 
     def forget_login(self) -> None:
         """Drop cookies and crumb, as after a restart of the server."""
-        if self._kept.cookies is not None:
-            self._kept.cookies.forget()
+        self._session.forget_cookies()
         if self._crumb is not None:
             self._crumb.forget()
 
@@ -188,7 +186,7 @@ class Transport:
                     validate(response)
                 raise self.failure(response)
             yield incoming
-        except REQUEST_ERRORS as error:
+        except request_errors() as error:
             raise failure_of(error, request, self._timeout).error from None
         finally:
             incoming.close()
@@ -273,7 +271,7 @@ class Transport:
                     return incoming
                 incoming.close()
                 url = self._next_hop(request, incoming.status_code, url, target(url, location))
-        except REQUEST_ERRORS as error:
+        except request_errors() as error:
             return failure_of(error, request, timeout)
         finally:
             self.accounting.add(seconds=time.monotonic() - started)
@@ -305,13 +303,12 @@ class Transport:
         body = self._body(request)
         outgoing = Outgoing(request.method, url, headers, body)
         try:
-            incoming = self._kept.send(
+            incoming = self._session.send(
                 outgoing,
                 self._login if at_home else Anonymous(),
-                place=there,
+                self.accounting,
                 timeout=timeout,
                 proxy=self._proxies.of(there, url),
-                streamed=request.streamed,
             )
         finally:
             sent = 0 if isinstance(body, Upload) else len(outgoing.body or b"")  # with the login
@@ -320,8 +317,8 @@ class Transport:
                 body.close()
         if at_home:
             self._notice(incoming.headers)
-        taken_later = request.streamed and incoming.status_code == 200
-        (bodies.count if taken_later else bodies.hold)(incoming, self.accounting)
+        if not request.streamed or incoming.status_code != 200:
+            incoming.read()
         return incoming
 
     def _body(self, request: Request) -> bytes | Upload | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...core.concurrency import transfer
+from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.task import Task
 from ...core.plan import Plan
@@ -119,7 +119,8 @@ class FileDeployment:
             )
 
     def _bytes_to_send(self) -> int:
-        return sum(map(_bytes_to_send, self._actions))
+        uploads = [each for each in self._actions if each.action == "uploaded"]
+        return sum(each.wanted.digests.size for each in uploads)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         done: Done = {}
@@ -132,7 +133,7 @@ class FileDeployment:
 
         try:
             sent = self._send_together(uploader, done)
-            transfer(self._client.connections, work, self._actions, _bytes_to_send)
+            spread(self._client.connections, work, self._actions)
         except ToolchainError as error:
             error.result.setdefault("artifacts", self._artifacts(done))
             raise
@@ -229,10 +230,6 @@ class ArchiveDeployment(FileDeployment):
         sent = uploader.explode(self._archive, self._folder, files)
         done.update({file.path: ("exploded", 0) for file in files})
         return sent
-
-
-def _bytes_to_send(file: FileAction) -> int:
-    return file.wanted.digests.size if file.action == "uploaded" else 0
 
 
 def _action_for(found: FileState) -> str:

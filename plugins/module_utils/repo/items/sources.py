@@ -214,7 +214,7 @@ def read_all(sources: Sequence[FileSource], parallel: int) -> list[WantedFile]:
     small = [reading.small(source) for source in sources]
     others = [source for source, found in zip(sources, small, strict=True) if found is None]
     readers = min(parallel, os.cpu_count() or 1)
-    rest = iter(spread(readers, reading.any_size, others, anywhere=True))
+    rest = iter(spread(readers, reading.any_size, others))
     return [found or next(rest) for found in small]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from ...core.concurrency import spread, transfer
+from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
 from ...core.http.file_download import Fetched
 from ...core.module.descriptor import Descriptor, reads
@@ -135,7 +135,7 @@ class ArtifactDownloadOperation:
         targets = refuse_clashes(targets)
         for target in targets:
             self._folders.check(target)
-        self._fetches = spread(self._options.parallel, self._decided, targets, anywhere=True)
+        self._fetches = spread(self._options.parallel, self._decided, targets)
         files = [fetch.as_dict() for fetch in self._fetches]
         coming = [fetch.size or 0 for fetch in self._fetches if fetch.action == "downloaded"]
         result = {"files": files, "downloaded_bytes": sum(coming)}
@@ -208,7 +208,7 @@ class ArtifactDownloadOperation:
             progress.show(lambda: [one.size for one in list(done.values())])
 
         try:
-            transfer(self._client.connections, work, self._coming, lambda fetch: fetch.size)
+            spread(self._client.connections, work, self._coming)
         except ToolchainError as error:
             self._folders.remove_empty()
             error.result.update(self._result(done), changed=bool(done))

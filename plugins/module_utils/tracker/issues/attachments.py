@@ -19,7 +19,7 @@ from ...core.secret import clean_url
 from ..client import TrackerClient
 
 if TYPE_CHECKING:
-    from ...core.http.connections import Incoming
+    from ...core.http.bodies import Incoming
 
 Taken = TypeVar("Taken")
 

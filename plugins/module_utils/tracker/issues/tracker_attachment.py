@@ -25,7 +25,7 @@ from .file_names import safe_names
 from .tracker_issue_info import read_issues, require_parallel
 
 if TYPE_CHECKING:
-    from ...core.http.connections import Incoming
+    from ...core.http.bodies import Incoming
 
 
 @dataclass(frozen=True)

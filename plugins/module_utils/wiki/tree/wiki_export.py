@@ -139,8 +139,7 @@ class WikiExportOperation(ServiceExport):
             finally:
                 count.add()
 
-        large = self._files is not None
-        read = spread(self._options.parallel, whole, pages, anywhere=large)
+        read = spread(self._options.parallel, whole, pages)
         texts = {page.id: page_file(page, labels, state, files) for page, labels, files in read}
         attached = {page.id: files.contents for page, _labels, files in read if files is not None}
         files = TreeLayout(tree, texts, self._names, state, attached).files(

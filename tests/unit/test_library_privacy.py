@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""No private part of the HTTP libraries is used: they may rename it in any release."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import http.client
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import requests
+import urllib3
+
+PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
+LIBRARIES = ("requests", "requests_oauthlib", "urllib3", "http")
+FILES = sorted(PLUGINS.rglob("*.py"))
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+def _imports(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _own_names(tree: ast.AST) -> set[str]:
+    """The private names that a file defines: functions, attributes of classes and of `self`."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            found |= {node.attr} if getattr(node.value, "id", "") == "self" else set()
+    return found
+
+
+@functools.cache
+def _library_names() -> frozenset[str]:
+    """The private names of attributes in the sources of the libraries."""
+    sources = [Path(http.client.__file__ or "")]
+    for package in (requests, urllib3):
+        sources += Path(package.__path__[0]).rglob("*.py")
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in sources]
+    found = set[str]().union(*map(_own_names, trees))
+    return frozenset(name for name in found if _is_private(name))
+
+
+def violations(path: Path) -> list[str]:
+    """What a file uses of the libraries though it is private."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    used = [name for name in _imports(tree) if name.partition(".")[0] in LIBRARIES]
+    found = [name for name in used if any(map(_is_private, name.split(".")))]
+    if not used:
+        return found
+    own = _own_names(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and _is_private(node.attr) and node.attr not in own:
+            found.append(node.attr)
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in vars(builtins):
+            strings = [each.value for each in node.args if isinstance(each, ast.Constant)]
+            found += [each for each in strings if isinstance(each, str) and _is_private(each)]
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PLUGINS)))
+def test_no_private_part_of_a_library_is_used(path: Path) -> None:
+    assert violations(path) == []
+
+
+def test_a_subclass_hides_no_private_part_of_its_library() -> None:
+    """The file whose classes extend those of the libraries has names that these do not have."""
+    path = PLUGINS / "module_utils/core/http/connections.py"
+    own = {name for name in _own_names(ast.parse(path.read_text())) if _is_private(name)}
+    assert own
+    assert own & _library_names() == set()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import urllib3\nurllib3.PoolManager()._new_pool",
+        "from requests._types import Data",
+        "from http.client import HTTPResponse\ngetattr(HTTPResponse, '_method')",
+        "def late():\n    import requests\n    requests.Session()._x = 1",
+    ],
+)
+def test_a_private_part_is_found(source: str, tmp_path: Path) -> None:
+    (tmp_path / "x.py").write_text(source)
+    assert violations(tmp_path / "x.py")
