@@ -42,8 +42,10 @@ _KIND_OF_STATUS: dict[int, Kind] = {
     412: "conflict",
     429: "rate_limited",
 }
-#: Most characters of a message as a whole, and of the C(detail) of an error.
-MESSAGE_LIMIT = 4000
+#: Maximum characters of a message: :data:`DETAIL_LIMIT`, operation and object, and a hint.
+MESSAGE_LIMIT = 1400
+#: Maximum characters of an address in a message.
+ADDRESS_LIMIT = 300
 # The elements of a page that have its reason. Each of these patterns takes linear time: none looks
 # beyond the next sign with which it could begin anew.
 _HTML_MARK = re.compile(r"<(/?)(title|h1|h2|h3|p|pre)\b[^<>]*>", re.IGNORECASE)

@@ -16,10 +16,11 @@ MASK = "***"
 # Query parameters whose values are credentials in at least one of the five services or their
 # storage back ends.
 _SECRET_PARAMETER = re.compile(
-    r"token|password|passwd|secret|signature|api_?key|^sig$|^jwt$", re.IGNORECASE
+    r"token|password|passwd|secret|signature|api_?key|^sig$|^jwt$|^jsessionid$", re.IGNORECASE
 )
 _USER_INFO = re.compile(r"(?<=://)[^/?#\\\s]*@")
-_QUERY_PAIR = re.compile(r"(?<=[?&])([^=&?\s#]+)=([^&\s#]*)")
+# Pairs also stand in fragments and behind semicolons. A value may hold a semicolon itself.
+_QUERY_PAIR = re.compile(r"(?<=[?&#;])([^=&?\s#;]+)=((?:[^&\s#;]|;(?![^=&?\s#;]+=))*)")
 _BEGINNING = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]*:/+)?")
 _HOST_AND_PORT = re.compile(r"(\[[0-9A-Fa-f:.%]+[^\]]*\]|[^:@]+)(:[0-9]*)?")
 #: Options that are addresses: there a name before the host is taken for a token.

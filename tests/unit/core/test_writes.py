@@ -31,6 +31,7 @@ DOUBTFUL = [
     (PAGE, False),
     (Reply(502), True),
     (Reply(504), True),
+    (Reply(408), True),
     (Reply(cut=True), True),
 ]
 NOTHING, OUTCOME_UNKNOWN = "nothing was changed", "whether it was done is not known"

@@ -106,7 +106,9 @@ class Response:
             method=self.request.method,
             url=clean_url(self.url),
             detail=detail or None,
-            outcome_unknown=not self.request.reads and kind in _TROUBLE and self.status != 501,
+            outcome_unknown=not self.request.reads
+            and (kind in _TROUBLE or self.status == 408)
+            and self.status != 501,
         )
         if self.status == 404 and not self._is_of_a_service():
             error.other_server = errors.shorten(self.headers.get("Server", ""), _SERVER_LIMIT)

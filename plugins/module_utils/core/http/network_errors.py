@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..address import UnfitRequest
-from ..errors import Kind, ToolchainError, shorten
+from ..errors import ADDRESS_LIMIT, Kind, ToolchainError, shorten
 from ..secret import clean_url
 from .bodies import MalformedResponse, SlowBody, TooLarge, Undecodable
 from .messages import Request
@@ -55,7 +55,8 @@ def failure_of(error: Exception, request: Request, timeout: float) -> Failure:
     url = clean_url(request.url)
     found = ToolchainError(
         kind,
-        f"{request.what}: {reason} ({url.partition('?')[0]})",  # a query is longer than the rest
+        # without the query, which is longer than the rest
+        f"{request.what}: {reason} ({shorten(url.partition('?')[0], ADDRESS_LIMIT)})",
         method=request.method,
         url=url,
         detail=reason,

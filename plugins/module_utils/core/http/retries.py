@@ -12,7 +12,7 @@ from ..accounting import Accounting
 from ..errors import ToolchainError
 from .messages import Request, Response, back_off
 
-RETRIED_READS = frozenset({429, 502, 503, 504})
+RETRIED_READS = frozenset({408, 429, 502, 503, 504})
 
 
 @dataclass(frozen=True)

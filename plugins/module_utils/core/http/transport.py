@@ -295,8 +295,9 @@ class Transport:
         there = origin(url)
         at_home = there == self._home
         if there == NOWHERE or not (at_home or request.foreign_hosts):
+            address = errors.shorten(clean_url(url), errors.ADDRESS_LIMIT)
             wrong = f"is not an address on the server at {self.connection.url}"
-            raise ToolchainError("protocol", f"{request.what}: {clean_url(url)} {wrong}")
+            raise ToolchainError("protocol", f"{request.what}: {address} {wrong}")
         headers = dict(request.headers)
         if self._crumb is not None and request.method == "POST":
             headers.update(self._crumb.headers())
@@ -339,7 +340,8 @@ class Transport:
         return retry_after(outcome.headers.get("Retry-After")) or 0.0
 
     def _redirect_error(self, request: Request, status: int, target: str) -> ToolchainError:
-        login, where = is_login_page(target, request.url), clean_url(target)
+        login = is_login_page(target, request.url)
+        where = errors.shorten(clean_url(target), errors.ADDRESS_LIMIT)
         if login:
             reason = f"redirects to its login page {where}: check the credentials"
         else:

@@ -25,7 +25,7 @@ from .source_files import SourceFile, SourceFolder, is_markdown
 _CHILDREN = '<ac:structured-macro ac:name="children"/>'
 _PLACE = re.compile(r"line (\d+)(?:, column \d+)?: ")
 #: Characters of a message; the return value C(problems) has all of them.
-_MOST_SAID = 3000
+_MOST_SAID = 900
 
 
 @dataclass(frozen=True)
