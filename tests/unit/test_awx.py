@@ -177,5 +177,12 @@ def test_an_execution_environment_has_every_library_that_the_collection_imports(
         for line in named.splitlines()
         if line and not line.startswith("#")
     }
-    wanted = {"requests", "cryptography", "oauthlib", "requests-oauthlib", "markdown-it-py"}
+    wanted = {
+        "requests",
+        "urllib3",
+        "cryptography",
+        "oauthlib",
+        "requests-oauthlib",
+        "markdown-it-py",
+    }
     assert packages == wanted
