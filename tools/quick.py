@@ -17,6 +17,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from tools import tree
@@ -44,6 +45,7 @@ def _git(*arguments: str) -> str:
     return subprocess.run(command, check=False, capture_output=True, text=True).stdout
 
 
+@cache
 def importers() -> dict[str, set[str]]:
     """Return for each Python file the files that import it, as paths in the repository."""
     files = [path for name in _PACKAGES for path in (tree.ROOT / name).rglob("*.py")]

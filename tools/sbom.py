@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The bill of materials of an archive of the collection, as CycloneDX 1.6 in JSON.
 
-The archive itself holds no code of others. Listed is what it needs where it runs, in the versions
-that the lock file names and the tests ran with. The same archive gives the same document.
+The archive contains no third-party code. The bill lists the packages that it needs at run time, in
+the versions of the lock file, which the tests ran with. The same archive gives the same bytes.
+
+cyclonedx-bom 7.5 does not: its output differs from run to run, it lists only the packages of one
+Python, and it needs chardet, which makes each import of requests 30 ms slower.
 """
 
 from __future__ import annotations
