@@ -35,7 +35,6 @@ _list:
   elements: dict
 """
 
-from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleError
@@ -46,8 +45,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
     desired_state,
     lookups,
 )
-
-_OURS = Path(__file__).resolve().parents[2] / "playbooks"
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import writing
 
 
 class LookupModule(LookupBase):
@@ -56,16 +54,16 @@ class LookupModule(LookupBase):
     ) -> list[dict[str, Any]]:
         self.set_options(var_options=variables, direct=kwargs)
         lookups.require_terms(terms, "a folder")
-        playbooks = Path(str((variables or {}).get("playbook_dir", "."))).resolve()
-        start = Path.cwd() if playbooks == _OURS else playbooks
+        folders = [writing.resolved(term, variables or {}) for term in terms]
         failed = None
         try:
-            return [
-                desired_state.variables(
-                    start / Path(term).expanduser(), ansible_internals.load_of(self)
+            for folder in filter(writing.is_of_collection, folders):
+                raise desired_state.DesiredStateError(
+                    f"{folder} is in the installed collection: name a folder of your own; in an imported"
+                    " playbook use inventory_dir instead of playbook_dir"
                 )
-                for term in terms
-            ]
+            load = ansible_internals.load_of(self)
+            return [desired_state.variables(folder, load) for folder in folders]
         except desired_state.DesiredStateError as error:
             failed = AnsibleError(f"The desired state cannot be used: {error}")
         raise failed

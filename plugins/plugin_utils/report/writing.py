@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -32,8 +33,21 @@ def resolved(path: str, variables: Mapping[str, Any]) -> Path:
     return start / Path(path).expanduser()
 
 
+def is_of_collection(folder: Path) -> bool:
+    """Return whether a folder is in the playbooks of this collection, or anywhere in it if it was
+    installed. There `playbook_dir` leads in a playbook that imports one of the collection.
+    """
+    installed = _PLAYBOOKS.parent if (_PLAYBOOKS.parent / "MANIFEST.json").exists() else _PLAYBOOKS
+    return folder.resolve().is_relative_to(installed)
+
+
 def problem(folder: Path) -> str:
     """Make the folder of a report. Return an error message if it cannot be written to, or ""."""
+    if is_of_collection(folder):
+        return (
+            f"Cannot write the report to {folder}: it is in the installed collection. Name a folder"
+            " of your own: in an imported playbook use inventory_dir instead of playbook_dir."
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -46,7 +60,9 @@ def problem(folder: Path) -> str:
 
 
 def write(folder: Path, contents: Contents) -> list[str]:
-    """Write all files of a report, and return warnings."""
+    """Write all files of a report, and return warnings; `OSError` if that is not possible."""
+    if is_of_collection(folder):
+        raise OSError(errno.EPERM, "it is in the installed collection")
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder):
         history, warnings = _history(folder)
