@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The pauses between the looks at what goes on at a server, until it ends or time is up."""
+"""Polling of a server until something ends or the timeout is reached."""
 
 from __future__ import annotations
 

@@ -1,16 +1,25 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The body of an upload: a form with files, read from disk while it is sent (RFC 7578)."""
+"""Request bodies that are read from files, alone or in a form (RFC 7578)."""
 
 from __future__ import annotations
 
 import io
 import mimetypes
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from ..errors import invalid
+from ..errors import ToolchainError, invalid
+
+if TYPE_CHECKING:
+    from ..accounting import Accounting
+
+#: Bytes of a body that are read from a file and sent in one step.
+_BLOCK = 1024 * 1024
+#: Files up to this size are read as a whole before they are sent.
+SMALL = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -106,3 +115,57 @@ class _Chained(io.RawIOBase):
     def close(self) -> None:
         self._stream.close()
         super().close()
+
+
+def small_body(what: str, open_body: Callable[[], IO[bytes]], size: int) -> bytes:
+    """Read the body of an upload that is not worth a stream."""
+    blocks, missing = list[bytes](), size
+    with _reading(what), open_body() as file:
+        while missing and (block := file.read(missing)):
+            blocks.append(block)
+            missing -= len(block)
+    if missing:
+        raise _shorter(what)
+    return b"".join(blocks)
+
+
+@contextmanager
+def _reading(what: str) -> Iterator[None]:
+    """Report errors of the file as such: they are no errors of the connection."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or error
+        raise ToolchainError("failed", f"{what}: the file cannot be read: {reason}") from None
+
+
+def _shorter(what: str) -> ToolchainError:
+    return ToolchainError("failed", f"{what}: the file got shorter while it was sent")
+
+
+class Upload:
+    """Body that is read from a file while it is sent, with a known length."""
+
+    def __init__(
+        self, what: str, open_body: Callable[[], IO[bytes]], size: int, accounting: Accounting
+    ) -> None:
+        self._what, self._size, self._accounting = what, size, accounting
+        with _reading(what):
+            self._file = open_body()
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[bytes]:
+        missing = self._size
+        while missing:
+            with _reading(self._what):
+                block = self._file.read(min(missing, _BLOCK))
+            if not block:
+                raise _shorter(self._what)
+            missing -= len(block)
+            self._accounting.add(bytes_sent=len(block))
+            yield block
+
+    def close(self) -> None:
+        self._file.close()

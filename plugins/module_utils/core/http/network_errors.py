@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a broken exchange means: in words, and for the question whether the request may be sent
-again.
-"""
+"""Errors of connections: their messages, and whether the request may be repeated."""
 
 from __future__ import annotations
 

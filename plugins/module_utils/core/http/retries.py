@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How often a request is sent again, and how long the pauses are [C1.4]."""
+"""Number of retries, and the pauses before them [C1.4]."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Retries:
         return cls(int(settings["retries"]), longest, accounting, sleep)
 
     def pause(self, request: Request, attempt: int, asked: float | None = None) -> float | None:
-        """Seconds before the next attempt, C(None) where there is none.
+        """Return the seconds before the next attempt, C(None) if there is none.
 
-        :param attempt: the number of the one that is over, from 0
-        :param asked: how long the server wants to be left alone
+        :param attempt: number of the attempt that ended, from 0
+        :param asked: seconds of C(Retry-After)
         """
         if request.once or attempt >= self.most or (asked or 0.0) > self.longest:
             return None
@@ -52,7 +52,7 @@ class Retries:
         self.sleep(seconds)
 
     def is_too_long(self, status: int, asked: float) -> bool:
-        """Whether an answer puts off for longer than anybody wants to wait."""
+        """Return whether the server asks for a longer pause than C(retry_max_wait)."""
         return status in RETRIED_READS and asked > self.longest
 
     def refusal(self, response: Response, asked: float, detail: str) -> ToolchainError:

@@ -10,17 +10,15 @@ import re
 import sys
 import threading
 from base64 import b64encode
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.cookiejar import Cookie, DefaultCookiePolicy
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 from urllib.request import Request as CookieRequest
 
 from ..address import Origin, UnfitRequest, origin, prepared_url
 from ..connection.auth import Login, Outgoing
 from ..connection.options import Connection
-from ..errors import ToolchainError, invalid
+from ..errors import invalid
 from ..secret import hidden
 from .bodies import ACCEPTED, BodyError, Incoming
 
@@ -36,10 +34,6 @@ _found = importlib.util.find_spec("requests")
 if _found is None or not _found.submodule_search_locations:
     REQUESTS_MISSING = "ImportError: No module named 'requests'"
 
-#: Bytes of a body that are read from a file and sent in one step.
-_BLOCK = 1024 * 1024
-#: Files up to this size are read as a whole before they are sent.
-SMALL = 64 * 1024
 _HEADERS = {"Accept-Encoding": ACCEPTED, "Connection": "keep-alive"}
 _HEADER = re.compile(r"(?=[\0-\xff]*\Z)[^:\s][^:\r\n]*: (?:[^\s\0][^\r\n\0]*)?")
 #: Shorter cookie values are flags or languages, and parts of other words.
@@ -55,60 +49,6 @@ def request_errors() -> tuple[type[Exception], ...]:
     import urllib3
 
     return requests.RequestException, urllib3.exceptions.HTTPError, BodyError, UnfitRequest
-
-
-def small_body(what: str, open_body: Callable[[], IO[bytes]], size: int) -> bytes:
-    """Read the body of an upload that is not worth a stream."""
-    blocks, missing = list[bytes](), size
-    with _reading(what), open_body() as file:
-        while missing and (block := file.read(missing)):
-            blocks.append(block)
-            missing -= len(block)
-    if missing:
-        raise _shorter(what)
-    return b"".join(blocks)
-
-
-@contextmanager
-def _reading(what: str) -> Iterator[None]:
-    """Report errors of the file as such: they are no errors of the connection."""
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or error
-        raise ToolchainError("failed", f"{what}: the file cannot be read: {reason}") from None
-
-
-def _shorter(what: str) -> ToolchainError:
-    return ToolchainError("failed", f"{what}: the file got shorter while it was sent")
-
-
-class Upload:
-    """Body that is read from a file while it is sent, with a known length."""
-
-    def __init__(
-        self, what: str, open_body: Callable[[], IO[bytes]], size: int, accounting: Accounting
-    ) -> None:
-        self._what, self._size, self._accounting = what, size, accounting
-        with _reading(what):
-            self._file = open_body()
-
-    def __len__(self) -> int:
-        return self._size
-
-    def __iter__(self) -> Iterator[bytes]:
-        missing = self._size
-        while missing:
-            with _reading(self._what):
-                block = self._file.read(min(missing, _BLOCK))
-            if not block:
-                raise _shorter(self._what)
-            missing -= len(block)
-            self._accounting.add(bytes_sent=len(block))
-            yield block
-
-    def close(self) -> None:
-        self._file.close()
 
 
 class _OwnCookies(DefaultCookiePolicy):

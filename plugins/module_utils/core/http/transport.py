@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One way to the server: login, TLS, redirects, retries, the gate of check mode, accounting
-[C1.3, C1.4].
-"""
+"""HTTP client of a task: login, redirects, retries, check mode and accounting [C1.3, C1.4]."""
 
 from __future__ import annotations
 
@@ -22,16 +20,17 @@ from ..errors import ToolchainError, invalid
 from ..secret import clean_url
 from .bodies import Incoming
 from .messages import REDIRECTS, Request, Response, retry_after
+from .multipart import SMALL, Upload, small_body
 from .network_errors import Failure, failure_of
 from .retries import RETRIED_READS, Retries
-from .sessions import SMALL, Proxies, Upload, pooled_session, request_errors, small_body
+from .sessions import Proxies, pooled_session, request_errors
 from .writes import Verify, Write
 
 _KEEPING_METHOD = frozenset({307, 308})
 _MOST_REDIRECTS = 5
-#: Seconds that a request gets at least: with none left it could not be sent at all.
+#: Minimum timeout in seconds: with 0 a request could not be sent at all.
 _SHORTEST_TIMEOUT = 0.1
-#: The words of a 403 that is about the anti-forgery token; every page has a trail of breadcrumbs.
+#: Matches a 403 about the CSRF crumb. With C(\b), because Jenkins pages also have "breadcrumbs".
 _CRUMB = re.compile(r"\bcrumb\b", re.IGNORECASE)
 
 
@@ -39,9 +38,9 @@ class Transport:
     """All requests of one task to one service.
 
     :param read_only: check mode: a request that is not marked as a read raises instead of leaving
-    :param describe: turns an error answer into the server's words (one decoder per service)
-    :param notice: is shown the headers of every answer of the server, whatever its status
-    :param connections: most connections at once
+    :param describe: extracts the error message of the server from a response
+    :param notice: is called with the headers of every response of the server
+    :param connections: maximum number of connections
     :param crumbs: keep the session cookie and send the anti-forgery token of the CI server with
         every POST
     """
@@ -103,19 +102,19 @@ class Transport:
         validate: Callable[[Response], None] | None = None,
         **parts: Any,
     ) -> Response:
-        """Send a request that changes nothing, and give its whole answer.
+        """Send a request that changes nothing, and return its response with its body.
 
         :param what: operation and object for messages, as C(reading the role 'x')
         :param path: encoded, relative to the base address
         :param parts: C(query), C(json) (any), C(form) (a query), C(body) (bytes), C(open_body) with
-            C(size), C(headers), C(patience) (most seconds, all repetitions included), C(once) (no
-            repetitions)
-        :param expect: statuses that are an answer; every other one raises with the kind it stands
-            for
-        :param validate: is shown the answer before its status counts, and raises for what a status
-            does not tell
+            C(size), C(headers), C(patience) (maximum seconds, retries included), C(once) (no
+            retries)
+        :param expect: statuses that are returned; every other one raises with its kind
+        :param validate: is called with the response first; raises errors that the status hides
         """
-        return self._answer(self._request(what, method, path, True, **parts), expect, validate)
+        return self._send_checked(
+            self._request(what, method, path, True, **parts), expect, validate
+        )
 
     def write(
         self,
@@ -130,11 +129,11 @@ class Transport:
         **parts: Any,
     ) -> Response:
         """Send a request that changes the server, once; see :meth:`read`, and for C(verify) and
-        C(repeatable) :class:`Write`. Where the look alone tells that it is done, the answer is one
-        without a body.
+        C(repeatable) :class:`Write`. If only the verification read shows that it is done, the
+        response has no body.
         """
         request = self._request(what, method, path, False, **parts)
-        exchange = partial(self._answer, request, expect, validate)
+        exchange = partial(self._send_checked, request, expect, validate)
         response = Write(request, exchange, verify, repeatable, self._retries).carried_out()
         self.accounting.add(acknowledged=int(response.status < 400))
         return response
@@ -149,15 +148,15 @@ class Transport:
         verify: Verify | None = None,
         **parts: Any,
     ) -> Response:
-        """Read or write, where one address serves both."""
+        """Read or write, for addresses that serve both."""
         if reads:
             return self.read(what, path, method=method, **parts)
         return self.write(what, method, path, verify=verify, **parts)
 
-    def _answer(
+    def _send_checked(
         self, request: Request, expect: Collection[int], validate: Callable[[Response], None] | None
     ) -> Response:
-        response = _whole(request, self._incoming(request))
+        response = _whole(request, self._send_with_retries(request))
         if validate is not None:
             validate(response)
         if response.status not in expect:
@@ -174,11 +173,11 @@ class Transport:
         validate: Callable[[Response], None] | None = None,
         **parts: Any,
     ) -> Iterator[Incoming]:
-        """A read whose body is taken piece by piece (C(iter_content)); a status
-        other than 200 raises, C(validate) first.
+        """Read a body in chunks (C(iter_content)). A status other than 200 raises, C(validate)
+        first.
         """
         request = self._request(what, method, path, True, streamed=True, **parts)
-        incoming = self._incoming(request)
+        incoming = self._send_with_retries(request)
         try:
             if incoming.status_code != 200:
                 response = _whole(request, incoming)
@@ -192,7 +191,7 @@ class Transport:
             incoming.close()
 
     def failure(self, response: Response) -> ToolchainError:
-        """The error that an answer stands for."""
+        """Return the error for a response."""
         location = response.headers.get("Location")
         if location is not None and response.status in REDIRECTS:
             return self._redirect_error(
@@ -236,36 +235,36 @@ class Transport:
             parts["deadline"] = time.monotonic() + patience
         return Request(what, method, self.url(path, query), reads, headers, **parts)
 
-    def _incoming(self, request: Request) -> Incoming:
-        """Send, wait and send again as the rules have it."""
+    def _send_with_retries(self, request: Request) -> Incoming:
+        """Send a request; repeat it within the retry rules, and once with a new crumb."""
         attempt, crumb_renewed = 0, False
         while True:
-            outcome = self._attempt(request)
+            outcome = self._send_following_redirects(request)
             if not crumb_renewed and self._crumb_refused(request, outcome):
                 self.forget_login()
                 crumb_renewed = True
                 continue
-            asked = self._invitation(request, outcome)
+            asked = self._retry_delay(request, outcome)
             wait = None if asked is None else self._retries.pause(request, attempt, asked)
             if wait is None:
                 break
             if not isinstance(outcome, Failure):
-                outcome.close()  # an answer that nobody reads would keep its connection
+                outcome.close()  # a response that nobody reads would keep its connection
             self._retries.rest(wait, counted=True)
             attempt += 1
         if isinstance(outcome, Failure):
             raise outcome.error
         return outcome
 
-    def _attempt(self, request: Request) -> Incoming | Failure:
-        """Send the request; follow the redirects of a read within its origin (beyond it where that
-        was asked for).
+    def _send_following_redirects(self, request: Request) -> Incoming | Failure:
+        """Send a request; follow the redirects of a read within its origin (with C(foreign_hosts)
+        beyond it).
         """
         started, url = time.monotonic(), request.url
         timeout = max(_SHORTEST_TIMEOUT, min(self._timeout, request.left()))
         try:
             for _hop in range(_MOST_REDIRECTS):
-                incoming = self._exchange(request, url, timeout)
+                incoming = self._send_once(request, url, timeout)
                 location = incoming.headers.get("Location")
                 if not request.reads or incoming.status_code not in REDIRECTS or location is None:
                     return incoming
@@ -284,14 +283,14 @@ class Transport:
         )
 
     def _next_hop(self, request: Request, status: int, url: str, there: str) -> str:
-        """Where a redirect of a read leads; raises where it must not be followed."""
+        """Return the target of a redirect; raise if it must not be followed."""
         keeps_body = request.body is None or status in _KEEPING_METHOD
         far = leads_elsewhere(url, there, foreign_hosts=request.foreign_hosts)
         if is_login_page(there, url) or not keeps_body or far:
             raise self._redirect_error(request, status, there)
         return there
 
-    def _exchange(self, request: Request, url: str, timeout: float) -> Incoming:
+    def _send_once(self, request: Request, url: str, timeout: float) -> Incoming:
         there = origin(url)
         at_home = there == self._home
         if there == NOWHERE or not (at_home or request.foreign_hosts):
@@ -329,9 +328,9 @@ class Transport:
             return small_body(request.what, request.open_body, request.size)
         return Upload(request.what, request.open_body, request.size, self.accounting)
 
-    def _invitation(self, request: Request, outcome: Incoming | Failure) -> float | None:
-        """Seconds after which the request may be sent again, C(None) where it must not be. What a
-        write did that was answered is not known here.
+    def _retry_delay(self, request: Request, outcome: Incoming | Failure) -> float | None:
+        """Return the seconds before the next attempt, C(None) if there must be none. A write that
+        got a response is not repeated here: :class:`Write` decides.
         """
         if isinstance(outcome, Failure):
             return 0.0 if outcome.may_repeat else None
@@ -372,5 +371,5 @@ class Transport:
 
 
 def _whole(request: Request, incoming: Incoming) -> Response:
-    """The answer with all of its body."""
+    """Return the response with its body."""
     return Response(incoming.status_code, incoming.headers, incoming.content, request, incoming.url)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What became of a write whose answer does not tell: look, then speak [C1.4]."""
+"""Recover from writes whose response was lost: check the server, then retry or report [C1.4]."""
 
 from __future__ import annotations
 
