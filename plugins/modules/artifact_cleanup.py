@@ -10,12 +10,14 @@ module: artifact_cleanup
 short_description: Delete old items from the artifact repository manager by rules
 version_added: 1.0.0
 description:
-  - Deletes what the rules name. Each rule stands by itself; what one of them deletes goes, once, and with a folder all that is in it.
-  - One query for each rule, and one request for each item.
-  - Check mode lists exactly what a run would delete, with sizes and reasons.
-  - Each row of an answer is compared with the rule again, so that a server that ignores a part of the query does not lose more.
-  - A deletion that fails does not hold up the others; the task fails in the end and tells of all.
-  - A repository that is not there fails the task; this costs a request where a query has found nothing.
+  - Deletes the items that match rules. Rules are independent. An item that matches any rule is deleted once. Deleting a folder deletes its
+    content.
+  - Sends a query per rule and a request per deleted item.
+  - Check mode lists exactly the items that a run would delete, with sizes and reasons.
+  - The rows of the response are compared with the rule again. A server that ignores part of the query therefore cannot cause further
+    deletions.
+  - If a deletion fails, the other deletions continue. The task then fails and reports all errors.
+  - If a repository does not exist, the task fails. This check costs a request if a query finds nothing.
   - The server may have a trash, see M(delivery.toolchain.artifact_trash).
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
@@ -25,77 +27,76 @@ extends_documentation_fragment:
 options:
   rules:
     description:
-      - What to delete. An item has to match everything that its rule gives.
-      - Globs have V(*) for any text, slashes included, and V(?) for one character.
+      - Rules that select the items to delete. An item must match all conditions of its rule.
+      - In globs, V(*) matches any string including slashes, and V(?) matches a single character.
     type: list
     elements: dict
     required: true
     suboptions:
       repo:
-        description: Key of the repository, of a local one.
+        description: Key of a local repository.
         type: str
         required: true
       path:
-        description: Glob on the folder that the item is in; V(.) is the root of the repository.
+        description: Glob for the folder that contains the item. V(.) is the root of the repository.
         type: str
       name:
-        description: Glob on the item's own name.
+        description: Glob for the name of the item.
         type: str
       type:
         description:
-          - V(file), V(folder), which is deleted with all that is in it, or V(any).
-          - Not given it is V(file), and with O(rules[].keep_last_by=image) the folder of a tag.
-          - A folder stays while a file in it is excluded or younger than O(rules[].created_before).
+          - V(file), V(any), or V(folder), which is deleted with its content.
+          - The default is V(file), or the folder of a tag with O(rules[].keep_last_by=image).
+          - A folder is kept while it contains a file that is excluded or younger than O(rules[].created_before).
         type: str
         choices: [file, folder, any]
       depth:
-        description: Number of the segments of the item's path; V(1) is what is in the root of the repository.
+        description: Number of segments in the path of the item. V(1) selects the items in the root of the repository.
         type: int
       created_before:
         description:
-          - Age from which on items are deleted, in weeks, days, hours or minutes, as V(4w), V(30d), V(12h) or V(90m).
-          - It counts from the server's clock, not from that of this host.
+          - Minimum age of deleted items in weeks, days, hours or minutes, such as V(4w), V(30d), V(12h) or V(90m).
+          - The age is computed with the clock of the server, not of this host.
         type: str
       properties:
         description:
-          - Properties that the item must have, with one value or a list of values, all of them. A value may be a glob.
-          - A property without a value is refused.
+          - Properties that the item must have. A value is a string or a list of strings, all of which must match. A value may be a glob.
+          - A property without a value is rejected.
         type: dict
       keep_last:
         description:
-          - How many of the newest items of each folder are kept, whatever their age.
-          - What O(rules[].exclude) names does not count.
+          - Number of newest items to keep per folder, whatever their age.
+          - Items that match O(rules[].exclude) are not counted.
         type: int
       keep_last_by:
         description:
-          - V(folder) counts the items that are in the same folder.
-          - V(image) is for container images. The rule is then about tags, which are folders with a manifest, and counts the tags of
-            an image. O(rules[].path) is a glob on the image, O(rules[].name) on the tag, and a tag is deleted as one item. Its age
-            counts from the last push.
+          - V(folder) counts the items in the same folder.
+          - V(image) selects tags of container images (folders with a manifest) and counts the tags of an image. O(rules[].path) is a glob
+            for the image, O(rules[].name) for the tag. A tag is deleted as a single item. Its age is the time since the last push.
         type: str
         choices: [folder, image]
         default: folder
       exclude:
         description:
-          - Globs on the full path, with or without the repository in front. What one of them matches is never deleted by this rule.
-          - A glob that fits nothing of what the rule finds is warned of where the rule deletes something.
+          - Globs for the full path, with or without the repository as prefix. This rule never deletes matching items.
+          - If the rule deletes items, a glob that matches none of the found items adds a warning.
         type: list
         elements: str
   max_deletions:
-    description: More items than this make the task fail before anything is deleted. A folder is one item.
+    description: Maximum number of deleted items. If more items match, the task fails and deletes nothing. A folder is a single item.
     type: int
     default: 100
   parallel:
-    description: Deletions at once, each on a connection of its own.
+    description: Number of parallel deletions. Every deletion uses its own connection.
     type: int
     default: 4
   force:
-    description: Allows rules that would empty a repository.
+    description: Allow rules that empty a repository.
     type: bool
     default: false
 notes:
-  - A query has to give all that it finds. Where the server trims it, nothing is deleted.
-  - O(rules[].properties) need a server whose query language knows properties, as in the dialect V(jfrog).
+  - A query must return its complete result. If the server trims the result, nothing is deleted.
+  - O(rules[].properties) requires a server with properties in its query language, as in the dialect V(jfrog).
 seealso:
   - module: delivery.toolchain.artifact_query
   - module: delivery.toolchain.artifact_trash
@@ -123,7 +124,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 deleted:
-  description: What was, or in check mode would be, deleted by this task.
+  description: Items that this task deleted, or would delete in check mode.
   returned: always
   type: list
   elements: dict
@@ -135,13 +136,13 @@ deleted:
       description: Full path in the repository.
       type: str
     size:
-      description: Bytes; of a folder those of all files in it.
+      description: Size in bytes. The size of a folder is the sum of its files.
       type: int
     created:
-      description: When it was created, as the server writes it.
+      description: Creation time in the format of the server.
       type: str
     reason:
-      description: Which rule deleted it, and why.
+      description: The rule that deleted the item, and the reason.
       type: str
   sample:
     - repo: generic-snapshot-local
@@ -150,22 +151,22 @@ deleted:
       created: "2025-01-01T12:00:00.000Z"
       reason: "rule 1: older than 4w, not among the newest 2 of 'nightly/agent'"
 kept:
-  description: What a rule names and would delete for its age, but does not, with C(repo), C(path) and C(reason).
+  description: Items that match a rule and are old enough, but are kept, with C(repo), C(path) and C(reason).
   returned: always
   type: list
   elements: dict
 gone:
-  description: What another one deleted in the meantime, with C(repo), C(path) and C(reason).
+  description: Items that another client deleted in the meantime, with C(repo), C(path) and C(reason).
   returned: always
   type: list
   elements: dict
 failed_deletions:
-  description: What could not be deleted, with C(repo), C(path) and C(reason), what went wrong.
+  description: Items that could not be deleted, with C(repo), C(path) and the error as C(reason).
   returned: always
   type: list
   elements: dict
 reclaimed_bytes:
-  description: Bytes of all that is in RV(deleted). Contents that other items have, too, or that go to the trash, stay on the server.
+  description: Bytes of all items in RV(deleted). The server keeps content that other items share, or that is in the trash.
   returned: always
   type: int
   sample: 6

@@ -10,10 +10,10 @@ module: artifact_deploy
 short_description: Deploy files, folders and archives to the artifact repository manager
 version_added: 1.0.0
 description:
-  - Makes sure that files are in a repository, with their content and their properties, or that an item is not there.
-  - Content that the server has already is not sent. What is sent is streamed, so that memory does not grow with its size.
-  - What the server stored is compared with what was sent, where the server tells.
-  - A server that tells neither checksums nor properties gets everything again, and the task reports C(changed).
+  - Ensures that files exist in a repository with their content and properties, or that an item does not exist.
+  - Content that the server already has is not sent. Uploads are streamed, so memory use does not depend on the file size.
+  - The stored checksums are compared with those of the sent files, if the server reports them.
+  - If the server reports neither checksums nor properties, all files are sent in every run, and the task reports C(changed).
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
@@ -23,75 +23,75 @@ options:
   repo:
     description:
       - Key of the repository.
-      - A virtual repository stands for its default deployment repository; without one the task fails.
-      - What another member of a virtual repository holds does not count as deployed.
+      - A virtual repository resolves to its default deployment repository. If it has none, the task fails.
+      - Files in other members of a virtual repository do not count as deployed.
     type: str
     required: true
   path:
     description:
       - Path in the repository.
-      - Empty or with a slash at its end it is a folder to deploy into, under the source's own name.
-      - For a folder, a glob and with O(explode) it is always a folder.
+      - If the path is empty or ends with a slash, it is a folder, and the source keeps its name in this folder.
+      - For a folder, a glob and with O(explode), the path is always a folder.
     type: str
     default: ""
   src:
     description:
-      - A file, a folder or a glob on the host that the task runs on.
-      - Of C(dir/) is deployed what is in it, C(dir) keeps its name. Links are followed. Empty folders are left out.
-      - What a glob matches keeps the folders below the part without wildcards; of a folder that matches all that is in it is
-        deployed. With V(**) only files match.
-      - One of O(src), O(content) and O(artifacts) is needed with O(state=present).
+      - A file, a folder or a glob on the host of the task.
+      - C(dir/) deploys the content of the folder, C(dir) includes the folder name. Links are followed. Empty folders are skipped.
+      - A file that matches a glob keeps the folders below the part without wildcards. If a folder matches, its whole content is deployed.
+        With V(**), only files match.
+      - Set exactly one of O(src), O(content) and O(artifacts) with O(state=present).
     type: path
   content:
-    description: Text to deploy as one file, in UTF-8. A dictionary or a list is deployed as JSON.
+    description: Text to deploy as a file, in UTF-8. A dictionary or a list is deployed as JSON.
     type: raw
   artifacts:
-    description: Many files, folders or globs in one task.
+    description: List of files, folders or globs.
     type: list
     elements: dict
     suboptions:
       src:
-        description: As O(src).
+        description: See O(src).
         type: path
         required: true
       path:
-        description: As O(path), and below it.
+        description: See O(path). The path is relative to O(path).
         type: str
         default: ""
       properties:
-        description: Properties of these files, in addition to O(properties) and before them.
+        description: Properties of these files, in addition to O(properties). They override O(properties).
         type: dict
   explode:
     description:
-      - O(src) is an archive (zip, tar.gz, tgz, tar) that the server expands below O(path), all or nothing.
-      - The archive is sent only where one of its entries is not there. Afterwards the entries are looked for.
+      - O(src) is an archive (zip, tar.gz, tgz, tar) that the server extracts below O(path), completely or not at all.
+      - The archive is sent only if an entry is missing. Afterwards, the task verifies that the entries exist.
     type: bool
     default: false
   properties:
     description:
-      - Properties to set on each deployed item; a value is a text or a list of texts.
-      - Other properties of an item are not touched. An item that gets another content may lose them on the server.
+      - Properties to set on the deployed items. A value is a string or a list of strings.
+      - Other properties of an item are not changed. The server may remove them if the content of the item changes.
     type: dict
   parallel:
-    description: Transfers at once, each on a connection of its own.
+    description: Number of parallel transfers. Every transfer uses its own connection.
     type: int
     default: 4
   checksum_deploy:
     description:
-      - Ask the server first to take the content from what it has, by its checksum, and send bytes only where it has none.
-      - Without it V(true) in the dialect V(jfrog), save that after ten files of less than 64 KiB in a row that the server does
-        not know, it is asked for the 20th, 40th, 80th of that size and so on, until it knows one. The others are sent without
-        asking, which would cost as much.
-      - Not possible in the dialect V(generic), where a server may ignore the header and store an empty file, nor with O(explode).
+      - Ask the server to deploy content that it already has by its checksum. Send the bytes only if the server does not have the content.
+      - The default is V(true) in the dialect V(jfrog). After ten consecutive files smaller than 64 KiB that the server does not have, only
+        the 20th, 40th, 80th such file and so on are tried by checksum, until the server has the content of a file. The other files are sent
+        directly, which costs as much as the request by checksum.
+      - Not supported with O(explode), or in the dialect V(generic), because a server may ignore the header and store an empty file.
     type: bool
   exclude:
     description:
-      - Patterns of files that are left out, on the path below O(src), for a glob below its part without wildcards.
-      - V(*) goes beyond slashes here, and a slash at the end means all that is below. One that leaves out nothing brings a warning.
+      - Patterns of files to skip. They are matched against the path below O(src), or below the part of a glob without wildcards.
+      - V(*) also matches slashes. A trailing slash matches the whole content of the folder. A pattern without a match adds a warning.
     type: list
     elements: str
   flat:
-    description: Deploy all files into O(path) itself. Two of the same name are refused.
+    description: Deploy all files directly into O(path). Files with the same name are rejected.
     type: bool
     default: false
   overwrite:
@@ -103,16 +103,16 @@ options:
     default: true
   moved_to:
     description:
-      - Repositories to which a promotion with C(copy=false) takes items out of O(repo).
-      - A file that is missing in O(repo) and that one of them has at the same path with the same content was moved there; it is not deployed
-        again, and its properties are compared there.
+      - Repositories to which a promotion with C(copy=false) moves items from O(repo).
+      - A file that is missing in O(repo) counts as moved if such a repository has the same content at the same path. The file is not
+        deployed again, and its properties are compared there.
     type: list
     elements: str
   state:
     description:
       - V(present) deploys.
-      - V(absent) deletes the item at O(path), a folder with all that is in it. A path with
-        wildcards is refused, and a repository that is not there fails the task.
+      - V(absent) deletes the item at O(path), including the content of a folder. A path with wildcards is rejected. If the repository does
+        not exist, the task fails.
     type: str
     choices: [present, absent]
     default: present
@@ -125,13 +125,13 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Deploy a text
+- name: Deploy a string
   delivery.toolchain.artifact_deploy:
     repo: generic-staging-local
     path: toolchain/1.0.0/VERSION
     content: "1.0.0\n"
 
-- name: Deploy texts in a loop, over one connection, with properties
+- name: Deploy strings with properties in a loop over the same connection
   delivery.toolchain.artifact_deploy:
     repo: generic
     path: "toolchain/1.0.0/{{ item }}.txt"
@@ -148,7 +148,7 @@ EXAMPLES = r"""
     path: toolchain/1.0.0/
     src: "{{ playbook_dir }}/dist/"
 
-- name: Expand an archive
+- name: Extract an archive
   delivery.toolchain.artifact_deploy:
     repo: generic-staging-local
     path: toolchain/1.0.0/docs
@@ -164,7 +164,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 artifacts:
-  description: What is, or in check mode would be, in the repository.
+  description: Items in the repository, or the expected items in check mode.
   returned: always
   type: list
   elements: dict
@@ -176,15 +176,15 @@ artifacts:
       description: Path in the repository.
       type: str
     size:
-      description: Size in bytes; V(null) of a folder.
+      description: Size in bytes, or V(null) for a folder.
       type: int
     sha256:
-      description: SHA-256 of the content; V(null) of a folder, and of a deleted item where the server does not tell.
+      description: SHA-256 of the content. V(null) for a folder, and for a deleted item if the server does not report it.
       type: str
     action:
       description:
-        - What was done, one of V(uploaded), V(exploded), V(checksum_deployed), V(unchanged), V(properties), V(deleted) and V(absent).
-        - Check mode says V(uploaded) where a run may find that the server knows the content (V(checksum_deployed)).
+        - Action on the item, V(uploaded), V(exploded), V(checksum_deployed), V(unchanged), V(properties), V(deleted) or V(absent).
+        - Check mode reports V(uploaded) even if a run may find the content on the server (V(checksum_deployed)).
       type: str
     url:
       description: Address of the item.
@@ -197,7 +197,7 @@ artifacts:
       action: uploaded
       url: https://repo.example.org/artifactory/generic-staging-local/toolchain/1.0.0/VERSION
 uploaded_bytes:
-  description: Bytes of files and archives that were sent.
+  description: Bytes of the files and archives that were sent.
   returned: always
   type: int
   sample: 6

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: artifact_download
-short_description: Fetch files from the artifact repository manager
+short_description: Download files from the artifact repository manager
 version_added: 1.0.0
 description:
-  - Makes sure that files of a repository, or of a build, are in a folder with the content that the server has.
-  - A file that is there with the SHA-256 of the server is not fetched again.
-  - Each file is whole and verified, or not there. Names from the server cannot leave O(dest), nor can symbolic links in it.
-  - A server that tells no digests is asked for the bytes of files that are there already, to compare them.
-  - Where the server leads to another host (an object store), that host gets no credentials.
+  - Ensures that files of a repository or of a build exist in a local folder with the content on the server.
+  - A local file with the SHA-256 of the server is not downloaded again.
+  - A file is written only if it is complete and verified. File names from the server and symbolic links cannot lead outside O(dest).
+  - If the server reports no digests, existing files are compared with the content from the server.
+  - If the server redirects to another host (an object store), that host receives no credentials.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
@@ -23,68 +23,69 @@ extends_documentation_fragment:
 options:
   repo:
     description:
-      - Key of the repository. With O(build_name) only files in it are meant; with O(artifacts) it is that of entries without one.
+      - Key of the repository. With O(build_name), only files in this repository are downloaded. With O(artifacts), it is the default of the
+        entries.
     type: str
   path:
     description:
-      - Path in the repository, of a file, of a folder (with a slash at its end) or with wildcards.
-      - V(*) and V(?) stay within a segment of the path, V(**) goes through folders.
-      - One of O(path), O(build_name) and O(artifacts) is needed.
+      - Path of a file or of a folder (with a trailing slash) in the repository, or a pattern with wildcards.
+      - V(*) and V(?) match within a path segment, V(**) matches across folders.
+      - Set exactly one of O(path), O(build_name) and O(artifacts).
     type: str
   build_name:
     description:
-      - Name of a build whose files are fetched. Those that carry the properties C(build.name) and C(build.number) are meant,
-        and what else the record of the build names, by its content.
-      - Without O(repo) and O(properties) all files that the record names have to be there.
-      - Not possible where queries do not know properties, as in the dialect V(generic).
+      - Name of a build whose files are downloaded. These are the files with the properties C(build.name) and C(build.number), and other
+        files with the content of a file in the build record.
+      - Without O(repo) and O(properties), all files of the build record must exist.
+      - Not supported if queries cannot use properties, as in the dialect V(generic).
     type: str
   build_number:
     description: Number of the build.
     type: str
   artifacts:
-    description: Many files, folders or patterns in one task.
+    description: List of files, folders or patterns.
     type: list
     elements: dict
     suboptions:
       path:
-        description: As O(path).
+        description: See O(path).
         type: str
         required: true
       repo:
-        description: Key of the repository, where it is not O(repo).
+        description: Key of the repository. The default is O(repo).
         type: str
       dest:
-        description: As O(dest), where it is another one.
+        description: See O(dest), which is the default.
         type: path
   properties:
-    description: Only files that have these properties, with all their values; a value is a text or a list of texts.
+    description: Download only files with all values of these properties. A value is a string or a list of strings.
     type: dict
   exclude:
     description:
-      - Patterns of files that are left out, on the path below what was asked for, and on the whole path in the repository.
-      - V(*) goes beyond slashes here. One that leaves out nothing brings a warning.
+      - Patterns of files to skip. They are matched against the path below the requested path and against the full path in the repository.
+      - V(*) also matches slashes. A pattern without a match adds a warning.
     type: list
     elements: str
   dest:
     description:
-      - A folder, which is made where it is missing.
-      - The file itself where O(path) names one file and O(dest) has no slash at its end and is no folder.
+      - Folder for the files. It is created if it does not exist.
+      - If O(path) is a single file, and O(dest) neither ends with a slash nor is a folder, O(dest) is the path of the file.
     type: path
   flat:
     description:
-      - Put all files into O(dest) itself. Two of the same name are refused.
-      - Without it the folders below the fixed part of O(path) are kept, for the files of a build all folders of their path.
+      - Write all files directly into O(dest). Files with the same name are rejected.
+      - By default, folders below the fixed part of O(path) are kept. The files of a build keep their full path.
     type: bool
     default: false
   parallel:
-    description: Transfers at once, each on a connection of its own.
+    description: Number of parallel transfers. Every transfer uses its own connection.
     type: int
     default: 4
   mode:
-    description: Permissions of the files, as octal digits in quotes, V('0644'). Without it they are as the system makes them.
+    description: Permissions of the files as octal digits in quotes, V('0644'). By default, the system sets them.
     type: str
   allow_empty:
-    description: Nothing that is meant is no failure.
+    description: Succeed if no file matches.
     type: bool
     default: false
 seealso:
@@ -93,20 +94,20 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Fetch a folder
+- name: Download a folder
   delivery.toolchain.artifact_download:
     repo: generic-snapshot-local
     path: nightly/agent/
     dest: fetched/nightly/
 
-- name: Fetch what fits a pattern, with the folders below the fixed part
+- name: Download files by a pattern, with the folders below the fixed part
   delivery.toolchain.artifact_download:
     repo: generic-snapshot-local
     path: agent/**/*.txt
     dest: fetched/agent/
     mode: "0644"
 
-- name: Fetch one file under another name
+- name: Download a file under another name
   delivery.toolchain.artifact_download:
     repo: generic-snapshot-local
     path: agent/1.0.0/agent.txt
@@ -115,7 +116,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 files:
-  description: What is, or in check mode would be, in the folder.
+  description: Files in the folder, or the expected files in check mode.
   returned: always
   type: list
   elements: dict
@@ -127,16 +128,16 @@ files:
       description: Path in the repository.
       type: str
     dest:
-      description: Path of the file.
+      description: Path of the local file.
       type: str
     size:
-      description: Size in bytes; in check mode V(null) where the server does not tell.
+      description: Size in bytes, or V(null) in check mode if the server does not report it.
       type: int
     sha256:
-      description: SHA-256 of the content; in check mode V(null) where the server does not tell.
+      description: SHA-256 of the content, or V(null) in check mode if the server does not report it.
       type: str
     action:
-      description: What was done, V(downloaded), V(unchanged), or V(mode) where only the permissions differed.
+      description: Action on the file, V(downloaded), V(unchanged), or V(mode) if only the permissions differed.
       type: str
   sample:
     - repo: generic-snapshot-local
@@ -146,7 +147,7 @@ files:
       sha256: d20bc21bb3c7736d8d03ade3ddb4c68b665cdfbca6f6df0f7fdd192f37f59060
       action: downloaded
 downloaded_bytes:
-  description: Bytes of the files that were fetched.
+  description: Bytes of the downloaded files.
   returned: always
   type: int
   sample: 6

@@ -10,8 +10,8 @@ module: artifact_query
 short_description: Find items and builds in the artifact repository manager
 version_added: 1.0.0
 description:
-  - Asks the server in its query language, by a pattern, or for the listing of a folder.
-  - What the server leaves out because of a limit of its own becomes a warning.
+  - Queries the server in its query language, by a pattern, or lists a folder.
+  - If the server limits the result, the task adds a warning.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
@@ -20,19 +20,19 @@ extends_documentation_fragment:
 options:
   aql:
     description:
-      - 'A text in the query language, as V(items.find({"repo": "generic"}\)), over items or builds.'
-      - Values of your own have to be written as JSON, for which the filter P(ansible.builtin.to_json#filter) serves.
-      - Users who are no administrators must include C(repo), C(path) and C(name), and may see no builds at all.
-      - One of O(aql), O(aql_file), O(pattern) and O(list) is needed.
+      - 'Query in the query language for items or builds, such as V(items.find({"repo": "generic"}\)).'
+      - Write your own values as JSON, for example with the filter P(ansible.builtin.to_json#filter).
+      - Users without administration rights must include C(repo), C(path) and C(name), and may not see builds.
+      - Set exactly one of O(aql), O(aql_file), O(pattern) and O(list).
     type: str
   aql_file:
-    description: A file with such a text, in UTF-8, on the host that the task runs on.
+    description: File with a query in UTF-8, on the host of the task.
     type: path
   pattern:
-    description: A pattern C(repository:path) with the wildcards V(*) and V(?), as V(generic-local:agent/*/*.jar).
+    description: Pattern C(repository:path) with the wildcards V(*) and V(?), such as V(generic-local:agent/*/*.jar).
     type: str
   list:
-    description: Lists a folder.
+    description: List a folder.
     type: dict
     suboptions:
       repo:
@@ -40,30 +40,30 @@ options:
         type: str
         required: true
       path:
-        description: Path of the folder; the root of the repository where it is not given.
+        description: Path of the folder. The default is the root of the repository.
         type: str
         default: ""
       deep:
-        description: Whether folders in the folder are looked into.
+        description: Whether to list subfolders recursively.
         type: bool
         default: false
       depth:
-        description: How many levels deep they are looked into; implies O(list.deep).
+        description: Maximum depth of the recursion. Implies O(list.deep).
         type: int
       list_folders:
-        description: Whether folders are listed, too, and not only files.
+        description: Whether to list folders in addition to files.
         type: bool
         default: false
       md_timestamps:
-        description: Whether the time of the last change of the properties is told.
+        description: Whether to return the time of the last change of the properties.
         type: bool
         default: false
       include_root_path:
-        description: Whether the folder itself is listed.
+        description: Whether to list the folder itself.
         type: bool
         default: false
 notes:
-  - In a loop the variable of C(register) has a list C(results) of its own, whose entries have the RV(results) of one item each.
+  - In a loop, the registered variable has its own list C(results). Its entries contain the RV(results) of the loop items.
 seealso:
   - plugin: delivery.toolchain.artifact_query
     plugin_type: lookup
@@ -71,7 +71,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Which files of the agent are there?
+- name: Find the files of the agent
   delivery.toolchain.artifact_query:
     aql: |
       items.find({"repo": {{ repo | to_json }}, "path": {"$match": "agent/*"}})
@@ -80,14 +80,14 @@ EXAMPLES = r"""
     repo: generic-snapshot-local
   register: agent
 
-- name: Show their paths
+- name: Find the files again by their paths
   delivery.toolchain.artifact_query:
     pattern: "{{ item.repo }}:{{ item.path }}/{{ item.name }}"
   loop: "{{ agent.results }}"
   loop_control:
     label: "{{ item.path }}/{{ item.name }}"
 
-- name: Which versions are there?
+- name: List the versions
   delivery.toolchain.artifact_query:
     list:
       repo: generic-snapshot-local
@@ -98,10 +98,10 @@ EXAMPLES = r"""
 RETURN = r"""
 results:
   description:
-    - What was found.
-    - For O(aql) and O(aql_file) the rows as the server gives them.
-    - For O(pattern) a dict with C(path), the path in the repository, for each file, in alphabetical order.
-    - For O(list) the entries as the server gives them, with C(uri) and what else it tells, and C(name), the first segment of C(uri).
+    - Result of the query.
+    - For O(aql) and O(aql_file), the unchanged rows of the response.
+    - For O(pattern), a dictionary per file with C(path), the path in the repository, sorted alphabetically.
+    - For O(list), the entries of the response with C(uri) and other members, and C(name), the first segment of C(uri).
   returned: success
   type: list
   elements: dict
@@ -110,12 +110,12 @@ results:
       path: agent/1.0.0
       name: agent.txt
 total:
-  description: How many there are in RV(results).
+  description: Number of RV(results).
   returned: success
   type: int
   sample: 1
 complete:
-  description: Whether the server gave all that it found. Where it says that it did not, there is a warning.
+  description: Whether the result is complete. If the server reports an incomplete result, the task adds a warning.
   returned: success
   type: bool
   sample: true

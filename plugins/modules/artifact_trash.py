@@ -10,10 +10,10 @@ module: artifact_trash
 short_description: Clean or empty the trash of the artifact repository manager
 version_added: 1.0.0
 description:
-  - Removes deleted items for good, or tells of which repositories there are any.
-  - The trash lists only the keys of repositories. Where the server does not show a single item in it (dialect V(generic)),
-    check mode says C(changed) when the repository is listed.
-  - With O(state=clean) a repository that is neither in the trash nor on the server fails the task.
+  - Permanently removes deleted items, or lists the repositories with deleted items.
+  - The trash lists only the keys of repositories. If the server does not return single items of the trash (dialect V(generic)), check mode
+    reports C(changed) if the repository is listed.
+  - With O(state=clean), the task fails if the repository is neither in the trash nor on the server.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
@@ -25,35 +25,35 @@ options:
       - V(empty) removes everything in the trash.
       - V(clean) removes O(path), which was deleted from O(repo).
       - V(builds_clean) removes the build records in the trash.
-      - V(listed) only lists.
-      - Servers answer when they are done, which may take minutes; O(timeout) has to be as long.
+      - V(listed) only lists the repositories.
+      - The server responds after the removal, which may take minutes. Set O(timeout) accordingly.
     type: str
     choices: [empty, clean, builds_clean, listed]
     required: true
   repo:
-    description: Key of the repository that the item was deleted from. Needed with O(state=clean).
+    description: Key of the repository from which the item was deleted. Required with O(state=clean).
     type: str
   path:
-    description: Path that the item had in the repository, of a file or a folder.
+    description: Former path of the file or folder in the repository.
     type: str
     default: ""
   force:
-    description: With O(state=clean) and an empty O(path), remove all that was deleted from O(repo).
+    description: With O(state=clean) and an empty O(path), remove all items that were deleted from O(repo).
     type: bool
     default: false
 notes:
-  - A server with projects keeps their build records under other keys, as V(project-build-info), which O(state=clean) with O(force=true)
-    removes.
+  - Servers with projects keep the build records of projects under other keys, such as V(project-build-info). O(state=clean) with
+    O(force=true) removes these records.
 seealso:
   - module: delivery.toolchain.artifact_cleanup
 """
 
 EXAMPLES = r"""
-- name: What is in the trash?
+- name: List the trash
   delivery.toolchain.artifact_trash:
     state: listed
 
-- name: Remove one file for good
+- name: Remove a deleted file permanently
   delivery.toolchain.artifact_trash:
     state: clean
     repo: generic-snapshot-local
@@ -72,8 +72,8 @@ EXAMPLES = r"""
 RETURN = r"""
 children:
   description:
-    - Keys of the repositories that have something in the trash after the task.
-    - In check mode with O(state=clean) and O(state=builds_clean) those that have something before it.
+    - Keys of the repositories with items in the trash after the task.
+    - In check mode with O(state=clean) or O(state=builds_clean), the repositories with items in the trash before the task.
   returned: success
   type: list
   elements: str

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: build_info
-short_description: Read the builds of a name, or the record of one
+short_description: Read the builds of a name, or a build record
 version_added: 1.0.0
-description:
-  - Lists the builds of a name, the newest first, and reads the record of one of them.
+description: Lists the builds of a name, newest first, and optionally reads the record of a build.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
@@ -22,7 +21,7 @@ options:
     type: str
     required: true
   build_number:
-    description: Number of the build whose record is read, too. Where a number has several runs, the server gives the newest.
+    description: Number of a build whose record to read. If the number has several runs, the server returns the newest.
     type: str
 seealso:
   - module: delivery.toolchain.build_promote
@@ -30,12 +29,12 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Which build is the newest?
+- name: Find the newest build
   delivery.toolchain.build_info:
     build_name: nightly
   register: nightly
 
-- name: Which job made it?
+- name: Read the record of the newest build
   delivery.toolchain.build_info:
     build_name: nightly
     build_number: "{{ nightly.builds[0].number }}"
@@ -43,20 +42,20 @@ EXAMPLES = r"""
 
 RETURN = r"""
 builds:
-  description: The builds, the newest first.
+  description: Builds of the name, newest first.
   returned: success
   type: list
   elements: dict
   contains:
     number:
-      description: The number, which is a text.
+      description: Number of the build, a string.
       type: str
     started:
-      description: When it started, in UTC as in ISO-8601; as the server writes it where that is no time.
+      description: Start time as ISO 8601 in UTC. If the server returns no valid time, its unchanged value.
       type: str
   sample: [{number: "104", started: "2026-01-02T03:04:05.678Z"}]
 build:
-  description: The record as the server has it. C(properties) is always a dictionary.
+  description: Record of the build as returned by the server. C(properties) is always a dictionary.
   returned: with O(build_number)
   type: dict
   sample: {number: "104", started: "2026-01-02T03:04:05.678+0000", properties: {}}

@@ -10,16 +10,18 @@ module: build_promote
 short_description: Promote a build in the artifact repository manager
 version_added: 1.0.0
 description:
-  - Gives a build a status, copies or moves its files to another repository, or both.
-  - The promotions in the build record are read first. Nothing is sent if the newest one has the wanted status and target, and the
-    target holds the content of every recorded artifact. Artifacts that it lacks are promoted again with O(copy=true); with O(copy=false)
-    the task fails with the kind V(conflict).
-  - Nothing is sent if the record has the wanted promotion before a later one with another status. Use O(force) to go back to an earlier status.
-  - If the server does not let the account list the target, the files are not compared, and the task warns.
-  - A server that does not show the promotions of a build is sent the promotion every time, and the task reports C(changed).
-  - In check mode a server that has told that it speaks the dialect V(jfrog) is asked to try the promotion without doing it, so that what it
-    would refuse fails there, too. Any other server is only read.
-  - A promotion without O(status) leaves no trace in the build; in the dialect V(jfrog) the place of the build's files tells whether it is done.
+  - Sets a status on a build, copies or moves its files to another repository, or both.
+  - The promotions in the build record are read first. Nothing is sent if the newest promotion has the requested status and target, and the
+    target contains all recorded artifacts. If artifacts are missing in the target, they are promoted again with O(copy=true). With
+    O(copy=false), the task fails with the kind V(conflict).
+  - Nothing is sent if the record has the requested promotion before a later promotion with another status. Use O(force) to return to an
+    earlier status.
+  - If the account may not list the target, the files are not compared, and the task adds a warning.
+  - If the server does not show the promotions of a build, the promotion is sent every time, and the task reports C(changed).
+  - In check mode, a server that reported the dialect V(jfrog) validates the promotion in a dry run, so errors are reported in check mode
+    too. Other servers are only read.
+  - A promotion without O(status) is not recorded in the build. In the dialect V(jfrog), the location of the files shows whether it was
+    done.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
@@ -35,62 +37,63 @@ options:
     type: str
     required: true
   status:
-    description: Status to give, as V(released). At least one of O(status) and O(target_repo) is needed.
+    description: Status to set, such as V(released). At least one of O(status) and O(target_repo) is required.
     type: str
   comment:
     description: Comment of the promotion.
     type: str
   ci_user:
-    description: The user of the CI server who asks for the promotion.
+    description: User of the CI server that requests the promotion.
     type: str
   source_repo:
-    description: Take files only from this repository.
+    description: Promote only files from this repository.
     type: str
   target_repo:
-    description: Repository that the files go to; a virtual one stands for its default deployment repository.
+    description: Repository to which the files are promoted. A virtual repository resolves to its default deployment repository.
     type: str
   copy:
-    description: Copy the files; V(false) moves them.
+    description: Copy the files. V(false) moves them.
     type: bool
     default: true
   artifacts:
-    description: Whether the artifacts of the build go to the target.
+    description: Whether to promote the artifacts of the build.
     type: bool
     default: true
   dependencies:
-    description: Whether the dependencies of the build go to the target.
+    description: Whether to promote the dependencies of the build.
     type: bool
     default: false
   scopes:
-    description: Only dependencies of these scopes.
+    description: Promote only dependencies of these scopes.
     type: list
     elements: str
   properties:
     description:
-      - Properties to set on the files; a value is a text or a list of texts.
-      - They are part of a promotion that is sent; they are not compared with what is set already.
+      - Properties to set on the files. A value is a string or a list of strings.
+      - They are sent with a promotion. They are not compared with the current properties.
     type: dict
   fail_fast:
     description:
       - Whether the server stops at the first file that it cannot copy or move.
-      - In the dialect V(generic) the server is told of V(false) only.
+      - In the dialect V(generic), only V(false) is sent to the server.
     type: bool
     default: true
   force:
-    description: Promote even where the newest promotion is the same.
+    description: Promote even if the newest promotion is the same.
     type: bool
     default: false
   gate:
     description:
-      - Have the server try the promotion first without doing it. Errors that it finds fail the task, in check mode too.
-      - A server of which it is not known that it can do so is read afterwards. Where it has promoted all the same, the task fails and says so.
+      - Let the server validate the promotion in a dry run first. If it reports errors, the task fails, in check mode too.
+      - If the server is not known to support a dry run, the build is read afterwards. If the server promoted the build nevertheless, the
+        task fails and reports it.
     type: bool
     default: false
   followed_by:
     description:
-      - The promotions that come after this one in the same release; those of other builds do not count.
-      - Where the newest promotion of the build is one of them, the build is past this one, and nothing is sent.
-      - Two promotions of a build that its record cannot tell apart, as the same status twice with one target, are refused.
+      - Later promotions of the same release. Promotions of other builds are ignored.
+      - If the newest promotion of the build is in this list, the build has already passed this promotion, and nothing is sent.
+      - Promotions of a build that its record cannot distinguish are rejected, such as the same status twice with the same target.
     type: list
     elements: dict
     suboptions:
@@ -99,38 +102,38 @@ options:
         type: str
         required: true
       build_number:
-        description: Number of the build; without one it is still to be made.
+        description: Number of the build. Omit it if the build does not exist yet.
         type: str
       status:
-        description: Status that it gives.
+        description: Status of the promotion.
         type: str
       comment:
-        description: Its comment; not looked at, as all that follows but O(followed_by[].target_repo).
+        description: Comment of the promotion. Like all following options except O(followed_by[].target_repo), it is ignored.
         type: str
       ci_user:
-        description: Its user of the CI server.
+        description: User of the CI server.
         type: str
       source_repo:
-        description: Its source.
+        description: Source repository.
         type: str
       target_repo:
-        description: Repository that the files go to.
+        description: Target repository.
         type: str
       copy:
-        description: Whether it copies.
+        description: Whether to copy the files.
         type: bool
       artifacts:
-        description: Whether it takes the artifacts.
+        description: Whether to promote the artifacts.
         type: bool
       dependencies:
-        description: Whether it takes the dependencies.
+        description: Whether to promote the dependencies.
         type: bool
       scopes:
-        description: Its scopes.
+        description: Scopes of the dependencies.
         type: list
         elements: str
       properties:
-        description: Its properties.
+        description: Properties of the files.
         type: dict
 seealso:
   - module: delivery.toolchain.artifact_deploy
@@ -148,13 +151,13 @@ EXAMPLES = r"""
     properties:
       released: "true"
 
-- name: Mark a build without touching its files
+- name: Set a status without changing the files
   delivery.toolchain.build_promote:
     build_name: agent
     build_number: "12"
     status: verified
 
-- name: Move a build's files once the server has tried it
+- name: Move the files of a build after a dry run
   delivery.toolchain.build_promote:
     build_name: agent
     build_number: "12"
@@ -166,33 +169,33 @@ EXAMPLES = r"""
 
 RETURN = r"""
 messages:
-  description: What the server says about the promotion; empty in check mode and where nothing was sent.
+  description: Messages of the server about the promotion. Empty in check mode and if nothing was sent.
   returned: always, on failure where the server gave messages
   type: list
   elements: dict
   contains:
     level:
-      description: C(INFO), C(WARNING) or C(ERROR). A warning is a warning of the task, an error fails it.
+      description: C(INFO), C(WARNING) or C(ERROR). A warning adds a warning to the task, an error fails the task.
       type: str
     message:
-      description: The text.
+      description: Text of the message.
       type: str
 promotion:
-  description: The newest promotion of the build, as the server has it or as it would be.
+  description: Newest promotion of the build on the server, or the expected promotion in check mode.
   returned: success
   type: dict
   contains:
     status:
-      description: The status; V(null) where there is none.
+      description: Status of the build, or V(null) if it has none.
       type: str
     repository:
-      description: The repository that the files went to; V(null) where they stayed.
+      description: Target repository, or V(null) if the files were not copied or moved.
       type: str
     timestamp:
-      description: When, as the server writes it; V(null) where it does not tell.
+      description: Time of the promotion in the format of the server, or V(null) if the server does not report it.
       type: str
     user:
-      description: Who; V(null) where the server does not tell.
+      description: User of the promotion, or V(null) if the server does not report it.
       type: str
   sample:
     status: released
@@ -201,13 +204,13 @@ promotion:
     user: deployer
 missing_files:
   description:
-    - Artifacts of the record whose content the target did not hold although the build was promoted there, by path or name. They are promoted
-      again.
+    - Artifacts of the record whose content was missing in the target although the build was promoted there, by path or name. They are
+      promoted again.
   returned: success
   type: list
   elements: str
 promoted:
-  description: Whether the build had been promoted like this, or is past it (see O(followed_by)), before the task.
+  description: Whether the build already had this promotion before the task, or has already passed it (see O(followed_by)).
   returned: success
   type: bool
 http:

@@ -10,12 +10,12 @@ module: build_publish
 short_description: Publish a build record in the artifact repository manager
 version_added: 1.0.0
 description:
-  - Makes sure that a build has a record with everything that is given, and that its files carry the marks of the build.
-  - Digests of files in repositories are read from the server. Where one of them is not there, nothing is published.
-  - A record that has all of this is left alone. One of the same number with another content fails the task as C(conflict),
-    or is replaced with O(replace).
-  - Marks that files have lost are set again.
-  - Not possible on a server that knows the written interface alone (dialect V(generic)).
+  - Ensures that a build has a record with all specified data, and that its files have the properties that identify the build.
+  - Digests of files in repositories are read from the server. If a file does not exist, nothing is published.
+  - A record with all this data is unchanged. If the record of the number has other content, the task fails with C(conflict), or replaces
+    the record with O(replace).
+  - Missing build properties of files are set again.
+  - Not supported on servers that implement only the documented interface (dialect V(generic)).
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
@@ -32,8 +32,8 @@ options:
     required: true
   modules:
     description:
-      - Modules of the build. One of O(modules) and O(artifacts) is needed.
-      - A build whose modules name no file is refused; one module without files beside others is a warning.
+      - Modules of the build. Set exactly one of O(modules) and O(artifacts).
+      - A build without any file is rejected. A module without files next to other modules adds a warning.
     type: list
     elements: dict
     suboptions:
@@ -42,12 +42,12 @@ options:
         type: str
         required: true
       type:
-        description: Kind of the module; C(generic) without it.
+        description: Type of the module. The default is C(generic).
         type: str
       artifacts:
         description:
-          - Files that the build has made.
-          - Each is an item (C(repo) and C(path)), or a C(name) with one or more digests.
+          - Files that the build produced.
+          - An artifact is an item (C(repo) and C(path)), or a C(name) with at least one digest.
         type: list
         elements: dict
         suboptions: &file
@@ -58,13 +58,13 @@ options:
             description: Path in the repository.
             type: str
           name:
-            description: Name in the record; without it the last segment of the path.
+            description: Name in the record. The default is the last segment of the path.
             type: str
           type:
-            description: Kind of the file; without it the end of its name.
+            description: Type of the file. The default is its file name extension.
             type: str
           sha1:
-            description: SHA-1 of the content. For an item it is compared with that of the server, as the other digests are.
+            description: SHA-1 of the content. For an item, all digests are compared with those on the server.
             type: str
           sha256:
             description: SHA-256 of the content.
@@ -73,48 +73,49 @@ options:
             description: MD5 of the content.
             type: str
           size:
-            description: Has no effect; as M(delivery.toolchain.artifact_deploy) returns it.
+            description: Ignored. M(delivery.toolchain.artifact_deploy) returns it.
             type: int
           action:
-            description: As M(delivery.toolchain.artifact_deploy) returns it. V(deleted) and V(absent) are refused.
+            description: Action as returned by M(delivery.toolchain.artifact_deploy). V(deleted) and V(absent) are rejected.
             type: str
           url:
-            description: Address of the file, as C(artifact_deploy) returns it; ignored.
+            description: Ignored. URL of the file, as returned by C(artifact_deploy).
             type: str
       dependencies:
-        description: Files that the build has used, as C(artifacts).
+        description: Files that the build used. See C(artifacts).
         type: list
         elements: dict
         suboptions:
           <<: *file
           scopes:
-            description: Scopes of the dependency, by which M(delivery.toolchain.build_promote) chooses.
+            description: Scopes of the dependency, which M(delivery.toolchain.build_promote) can select.
             type: list
             elements: str
   artifacts:
     description:
-      - Files of the only module, which has the name of the build.
-      - What M(delivery.toolchain.artifact_deploy) returns as C(artifacts) is taken as it is.
+      - Files of a single module with the name of the build.
+      - Accepts the C(artifacts) returned by M(delivery.toolchain.artifact_deploy).
     type: list
     elements: dict
     suboptions: *file
   started:
     description:
-      - When the build began, as V(2026-01-02T03:04:05.678Z). Without it that of the record that is there, else now.
-      - A record that is there with another one fails the task as C(conflict), with O(replace) too. The server would keep two.
+      - Start time of the build, such as V(2026-01-02T03:04:05.678Z). The default is the start time of the existing record, else the current
+        time.
+      - If the existing record has another start time, the task fails with C(conflict), even with O(replace), because the server would keep
+        both records.
     type: str
   ci_url:
-    description: Address of the build on the CI server. User info in it is left out.
+    description: URL of the build on the CI server. User info is removed.
     type: str
   vcs:
     description:
-      - Sources of the build, each with C(url), and where it is known with C(revision), C(branch) and C(message), the words of the
-        newest change.
-      - User info in C(url) is left out.
+      - Sources of the build, with C(url) and optionally C(revision), C(branch) and C(message), the message of the newest commit.
+      - User info in C(url) is removed.
     type: list
     elements: dict
   issues:
-    description: Issues that the build is about.
+    description: Issues that belong to the build.
     type: list
     elements: dict
     suboptions:
@@ -126,36 +127,36 @@ options:
         description: Summary of the issue.
         type: str
       url:
-        description: Address of the issue.
+        description: URL of the issue.
         type: str
   environment:
     description:
-      - Variables of the build.
-      - Left out are those whose names say that they are secrets (C(password), C(psw), C(secret), C(token), C(key), C(credential),
-        C(auth) and the like, without regard to case), and those with a secret of this task in their value. So is user info of
-        addresses.
+      - Environment variables of the build.
+      - Variables with names of secrets (C(password), C(psw), C(secret), C(token), C(key), C(credential), C(auth) and the like, in any
+        letter case), variables that contain a secret of this task, and user info in URLs are removed.
     type: dict
   environment_exclude:
-    description: Patterns of further names of variables that are left out, without regard to case.
+    description: Patterns of additional variable names to remove, in any letter case.
     type: list
     elements: str
   properties:
-    description: Properties of the record, texts. A list is joined by commas.
+    description: Properties of the record. Values are strings. A list is joined with commas.
     type: dict
   mark_artifacts:
     description:
-      - Set C(build.name), C(build.number) and C(build.timestamp) on the artifacts that are items, by which promotion finds them.
-      - An item in a virtual repository is marked in the one that holds it.
+      - Whether to set C(build.name), C(build.number) and C(build.timestamp) on artifacts that are items. Promotion finds the artifacts by
+        these properties.
+      - For an item in a virtual repository, they are set in the repository that contains the item.
     type: bool
     default: true
   replace:
     description:
-      - Replace a record of the same number with another content. What is not given, and the promotions, stay in it.
-      - The server wants the permission to delete for it.
+      - Replace a record of the same number with other content. Data that the task does not specify, and the promotions, are kept.
+      - The server requires the delete permission.
     type: bool
     default: false
   parallel:
-    description: Requests at once.
+    description: Number of parallel requests.
     type: int
     default: 4
 seealso:
@@ -186,7 +187,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 build:
-  description: The record, as M(delivery.toolchain.build_info) returns it; in check mode as it would be sent.
+  description: Record as returned by M(delivery.toolchain.build_info). In check mode, the record that would be sent.
   returned: always
   type: dict
   sample:
@@ -203,7 +204,7 @@ build:
             path: toolchain/1.0.0/VERSION
             sha256: 59854984853104df5c353e2f681a15fc7924742f9a2e468c29af248dce45ce03
 marked:
-  description: Items whose marks were set, or in check mode would be, as repository and path.
+  description: Items whose build properties were set, or would be set in check mode, as repository and path.
   returned: always
   type: list
   elements: str

@@ -10,10 +10,9 @@ module: build_record
 short_description: Delete build records
 version_added: 1.0.0
 description:
-  - Deletes the records of single builds, all runs of a number included.
-  - Numbers that are not there are left out; where none is there, nothing is written.
-    A name without builds is warned of.
-  - The list of builds is read again afterwards; a build that is still there fails the task.
+  - Deletes the records of builds, including all runs of a number.
+  - Numbers that do not exist are skipped. If no build exists, nothing is written. A name without builds adds a warning.
+  - The list of builds is verified afterwards. If a build still exists, the task fails.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
@@ -26,20 +25,20 @@ options:
     required: true
   build_numbers:
     description:
-      - Numbers of the builds, at least one.
-      - A number with a comma is sent on its own. Real servers read the comma as a separator; O(dialect=jfrog) sends such a
-        number in a way that they do not. With O(dialect=generic) the task fails where the parts are numbers of other builds.
+      - Numbers of the builds. At least one number is required.
+      - A number with a comma is sent in a separate request. Real servers interpret the comma as a separator. O(dialect=jfrog) encodes such
+        a number to avoid this. With O(dialect=generic), the task fails if the parts are numbers of other builds.
     type: list
     elements: str
     required: true
   delete_artifacts:
     description:
-      - Whether the artifacts of the builds go, too.
+      - Whether to delete the artifacts of the builds.
       - The server finds them by their properties C(build.name) and C(build.number).
     type: bool
     default: false
   state:
-    description: The builds are not to be there. Build records are written by build tools, not here.
+    description: The build records do not exist. This module cannot create them. Build tools write them.
     type: str
     choices: [absent]
     default: absent
@@ -63,7 +62,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 deleted:
-  description: Numbers of the builds that were deleted (in check mode, that would be), in the order of O(build_numbers).
+  description: Numbers of the builds that were deleted, or would be deleted in check mode, in the order of O(build_numbers).
   returned: success
   type: list
   elements: str

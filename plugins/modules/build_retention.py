@@ -10,12 +10,12 @@ module: build_retention
 short_description: Discard old build records by count and age
 version_added: 1.0.0
 description:
-  - Discards builds that are beyond O(count) or older than O(max_age) or O(minimum_build_date), except those in O(keep).
-  - Which builds will go is computed from the list of builds, by the clock of the server, and shown as diff, in check mode
-    as well. Where nothing is to go, nothing is written.
-  - The server never discards a build that was promoted. Such builds are not announced; RV(promoted) names them.
-  - After a synchronous run the list is read again, and RV(discarded) is what really went. Where nothing went although it
-    should have, the task fails; where only some did, a warning names the others.
+  - Discards builds beyond O(count) or older than O(max_age) or O(minimum_build_date), except the builds in O(keep).
+  - The builds to discard are computed from the list of builds with the clock of the server, and shown as diff, in check mode too. If there
+    are none, nothing is written.
+  - The server never discards a promoted build. RV(promoted) lists such builds instead of RV(discarded).
+  - After a synchronous run, the list is verified, and RV(discarded) contains the builds that were discarded. If no expected build was
+    discarded, the task fails. If only some were discarded, a warning names the others.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
@@ -23,36 +23,36 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.repo
 options:
   build_name:
-    description: Name of the builds. A name without builds is unchanged, with a warning.
+    description: Name of the builds. A name without builds is unchanged and adds a warning.
     type: str
     required: true
   count:
-    description: How many builds to keep, the newest first; at least 1. A build that is kept for another reason counts, too.
+    description: Number of builds to keep, newest first, at least 1. Builds that are kept for another reason are counted too.
     type: int
   max_age:
     description:
-      - Builds older than this go. A number with C(w) (weeks), C(d) (days), C(h) (hours) or C(m) (minutes), as V(90d).
-      - The age is counted from the clock of the server.
+      - Discard builds older than this age. A number with C(w) (weeks), C(d) (days), C(h) (hours) or C(m) (minutes), such as V(90d).
+      - The age is computed with the clock of the server.
     type: str
   minimum_build_date:
-    description: Builds older than this go. A date or time as in ISO-8601 (UTC where it names no zone), or epoch milliseconds.
+    description: Discard builds older than this time. A date or time in ISO 8601 (UTC if it has no time zone), or epoch milliseconds.
     type: str
   keep:
     description:
-      - Numbers of builds that stay whatever their age.
-      - Where something would be discarded, a number that no build has fails the task before anything is.
+      - Numbers of builds to keep, whatever their age.
+      - If builds would be discarded and a number in this list does not exist, the task fails before it discards any build.
     type: list
     elements: str
   delete_artifacts:
     description:
-      - Whether the artifacts of the discarded builds go, too.
+      - Whether to delete the artifacts of the discarded builds.
       - The server finds them by their properties C(build.name) and C(build.number).
     type: bool
     default: false
   wait:
     description:
-      - Whether the server answers when it has finished, and the list is read again.
-      - V(false) leaves the server at work; RV(discarded) is then what is expected to go, and RV(verified) is V(false).
+      - Whether the server responds after it has finished. The list of builds is then verified.
+      - With V(false), the server continues in the background, RV(discarded) contains the expected builds, and RV(verified) is V(false).
     type: bool
     default: true
 seealso:
@@ -61,14 +61,14 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Keep the ten newest builds, and none that is older than half a year
+- name: Keep the ten newest builds, but no build older than half a year
   delivery.toolchain.build_retention:
     build_name: nightly
     count: 10
     max_age: 26w
     keep: ["101"]
 
-- name: Discard what was built before the new year, artifacts included
+- name: Discard the builds of the previous year with their artifacts
   delivery.toolchain.build_retention:
     build_name: nightly
     minimum_build_date: "2026-01-01"
@@ -77,25 +77,25 @@ EXAMPLES = r"""
 
 RETURN = r"""
 discarded:
-  description: Numbers of the builds that went (in check mode, or with O(wait=false), that will go), the newest first.
+  description: Numbers of the discarded builds, newest first. In check mode or with O(wait=false), the expected builds.
   returned: success
   type: list
   elements: str
   sample: ["103", "102"]
 kept:
-  description: Numbers of the builds that stay, the newest first.
+  description: Numbers of the kept builds, newest first.
   returned: success
   type: list
   elements: str
   sample: ["104", "101"]
 promoted:
-  description: Numbers of the builds that would have to go, but stay because they were promoted.
+  description: Numbers of the builds that match, but are kept because they were promoted.
   returned: success
   type: list
   elements: str
   sample: []
 verified:
-  description: Whether RV(discarded) and RV(kept) are what the server shows after the task.
+  description: Whether RV(discarded) and RV(kept) were verified on the server after the task.
   returned: success
   type: bool
 http:

@@ -10,10 +10,10 @@ module: docker_image_info
 short_description: List container images and their tags
 version_added: 1.0.0
 description:
-  - Lists the tags of an image, or all images of a repository with theirs.
-  - The list is complete. A server that announces a page and does not give it is an error.
-  - An image whose tags have all been deleted may still be there, without tags. An image that is not there is an error of the
-    kind C(not_found).
+  - Lists the tags of an image, or all images of a repository with their tags.
+  - The list is complete. If the server announces a page and does not return it, the task fails.
+  - An image whose tags were all deleted may still exist without tags. If an image does not exist, the task fails with the kind
+    C(not_found).
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
@@ -27,8 +27,8 @@ options:
     required: true
   image:
     description:
-      - Name of the image, as V(team/application).
-      - Not given means all images; their tags are read side by side, one request or more for each image.
+      - Name of the image, such as V(team/application).
+      - By default, all images are listed. Their tags are read in parallel, with at least a request per image.
     type: str
 seealso:
   - module: delivery.toolchain.docker_promote
@@ -53,13 +53,13 @@ EXAMPLES = r"""
 
 RETURN = r"""
 tags:
-  description: The tags of the image, in the order of the server.
+  description: Tags of the image, in the order of the server.
   returned: success, with O(image)
   type: list
   elements: str
   sample: [1.0.0, stable]
 images:
-  description: The images, in the order of the server.
+  description: Images of the repository, in the order of the server.
   returned: success, without O(image)
   type: list
   elements: dict
@@ -70,7 +70,7 @@ images:
       returned: success
       sample: delivery/agent
     tags:
-      description: Its tags; V(null) where the server lists the image, but not its tags, which is a warning.
+      description: Tags of the image. V(null) if the server lists the image but not its tags, which adds a warning.
       type: list
       elements: str
       returned: success

@@ -10,12 +10,12 @@ module: docker_promote
 short_description: Promote a container image in the artifact repository manager
 version_added: 1.0.0
 description:
-  - Copies or moves one tag of an image, some or all of them to another repository, under its own name or another one.
-  - A copy is done where the target holds the same manifest digest. Where the server shows tags only, the tag's name counts.
-  - A move is done where the source is gone and the target is there. Where the source is there, it moves, whatever the target holds.
-  - The digest of an index of several architectures stands for all that it lists.
-  - A tag of the target that is overwritten is named in a warning and in the diff.
-  - After the promotion both sides are looked at. A tag that is not in the target, or after a move still in the source, is a failure.
+  - Copies or moves one, several or all tags of an image to another repository, with the same or another name.
+  - A copy is unchanged if the target has the same manifest digest. If the server shows only tags, the tag name is compared.
+  - A move is unchanged if the source does not exist and the target does. If the source exists, it is moved, whatever the target contains.
+  - The digest of a multi-architecture index represents all its manifests.
+  - An overwritten tag of the target is named in a warning and in the diff.
+  - After the promotion, both sides are verified. The task fails if the tag is missing in the target, or still in the source after a move.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
@@ -23,35 +23,36 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.repo
 options:
   repo:
-    description: Key of the repository that the image is in, a local one.
+    description: Key of the local repository that contains the image.
     type: str
     required: true
   target_repo:
-    description: Key of the repository that it goes to, a local one.
+    description: Key of the local target repository.
     type: str
     required: true
   image:
-    description: Name of the image, as V(team/application).
+    description: Name of the image, such as V(team/application).
     type: str
     required: true
   target_image:
-    description: Name of the image in the target, where it is another one.
+    description: Name of the image in the target. The default is O(image).
     type: str
   tag:
-    description: The tag. One of O(tag), O(tags) and O(all_tags) is needed.
+    description: Tag of the image. Set exactly one of O(tag), O(tags) and O(all_tags).
     type: str
   tags:
     description:
-      - Several tags, each with its own name in the target. An empty list promotes nothing.
-      - Where one of them is missing, none is promoted, and all missing ones are named.
-      - A tag whose promotion fails does not keep the others from theirs; the task fails afterwards, and RV(tags) tells of each.
+      - Several tags. They keep their names in the target. An empty list promotes nothing.
+      - If any tag is missing, no tag is promoted, and the error names all missing tags.
+      - If the promotion of a tag fails, the other tags are still promoted. The task then fails, and RV(tags) contains the result of every
+        tag.
     type: list
     elements: str
   target_tag:
-    description: The tag in the target, where it is another one. Only with O(tag).
+    description: Tag in the target. The default is O(tag). Only with O(tag).
     type: str
   copy:
-    description: Copy; V(false) moves.
+    description: Copy the image. V(false) moves it.
     type: bool
     default: true
   all_tags:
@@ -59,7 +60,7 @@ options:
     type: bool
     default: false
   force:
-    description: Promote even where the target holds the same already.
+    description: Promote even if the target already has the same content.
     type: bool
     default: false
 seealso:
@@ -102,42 +103,46 @@ EXAMPLES = r"""
 
 RETURN = r"""
 source_digest:
-  description: With O(tag), the digest of its manifest in the source; V(null) where the tag is gone, and where the server does not tell.
+  description: With O(tag), the manifest digest in the source. V(null) if the tag does not exist or the server does not report the digest.
   returned: success
   type: str
   sample: sha256:5d41402abc4b2a76b9719d911017c592ae76d4b5a0c4f7a1b9e1d5f2c3a4b5c6
 target_digest:
-  description: With O(tag), the digest of its manifest in the target after the task, or in check mode as it would be; V(null) as above.
+  description:
+    - With O(tag), the manifest digest in the target after the task, or the expected digest in check mode.
+    - V(null) if the tag does not exist or the server does not report the digest.
   returned: success
   type: str
   sample: sha256:5d41402abc4b2a76b9719d911017c592ae76d4b5a0c4f7a1b9e1d5f2c3a4b5c6
 tags:
-  description: What became of each tag.
+  description: Results of the tags.
   returned: success, and where a tag is missing or its promotion failed
   type: list
   elements: dict
   contains:
     tag:
-      description: The tag in the source.
+      description: Tag in the source.
       type: str
     target_tag:
-      description: The tag in the target.
+      description: Tag in the target.
       type: str
     source_digest:
-      description: Digest of its manifest in the source before the task; V(null) where the tag is gone, and where the server does not tell.
+      description: Manifest digest in the source before the task. V(null) if the tag does not exist or the server does not report the digest.
       type: str
     target_digest:
-      description: Digest of its manifest in the target after the task, or in check mode as it would be; V(null) as above.
+      description:
+        - Manifest digest in the target after the task, or the expected digest in check mode.
+        - V(null) if the tag does not exist or the server does not report the digest.
       type: str
     action:
       description: V(promoted), V(unchanged) or V(failed).
       type: str
     error:
-      description: Why the promotion failed.
+      description: Reason of a failed promotion.
       type: str
       returned: with V(failed), where it was tried
 message:
-  description: What the server says about the promotion; empty in check mode and where nothing was sent.
+  description: Message of the server about the promotion. Empty in check mode and if nothing was sent.
   returned: success
   type: str
   sample: Promotion ended successfully

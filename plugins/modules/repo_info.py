@@ -9,8 +9,7 @@ DOCUMENTATION = r"""
 module: repo_info
 short_description: Read repositories and the storage of the artifact repository manager
 version_added: 1.0.0
-description:
-  - Lists the repositories that the login may see, or reads one, and on request the use of the storage in numbers.
+description: Lists the repositories that are visible to the login, or reads a single repository, and optionally the storage usage.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
@@ -19,11 +18,11 @@ extends_documentation_fragment:
 options:
   repo:
     description:
-      - Key of the only repository to read. Of a virtual one the server then tells its C(defaultDeploymentRepo), too.
-      - One that is not there, or not visible to the login, is an error.
+      - Key of a single repository to read. For a virtual repository, the server then also returns C(defaultDeploymentRepo).
+      - If the repository does not exist or is not visible to the login, the task fails.
     type: str
   storage:
-    description: Whether to read the use of the storage. Servers show it to administrators, and may compute it only now and then.
+    description: Whether to read the storage usage. Servers show it to administrators, and may update it only occasionally.
     type: bool
     default: false
 seealso:
@@ -31,15 +30,15 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Which repositories are there?
+- name: List the repositories
   delivery.toolchain.repo_info:
 
-- name: Where do deployments to the virtual repository go?
+- name: Find the default deployment repository of a virtual repository
   delivery.toolchain.repo_info:
     repo: generic
   register: generic
 
-- name: Is there space left?
+- name: Read the storage usage
   delivery.toolchain.repo_info:
     token: "{{ admin_token }}"
     storage: true
@@ -52,8 +51,8 @@ EXAMPLES = r"""
 RETURN = r"""
 repositories:
   description:
-    - The repositories as the server gives them, with C(type) always in capitals, as V(LOCAL).
-    - C(defaultDeploymentRepo) of a virtual one that has none is V(null).
+    - Repositories as returned by the server. C(type) is always in capitals, such as V(LOCAL).
+    - C(defaultDeploymentRepo) of a virtual repository without a default deployment repository is V(null).
   returned: success
   type: list
   elements: dict
@@ -63,32 +62,32 @@ repositories:
       defaultDeploymentRepo: generic-staging-local
 storage:
   description:
-    - The use of the storage; V(null) without O(storage).
-    - Counts are numbers. Beside a size there is C(..._bytes), beside a share of hundred C(..._percent).
+    - Storage usage, or V(null) without O(storage).
+    - Counts are numbers. A size has an additional C(..._bytes), a percentage an additional C(..._percent).
   returned: success
   type: dict
   contains:
     binaries_size_bytes:
-      description: Bytes of all contents, each counted once. In the same way C(artifacts_size_bytes), each as often as it is used.
+      description: Bytes of all contents, counted once. C(artifacts_size_bytes) counts shared contents for every use.
       type: int
     binaries_count:
-      description: Number of contents. In the same way C(artifacts_count) and C(items_count).
+      description: Number of contents. C(artifacts_count) and C(items_count) are returned too.
       type: int
     optimization_percent:
-      description: Contents in relation to what they would be without sharing.
+      description: Size of the contents in relation to the size without sharing.
       type: float
     used_space_bytes:
-      description: Bytes of the file store in use. In the same way C(total_space_bytes) and C(free_space_bytes).
+      description: Used bytes of the file store. C(total_space_bytes) and C(free_space_bytes) are returned too.
       type: int
     used_percent:
-      description: Share of the file store in use. In the same way C(free_percent).
+      description: Used percentage of the file store. C(free_percent) is returned too.
       type: float
     repositories:
-      description: The same of each repository, as C(repo_key), C(files_count) and C(used_space_bytes).
+      description: Storage usage per repository, with C(repo_key), C(files_count) and C(used_space_bytes).
       type: list
       elements: dict
     raw:
-      description: The summary as the server gives it.
+      description: Unchanged summary of the server.
       type: dict
   sample:
     binaries_size: 3.48 GB
