@@ -10,9 +10,9 @@ module: analysis_build
 short_description: Rename or delete a build of a project on the code analysis server
 version_added: 1.0.0
 description:
-  - Gives a build another name, or deletes it. A build that is as wanted costs one request.
-  - Only an analysis makes builds; one that is not there, but is to be, fails the task.
-  - After a change the builds are read back.
+  - Renames or deletes a build. An unchanged build costs a single request.
+  - Only an analysis creates builds. If the build does not exist and O(state=present), the task fails.
+  - After a change, the builds are read again to verify it.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
@@ -29,9 +29,8 @@ options:
     required: true
   new_name:
     description:
-      - The name that the build is to have.
-      - A build that has it already, while none is called O(name) any more, counts as renamed. Where there are both, the
-        task fails with a conflict.
+      - New name of the build.
+      - If a build has this name and no build has O(name), it is already renamed. If both exist, the task fails with a conflict.
       - Only with O(state=present).
     type: str
   state:
@@ -40,9 +39,9 @@ options:
     choices: [present, absent]
     default: present
 notes:
-  - The written interface renames a build without saying in which project. Real servers need the project, so that it is
-    sent to servers that know it. Where a server does not, and another project has a build of the same name, that one may
-    be meant; the task then fails, as its own build is not renamed.
+  - The documented interface renames a build without a project. Real servers need the project, so it is sent to servers that support it. On
+    other servers, a build with the same name in another project may be renamed instead. The task then fails, because its own build is not
+    renamed.
 """
 
 EXAMPLES = r"""
@@ -61,7 +60,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 build:
-  description: The build as it is after the task (in check mode, as it would be).
+  description: Build after the task, or the expected build in check mode.
   returned: when O(state=present)
   type: dict
   contains:
@@ -70,7 +69,7 @@ build:
       type: str
       returned: always
     name:
-      description: Name of the build, the new one after a change of it.
+      description: Name of the build after the task.
       type: str
       returned: always
     id:
@@ -78,11 +77,11 @@ build:
       type: int
       returned: when the server tells
     date:
-      description: When it was made, in milliseconds since 1970.
+      description: Creation time in milliseconds since 1970.
       type: int
       returned: when the server tells
     keepit:
-      description: Whether the build is kept when old ones are deleted.
+      description: Whether the server keeps the build when it deletes old builds.
       type: bool
       returned: when the server tells
   sample: {project: toolchain, name: release_1.0, id: 3, date: 1772323200000, keepit: false}

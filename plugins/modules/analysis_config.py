@@ -10,15 +10,15 @@ module: analysis_config
 short_description: Bring a code analysis server into a desired state
 version_added: 1.0.0
 description:
-  - Reads each kind of objects once (those inside projects once per project), plans everything, then writes what differs.
-  - Entries of the lists have the options of the modules for single objects. What is not given is not managed; a list that
-    is not given leaves its kind alone. Nothing that the lists do not name is deleted unless O(purge) says so.
-  - Everything is planned before anything is written. Check mode shows the plan as the difference, object by object.
-  - Users and groups are written first, then projects, roles, assignments, modules, views and defect types; deletions come
-    last, the other way round. What does not depend on one another is written side by side.
-  - A write that fails stops what depends on it. All else is finished, and the task fails in the end with RV(applied).
-  - What was written is read back, one read per kind and project. After a lost answer that read tells what became of the write.
-  - An object that is given twice in a list is refused.
+  - Reads every object kind once (project-specific kinds once per project), plans all changes, then writes the differences.
+  - The list entries have the options of the modules for single objects. Options that are not set are not managed. Kinds without a list are
+    not changed. Objects that are in no list are only deleted with O(purge).
+  - All changes are planned before anything is written. Check mode shows the plan as a diff, object by object.
+  - Users and groups are written first, then projects, roles, assignments, modules, views and defect types. Deletions follow in reverse
+    order. Independent objects are written in parallel.
+  - If a write fails, its dependent objects are not written. All other objects are. The task then fails and returns RV(applied).
+  - Changes are verified with a read per kind and project. This read also shows the result of a write with a lost response.
+  - An object that occurs twice in a list is rejected.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
@@ -73,7 +73,7 @@ options:
         description: The name that the project is to have. All other lists name it so.
         type: str
       import_from:
-        description: The server from which the project is imported where it is not there.
+        description: Server from which to import the project if it does not exist.
         type: dict
         suboptions:
           url:
@@ -96,7 +96,7 @@ options:
         type: float
         default: 3600
       poll_interval:
-        description: Longest time between two looks at an import, in seconds.
+        description: Maximum polling interval for an import in seconds.
         type: float
         default: 5
       state:
@@ -131,7 +131,7 @@ options:
         elements: dict
         suboptions:
           from:
-            description: Status before the change; V(Any) stands for every status.
+            description: Status before the change. V(Any) matches every status.
             type: str
             required: true
           to:
@@ -144,7 +144,7 @@ options:
         choices: [present, absent]
         default: present
   role_assignments:
-    description: Who holds which role.
+    description: Assignments of roles to users and groups.
     type: list
     elements: dict
     suboptions:
@@ -157,7 +157,7 @@ options:
         type: str
         required: true
       project:
-        description: Name of the project in which the role is held; without it, in all.
+        description: Name of the project of the assignment. By default, the assignment applies to all projects.
         type: str
       group:
         description: Whether the account is a group.
@@ -185,7 +185,7 @@ options:
         description: The name that the module is to have.
         type: str
       allow_all:
-        description: Whether everybody has access to the module unless something else is said.
+        description: Whether all users may access the module, unless denied explicitly.
         type: bool
       paths:
         description: Patterns of the paths that belong to the module.
@@ -210,14 +210,14 @@ options:
         type: str
         required: true
       query:
-        description: The search text.
+        description: Search query.
         type: str
       tags:
         description: Tags of the view; an empty list empties it.
         type: list
         elements: str
       recreate:
-        description: Deletes and creates the view where the server does not change its query.
+        description: Delete and create the view if the server cannot change its query.
         type: bool
         default: false
       state:
@@ -239,39 +239,38 @@ options:
         type: str
         required: true
       enabled:
-        description: Whether an analysis looks for such defects.
+        description: Whether an analysis detects these defects.
         type: bool
         required: true
   purge:
     description:
-      - Kinds that are to be exactly what their lists say; objects that are in no list are deleted.
-      - A kind whose list is not given is left alone. Inside projects only those count that O(projects) or the list of the
-        kind names.
-      - What is read-only, the account of the task, the roles that it holds, what gives them to it, and what O(protect) names
-        are never deleted.
-      - A list that the server may have cut, or groups whose members it does not show, are not purged against; the task fails
-        before it writes.
-      - What another list refers to is not purged; the task fails before it writes.
-      - A kind of which no entry is to be there is not purged; O(allow_empty) allows it, else the task fails before it reads.
-      - Defect types come with the server, and none is deleted.
+      - Kinds whose lists are complete. Objects that are in no list are deleted.
+      - A kind without a list is not changed. Project-specific objects are only purged in projects that O(projects) or the list of the kind
+        names.
+      - Read-only objects, the account of the task, its roles, the assignments and groups that grant them, and objects in O(protect) are
+        never deleted.
+      - If the server may have truncated a list, or does not show the members of groups, the task fails before it writes.
+      - If another list refers to an object to delete, the task fails before it writes.
+      - If no entry of a kind would remain, the task fails before it reads, unless O(allow_empty) allows it.
+      - Defect types are built in and never deleted.
     type: list
     elements: str
     choices: [defect_types, groups, modules, projects, role_assignments, roles, users, views]
     default: []
   protect:
     description:
-      - Patterns of names that are never deleted, with C(*) and C(?). Upper and lower case differ.
-      - A pattern is held against the name of an object as RV(plan) spells it, against its own name in its project, and
-        for an assignment against the role and the account.
-      - What holds something that is protected stays, too, with a warning that names both; as a project with such a module,
-        view or build, or a role, an account or a project with such an assignment.
-      - A pattern that fits nothing is warned of. A name without wildcards that nothing has fails the task before it writes
-        where something would be deleted.
+      - Patterns for names that are never deleted, with C(*) and C(?). Letter case is significant.
+      - A pattern is compared with the name of an object as in RV(plan), with its name in its project, and for an assignment with the role
+        and the account.
+      - Objects that contain or need a protected object are kept too, with a warning that names both. Examples are a project with a
+        protected module, view or build, and a role, an account or a project with a protected assignment.
+      - A pattern without a match adds a warning. If objects would be deleted and a name without wildcards does not exist, the task fails
+        before it writes.
     type: list
     elements: str
     default: []
   max_deletions:
-    description: Most objects that may be deleted. Where more would be, the task fails before it writes anything.
+    description: Maximum number of deletions. If more objects would be deleted, the task fails before it writes.
     type: int
     default: 10
   allow_empty:
@@ -282,7 +281,7 @@ options:
     default: []
   force:
     description:
-      - Whether the account of the task, the roles that it holds, and what gives them to it may be removed where an entry says so.
+      - Whether entries may remove the account of the task, its roles, and the assignments and groups that grant them.
       - O(purge) never deletes them.
     type: bool
     default: false
@@ -291,15 +290,15 @@ options:
     type: int
     default: 4
 notes:
-  - Inside a project that the same task imports nothing is known before. Check mode then shows what the lists name as if nothing
-    were there; the task looks at what the import has brought before it writes.
+  - The content of a project that the same task imports is not known in advance. Check mode shows all listed objects as new. After the
+    import, the task reads the content before it writes.
 seealso:
   - module: delivery.toolchain.analysis_info
     description: With O(delivery.toolchain.analysis_info#module:export=true) it gives the lists of a server as it is.
 """
 
 EXAMPLES = r"""
-- name: Who may do what, and how the projects are cut
+- name: Manage roles, assignments and modules
   delivery.toolchain.analysis_config:
     users:
       - name: alice
@@ -363,10 +362,10 @@ plan:
           C(role/account/project).
       type: str
     action:
-      description: What is done with it, C(create), C(update) or C(delete).
+      description: Planned action, C(create), C(update) or C(delete).
       type: str
     changes:
-      description: The fields that differ, each with C(field), C(before) and C(after); of permissions only those that differ.
+      description: Fields that differ, with C(field), C(before) and C(after). For permissions, only those that differ.
       type: list
       elements: dict
   sample:
@@ -375,7 +374,7 @@ plan:
       action: update
       changes: [{field: users, before: [alice], after: [alice, bob]}]
 applied:
-  description: What came of each object of the plan; empty in check mode.
+  description: Results of the objects in the plan. Empty in check mode.
   returned: always, and when a write failed
   type: list
   elements: dict
@@ -393,13 +392,12 @@ applied:
       description: Whether the server has it as planned.
       type: bool
     error:
-      description:
-        - Why not, as RV(error), and C(msg). An object that was not tried, as another one that it depends on failed, says so.
+      description: Details of the error as in RV(error), and C(msg). An object that was skipped because of a failed dependency reports it here.
       type: dict
   sample:
     - {kind: groups, name: developers, action: update, ok: true, error: null}
 counts:
-  description: How many objects the plan has of each action (C(create), C(update), C(delete)), and how many are C(unchanged).
+  description: Number of objects in the plan per action (C(create), C(update), C(delete)), and of unchanged objects (C(unchanged)).
   returned: always, and when the task failed after it had planned
   type: dict
   sample: {create: 0, update: 1, delete: 0, unchanged: 41}

@@ -10,9 +10,9 @@ module: analysis_defect_type
 short_description: Enable or disable a defect type of a project on the code analysis server
 version_added: 1.0.0
 description:
-  - Decides whether an analysis of a project looks for defects of a type. A type that is as wanted costs one request.
-  - Defect types come with the server; one that is not there fails the task.
-  - After a change the types are read back.
+  - Enables or disables the detection of a defect type in a project. An unchanged type costs a single request.
+  - Defect types are built in. If the type does not exist, the task fails.
+  - After a change, the types are read again to verify it.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
@@ -28,19 +28,19 @@ options:
     type: str
     required: true
   enabled:
-    description: Whether an analysis looks for such defects.
+    description: Whether an analysis detects these defects.
     type: bool
     required: true
 """
 
 EXAMPLES = r"""
-- name: Do not look for casts
+- name: Disable the detection of casts
   delivery.toolchain.analysis_defect_type:
     project: toolchain
     code: MISRA.CAST.INT
     enabled: false
 
-- name: Look for buffer overflows
+- name: Enable the detection of buffer overflows
   delivery.toolchain.analysis_defect_type:
     project: toolchain
     code: ABV.GENERAL
@@ -49,7 +49,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 defect_type:
-  description: The defect type as it is after the task.
+  description: Defect type after the task.
   returned: always
   type: dict
   contains:
@@ -62,7 +62,7 @@ defect_type:
       type: str
       returned: always
     enabled:
-      description: Whether an analysis looks for such defects.
+      description: Whether an analysis detects these defects.
       type: bool
       returned: when the server tells
   sample: {project: toolchain, code: MISRA.CAST.INT, enabled: false}

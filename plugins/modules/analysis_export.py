@@ -10,12 +10,12 @@ module: analysis_export
 short_description: Write the code analysis server as a desired state
 version_added: 1.0.0
 description:
-  - Writes C(analysis.yml) of a folder that the role C(desired_state) and the playbooks C(enforce) and C(drift) read, with what
-    M(delivery.toolchain.analysis_info) exports. A list that the server may have cut, or shows in part, is left out as a whole.
-  - What cannot be told, or may not be read, is left out and named, in RV(left_out) and in the head of the file; nothing is left out in silence.
-  - Everything is read before anything is written. On the server nothing is changed.
-  - Files that the export has not written, or that were changed since, are not replaced unless O(overwrite) is set. What it wrote earlier
-    and what is gone from the server is removed from the folder.
+  - Writes C(analysis.yml) into a folder that the role C(desired_state) and the playbooks C(enforce) and C(drift) read, with the
+    configuration that M(delivery.toolchain.analysis_info) exports. A list that the server may have truncated is skipped completely.
+  - Objects that cannot be expressed or read are listed in RV(left_out) and at the start of the file. No object is skipped silently.
+  - Everything is read before anything is written. The server is not changed.
+  - Files that the export did not write, or that were changed since, are only replaced with O(overwrite). Files of earlier exports are
+    removed if the object no longer exists on the server.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
@@ -25,7 +25,7 @@ requirements:
   - PyYAML where the module runs
 options:
   dest:
-    description: The folder of the desired state, on the host that the task runs on. It is created where it is missing.
+    description: Folder of the desired state on the host of the task. It is created if it does not exist.
     type: path
     required: true
   overwrite:
@@ -33,18 +33,18 @@ options:
     type: bool
     default: false
   project:
-    description: Names of projects. Not given, all of them.
+    description: Names of projects. By default, all projects.
     type: list
     elements: str
 notes:
-  - The playbook C(delivery.toolchain.export) runs the exports of several services into one folder.
+  - The playbook C(delivery.toolchain.export) exports several services into the same folder.
 seealso:
   - module: delivery.toolchain.analysis_config
   - module: delivery.toolchain.analysis_info
 """
 
 EXAMPLES = r"""
-- name: Write the server as it is
+- name: Export the configuration of the server
   delivery.toolchain.analysis_export:
     dest: desired
 """
@@ -66,18 +66,18 @@ files:
       returned: always
   sample: [{path: analysis.yml, action: created}]
 exported:
-  description: How many objects of each list are in the file of the service.
+  description: Number of objects per list in the file of the service.
   returned: success
   type: dict
   sample: {projects: 12}
 left_out:
-  description: Objects that are not in the folder, each with the reason.
+  description: Objects that were not exported, with the reason.
   returned: success
   type: list
   elements: dict
   contains:
     kind:
-      description: What it is.
+      description: Kind of the object.
       type: str
       returned: always
     name:
@@ -85,11 +85,11 @@ left_out:
       type: str
       returned: always
     reason:
-      description: Why it is not there.
+      description: Reason why the object was not exported.
       type: str
       returned: always
 untold:
-  description: What of the service no export has, as sentences.
+  description: Sentences about data of the service that is never exported.
   returned: success
   type: list
   elements: str

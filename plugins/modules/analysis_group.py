@@ -10,11 +10,11 @@ module: analysis_group
 short_description: Manage a group of users of the code analysis server
 version_added: 1.0.0
 description:
-  - Creates, changes or deletes a group of users. A group that is as wanted costs one request.
-  - After a change the group is read back; members that the server did not keep fail the task.
-  - A group that the server marks as read-only cannot be changed or deleted; the task fails before it writes.
-  - A group by which the account of the task holds a role is not deleted, and keeps that account, unless O(force=true). To
-    find out, a task that would do so reads the roles of the account.
+  - Creates, changes or deletes a group of users. An unchanged group costs a single request.
+  - After a change, the group is read again to verify it. If the server did not store a member, the task fails.
+  - A group that the server marks as read-only cannot be changed or deleted. The task fails before it writes.
+  - A group that grants a role to the account of the task is only deleted, or loses this account, with O(force=true). A task that would do
+    so reads the roles of the account first.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
@@ -27,9 +27,9 @@ options:
     required: true
   users:
     description:
-      - The members. The list replaces the present one, and an empty list empties the group. The order has no meaning.
-      - Some servers do not show members. They then cannot be compared, are written when the group is created only, and a
-        warning says so.
+      - Complete list of members. An empty list removes all members. The order is ignored.
+      - Some servers do not show members. The members then cannot be compared and are only set when the group is created. A warning reports
+        this.
     type: list
     elements: str
   state:
@@ -38,7 +38,7 @@ options:
     choices: [present, absent]
     default: present
   force:
-    description: Whether the group may be deleted, or lose the account of the task, where it gives that account a role.
+    description: Whether to allow deleting a group that grants a role to the account of the task, or removing this account from it.
     type: bool
     default: false
 seealso:
@@ -47,7 +47,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Who develops
+- name: Create a group of developers
   delivery.toolchain.analysis_group:
     name: developers
     users:
@@ -67,7 +67,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 group:
-  description: The group as it is after the task (in check mode, as far as it is known before).
+  description: Group after the task, or the expected group in check mode, as far as it is known.
   returned: when O(state=present)
   type: dict
   contains:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: analysis_info
-short_description: Read what the code analysis server and its projects are like
+short_description: Read data of the code analysis server and its projects
 version_added: 1.0.0
 description:
-  - Reads the parts that O(gather) names, several at once, and returns each under its own key, as the server gives it.
-  - With O(export) it also returns the configuration of the server as M(delivery.toolchain.analysis_config) takes it, so that a
-    server that was set up by hand can be taken under control.
+  - Reads the parts in O(gather) in parallel, and returns them unchanged under their names.
+  - With O(export), it also returns the configuration of the server in the format of M(delivery.toolchain.analysis_config). Use this to
+    manage an existing server.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
@@ -21,9 +21,9 @@ extends_documentation_fragment:
 options:
   gather:
     description:
-      - What to read.
-      - V(builds), V(modules), V(views), V(taxonomies), V(defect_types) and V(project_configuration) are parts of a project and
-        need O(project).
+      - Parts to read.
+      - V(builds), V(modules), V(views), V(taxonomies), V(defect_types) and V(project_configuration) belong to a project and require
+        O(project).
     type: list
     elements: str
     choices:
@@ -46,21 +46,22 @@ options:
   project:
     description:
       - Name of the project.
-      - For O(export) it may be a list of names. Not given means all projects.
+      - For O(export), it may be a list of names. By default, all projects are exported.
     type: raw
   build:
-    description: Name of the build whose RV(project_configuration) is read. Not given means what the server takes, mostly the newest.
+    description: Name of the build whose RV(project_configuration) to read. By default, the server chooses the build, usually the newest.
     type: str
   feature:
-    description: Feature whose RV(license) is read. Not given means all, where the server can do that.
+    description: Feature whose RV(license) to read. By default, all features, if the server supports this.
     type: str
   search:
     description:
-      - Limits RV(roles) and RV(role_assignments) to names that hold this text, on real servers with C(+) before it to exactly this name.
-      - Limits RV(users) and RV(groups) to names that fit this pattern, in which C(*) stands for any characters.
+      - Limits RV(roles) and RV(role_assignments) to names that contain this string. On real servers, the prefix C(+) selects exactly this
+        name.
+      - Limits RV(users) and RV(groups) to names that match this pattern, in which C(*) matches any characters.
     type: str
   limit:
-    description: Most RV(users) and RV(groups) to read. Not given means all. A list as long as its limit is warned of.
+    description: Maximum number of RV(users) and RV(groups) to read. By default, all are read. A list as long as its limit adds a warning.
     type: int
   export:
     description: Whether to return the configuration of the server, too.
@@ -76,7 +77,7 @@ EXAMPLES = r"""
     gather: [version, license]
   register: server
 
-- name: Read who may do what in a project
+- name: Read the roles and assignments of a project
   delivery.toolchain.analysis_info:
     gather: [builds, role_assignments, groups]
     project: toolchain
@@ -89,7 +90,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 version:
-  description: The version as the server gives it, with both parts joined as C(full).
+  description: Version as returned by the server, with both parts joined as C(full).
   returned: when O(gather) names it
   type: dict
   sample: {"majorVersion": "24", "minorVersion": "2", "full": "24.2"}
@@ -163,17 +164,17 @@ defect_types:
   type: list
   elements: dict
 project_configuration:
-  description: What the analysis of a build was about; real servers give every value as a text.
+  description: Configuration of the analysis of a build. Real servers return every value as a string.
   returned: when O(gather) names it
   type: dict
   sample: {"build": "build_10", "numberOfFiles": "3", "linesOfCode": "3000"}
 config:
-  description: The lists that M(delivery.toolchain.analysis_config) takes. What is built in is left out.
+  description: Lists for M(delivery.toolchain.analysis_config), without built-in objects.
   returned: when O(export) is true
   type: dict
   sample: {"groups": [{"name": "developers", "users": ["alice", "bob"]}], "modules": [{"project": "toolchain", "name": "core", "paths": ["**/core/*"]}]}
 omitted:
-  description: What a server never shows, and RV(config) therefore does not hold.
+  description: Data that a server never shows and that is therefore missing in RV(config).
   returned: when O(export) is true
   type: list
   elements: str

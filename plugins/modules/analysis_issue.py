@@ -10,12 +10,13 @@ module: analysis_issue
 short_description: Change status, owner and comment of issues of the code analysis server
 version_added: 1.0.0
 description:
-  - Sets the status and the owner of issues, and comments on them. What is not given is not managed.
-  - Only issues that differ are written, up to 100 of them by one request, and read back afterwards. What the server did not
-    keep fails the task.
-  - A comment goes along with another change. Alone it is written unless it is the newest one of the issue already.
-  - Nothing is written where the query finds more issues than O(max_issues), where the list of the server is cut, or where the
-    server does not understand a part of the query.
+  - Sets the status and the owner of issues, and adds comments. Options that are not set are not managed.
+  - Only issues that differ are written, up to 100 per request, and read again to verify the change. If the server did not store a value,
+    the task fails.
+  - A comment is added together with another change. Without another change, it is added unless it is already the newest comment of the
+    issue.
+  - Nothing is written if the query finds more issues than O(max_issues), if the server truncates the list, or if the server does not
+    support a part of the query.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
@@ -27,13 +28,13 @@ options:
     type: str
     required: true
   ids:
-    description: Ids of the issues. One that the project does not have fails the task before anything is written.
+    description: IDs of the issues. If an issue does not exist in the project, the task fails before it writes.
     type: list
     elements: int
   query:
     description:
-      - Search text that finds the issues, as V(build:+build_10 code:ABV.GENERAL).
-      - The filter P(delivery.toolchain.analysis_query#filter) makes it from a dict.
+      - Query that selects the issues, such as V(build:+build_10 code:ABV.GENERAL).
+      - The filter P(delivery.toolchain.analysis_query#filter) creates it from a dictionary.
     type: str
   status:
     description:
@@ -45,14 +46,14 @@ options:
     description: Comment to make.
     type: str
   owner:
-    description: Name of the user who is to own the issues; V(unowned) stands for nobody.
+    description: Name of the owner of the issues. V(unowned) removes the owner.
     type: str
   max_issues:
-    description: Most issues that the query may find, or that may be named. With more of them the task fails before anything is written.
+    description: Maximum number of issues to change. If there are more, the task fails before it writes.
     type: int
     default: 500
 notes:
-  - A server that does not show the history of issues gives nothing to compare a comment with. There a comment is written each time.
+  - If a server does not show the history of issues, comments cannot be compared and are added in every run.
 seealso:
   - module: delivery.toolchain.analysis_issue_info
   - plugin: delivery.toolchain.analysis_query
@@ -68,7 +69,7 @@ EXAMPLES = r"""
     status: Fix
     comment: To be fixed before the release
 
-- name: Set aside what is found in foreign code
+- name: Ignore issues in third-party code
   delivery.toolchain.analysis_issue:
     project: toolchain
     query: "{{ {'file': '/src/web/*', 'status': ['Analyze', 'Fix']} | delivery.toolchain.analysis_query }}"
@@ -80,9 +81,9 @@ EXAMPLES = r"""
 RETURN = r"""
 issues:
   description:
-    - The issues that were changed, in check mode those that would be, each with C(id), C(code), C(status), C(owner) and its newest
-      C(comment), as far as the server shows them.
-    - When a later request fails, those that were changed before.
+    - Issues that were changed, or would be changed in check mode, with C(id), C(code), C(status), C(owner) and the newest C(comment), as
+      far as the server shows them.
+    - If a later request fails, the issues that were changed before.
   returned: always
   type: list
   elements: dict

@@ -10,12 +10,12 @@ module: analysis_issue_info
 short_description: Read issues of the code analysis server, and judge them
 version_added: 1.0.0
 description:
-  - Reads the issues that a search finds, or one issue with its history.
-  - The answer of the server is read line by line, and RV(complete) tells whether it is every match. Without O(limit) the task asks
-    again for what a server left out.
-  - With O(thresholds) the task is a quality gate. It fails where there are more issues of a kind than may be, and names the first.
-    It fails too where the list may be cut, because nobody knows then what is missing.
-  - A search by a build that the project does not have finds nothing on any server. The task fails then as C(not_found).
+  - Reads the issues that match a query, or a single issue with its history.
+  - The response of the server is read line by line. RV(complete) reports whether it contains all matches. Without O(limit), the task reads
+    the remaining issues if the server returned only a part.
+  - With O(thresholds), the task is a quality gate. If there are more issues of a kind than allowed, it fails and names the first issues. It
+    also fails if the list may be truncated, because the missing issues are unknown.
+  - On every server, a query with an unknown build finds nothing. The task then fails with C(not_found).
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
@@ -29,44 +29,44 @@ options:
     required: true
   query:
     description:
-      - Search text, as V(state:New severity:1-3). Not given means all issues.
-      - The filter P(delivery.toolchain.analysis_query#filter) makes it from a dict.
+      - Search query, such as V(state:New severity:1-3). By default, all issues are returned.
+      - The filter P(delivery.toolchain.analysis_query#filter) creates it from a dictionary.
     type: str
   id:
-    description: Id of the one issue to read, with its history.
+    description: ID of a single issue to read, with its history.
     type: int
   build:
-    description: Exact name of the build that is searched; it is added to O(query). Not given means what the server takes, mostly the newest.
+    description: Exact name of the build to search. It is added to O(query). By default, the server chooses the build, usually the newest.
     type: str
   summary:
     description:
-      - Whether to ask for the summary, which tells how many issues match.
-      - Without it a list counts as complete when it is shorter than its limit.
+      - Whether to request the summary, which contains the number of matching issues.
+      - Without the summary, a list counts as complete if it is shorter than its limit.
     type: bool
     default: true
   thresholds:
     description:
-      - How many issues of which kind there may be. An issue may count for several.
-      - A record in which the server folds several issues together counts as so many.
-      - A severity, state or status that servers do not have by themselves and that no issue of the project shows is refused; a code
-        that no defect type of the project has is warned of.
+      - Maximum numbers of issues per kind. An issue may count for several thresholds.
+      - A record that represents several merged issues counts with their number.
+      - A severity, state or status that is neither built in nor used by an issue of the project is rejected. A code without a matching
+        defect type in the project adds a warning.
     type: list
     elements: dict
     suboptions:
       severity:
-        description: Names or numbers of severities, as V(Critical) or V(1). Not given means all.
+        description: Names or numbers of severities, such as V(Critical) or V(1). The default is all.
         type: list
         elements: str
       state:
-        description: States, as V(New), V(Existing) or V(Fixed). Not given means all.
+        description: States, such as V(New), V(Existing) or V(Fixed). The default is all.
         type: list
         elements: str
       status:
-        description: Statuses, as V(Analyze). Not given means all.
+        description: Statuses, such as V(Analyze). The default is all.
         type: list
         elements: str
       code:
-        description: Codes, with C(*) for any characters, as V(ABV.*). Not given means all.
+        description: Codes, such as V(ABV.*), with C(*) for any characters. The default is all.
         type: list
         elements: str
       max:
@@ -93,7 +93,7 @@ EXAMPLES = r"""
     query: state:New
   register: new_issues
 
-- name: Read one issue with its history
+- name: Read an issue with its history
   delivery.toolchain.analysis_issue_info:
     project: toolchain
     id: 101
@@ -111,28 +111,30 @@ EXAMPLES = r"""
 
 RETURN = r"""
 issues:
-  description: The issues as the server gives them. A gate that was not passed gives RV(offenders) instead.
+  description: Unchanged issues of the server. If a gate fails, RV(offenders) is returned instead.
   returned: success
   type: list
   elements: dict
   sample: [{"id": 101, "code": "ABV.GENERAL", "severity": "Critical", "severityCode": 1, "state": "Existing", "status": "Analyze"}]
 summary:
-  description: The summary as the server gives it; null where it gives none.
+  description: Unchanged summary of the server, or null if there is no summary.
   returned: success, and where a gate was not passed
   type: dict
   sample: {"query": "state:New", "project": "toolchain", "view": "", "limit": 1000, "total": 1, "warnings": []}
 complete:
-  description: Whether the issues are every match. A list as long as its limit, of which the server does not say how many match, counts as cut.
+  description:
+    - Whether the issues are all matches. A list as long as its limit counts as truncated if the server does not report the number of
+      matches.
   returned: success, and where a gate was not passed
   type: bool
 thresholds:
-  description: The thresholds as they were given, each with C(count) and C(exceeded).
+  description: The thresholds of the task, with C(count) and C(exceeded).
   returned: when O(thresholds) is given
   type: list
   elements: dict
   sample: [{"severity": ["Critical", "Error"], "state": ["New"], "max": 0, "count": 1, "exceeded": true}]
 offenders:
-  description: The first issues of the kinds that there are too many of, with their links where the server gives them.
+  description: First issues that exceed a threshold, with their links if the server returns them.
   returned: when O(thresholds) is given
   type: list
   elements: dict

@@ -10,9 +10,9 @@ module: analysis_module
 short_description: Manage a module of a project on the code analysis server
 version_added: 1.0.0
 description:
-  - Creates, changes, renames or deletes a module of a project, that is, a named part of its source code.
-  - What is not given is not managed. A module that is as wanted costs one request.
-  - After a change the module is read back; a field that the server did not keep fails the task by its name.
+  - Creates, changes, renames or deletes a module of a project. A module is a named part of the source code.
+  - Options that are not set are not managed. An unchanged module costs a single request.
+  - After a change, the module is read again to verify it. If the server did not store a field, the task fails and names the field.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
@@ -29,21 +29,21 @@ options:
     required: true
   new_name:
     description:
-      - The name that the module is to have.
-      - A module that has it already, while none is called O(name) any more, counts as renamed. Where there is neither, the
-        module is created under this name. Where there are both, the task fails with a conflict.
+      - New name of the module.
+      - If a module has this name and no module has O(name), it is already renamed. If neither exists, the module is created with the new
+        name. If both exist, the task fails with a conflict.
       - Only with O(state=present).
     type: str
   allow_all:
     description:
-      - Whether everybody has access to the module unless something else is said.
-      - Some servers do not show it. It then cannot be compared, is written when the module is created or together with
-        another change only, and a warning says so.
+      - Whether all users may access the module, unless denied explicitly.
+      - Some servers do not show this value. It then cannot be compared, and is only written when the module is created or with another
+        change. A warning reports this.
     type: bool
   paths:
     description:
-      - Patterns of the paths that belong to the module, as V(**/src/*). The list replaces the present one.
-      - The order has no meaning. Needed where the module is not there yet.
+      - Complete list of patterns for the paths of the module, such as V(**/src/*).
+      - The order is ignored. Required to create a module.
     type: list
     elements: str
   state:
@@ -65,7 +65,7 @@ EXAMPLES = r"""
       - "**/lib/*"
       - "**/include/*"
 
-- name: Give it another name
+- name: Rename a module
   delivery.toolchain.analysis_module:
     project: toolchain
     name: library
@@ -81,8 +81,8 @@ EXAMPLES = r"""
 RETURN = r"""
 module:
   description:
-    - The module as it is after the task (in check mode, as far as it is known before).
-    - Fields that the server does not show are left out.
+    - Module after the task, or the expected module in check mode, as far as it is known.
+    - Fields that the server does not show are omitted.
   returned: when O(state=present)
   type: dict
   contains:
@@ -91,7 +91,7 @@ module:
       type: str
       returned: always
     name:
-      description: Name of the module, the new one after a change of it.
+      description: Name of the module after the task.
       type: str
       returned: always
     allow_all:

@@ -10,11 +10,11 @@ module: analysis_project
 short_description: Manage a project of the code analysis server
 version_added: 1.0.0
 description:
-  - ImportPolling, renames or deletes a project. A project that is as wanted costs one request.
-  - The interface has no action that makes an empty project. One that is not there is imported from another server
-    with O(import_from); without it the task fails.
-  - An import goes on in the background. It is started once and waited for, with a line of progress for each change of its
-    status; an import of the same project that runs already is waited for and not started again.
+  - Imports, renames or deletes a project. An unchanged project costs a single request.
+  - The interface cannot create an empty project. A missing project is imported from another server with O(import_from). Without this
+    option, the task fails.
+  - An import runs in the background. It is started once, and the task waits for its end and shows every change of its status. If an import
+    of the same project is already running, the task waits for it and starts no other import.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
@@ -27,13 +27,13 @@ options:
     required: true
   new_name:
     description:
-      - The name that the project is to have.
-      - A project that has it already, while none is called O(name) any more, counts as renamed. Where there are both, the
-        task fails with a conflict. Where there is neither, O(import_from) imports O(name) and renames it.
+      - New name of the project.
+      - If a project has this name and no project has O(name), it is already renamed. If both exist, the task fails with a conflict. If
+        neither exists, O(import_from) imports O(name) and renames it.
       - Only with O(state=present).
     type: str
   import_from:
-    description: The server from which the project is imported where it is not there.
+    description: Server from which to import the project if it does not exist.
     type: dict
     suboptions:
       url:
@@ -48,15 +48,15 @@ options:
         description: The password of O(import_from.username).
         type: str
   wait:
-    description: Whether to wait for the end of an import. Without it the task is over when the import has begun.
+    description: Whether to wait for the end of an import. With V(false), the task ends when the import has started.
     type: bool
     default: true
   wait_timeout:
-    description: Seconds to wait for an import. After that the task fails, and the import goes on.
+    description: Seconds to wait for an import. Then the task fails, and the import continues.
     type: float
     default: 3600
   poll_interval:
-    description: Longest time between two looks at an import, in seconds. The first looks come faster, from half a second on.
+    description: Maximum polling interval for an import in seconds. Polling starts at half a second.
     type: float
     default: 5
   state:
@@ -65,9 +65,9 @@ options:
     choices: [present, absent]
     default: present
 notes:
-  - Deleting a project deletes its builds and all issues in it.
-  - What a server shows of a running import is not documented. Words as C(completed) and C(failed) are understood, and so
-    is a project that is there while no import of it is shown.
+  - Deleting a project deletes its builds and all its issues.
+  - The status of a running import is not documented. Words such as C(completed) and C(failed) are recognized. An import is also finished if
+    the project exists and the server shows no running import of it.
 seealso:
   - module: delivery.toolchain.analysis_server_import
 """
@@ -82,7 +82,7 @@ EXAMPLES = r"""
       password: "{{ old_password | default('source-password-1234567890') }}"
     poll_interval: 1
 
-- name: Give it another name
+- name: Rename a project
   delivery.toolchain.analysis_project:
     name: firmware
     new_name: bootloader
@@ -95,12 +95,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 project:
-  description: The project as it is after the task.
+  description: Project after the task.
   returned: when O(state=present)
   type: dict
   contains:
     name:
-      description: Name of the project, the new one after a change of it.
+      description: Name of the project after the task.
       type: str
   sample: {name: bootloader}
 http:

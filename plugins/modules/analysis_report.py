@@ -11,7 +11,7 @@ short_description: Make a report of the code analysis server
 version_added: 1.0.0
 description:
   - Counts issues by two dimensions, lists metrics, or shows how often files changed.
-  - What the server warns of becomes warnings of the task.
+  - Warnings of the server become warnings of the task.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
@@ -30,21 +30,21 @@ options:
     description: Name of the project. Needed for V(report) and V(metrics), and on real servers for V(churns).
     type: str
   build:
-    description: Name of the build. Not given means what the server takes, mostly the newest.
+    description: Name of the build. By default, the server chooses the build, usually the newest.
     type: str
   x:
-    description: What the columns are, as V(Severity), V(State), V(Status), V(Owner), V(Category), V(Module) or V(Error Code).
+    description: Dimension of the columns, such as V(Severity), V(State), V(Status), V(Owner), V(Category), V(Module) or V(Error Code).
     type: str
   y:
-    description: What the rows are, as O(x).
+    description: Dimension of the rows. See O(x).
     type: str
   query:
     description:
-      - Search text that the report, or the list of metrics, is limited to.
-      - For V(report) it is the parameter C(filterQuery) of real servers. A server that does not know it refuses the report.
+      - Query that limits the report or the list of metrics.
+      - For V(report), it is the parameter C(filterQuery) of real servers. A server without this parameter rejects the report.
     type: str
   component:
-    description: Name of the component whose files are counted.
+    description: Name of the component whose files to count.
     type: str
 seealso:
   - module: delivery.toolchain.analysis_issue_info
@@ -76,9 +76,9 @@ EXAMPLES = r"""
 RETURN = r"""
 report:
   description:
-    - For V(report) and V(churns) the report as the server gives it, with C(rows) and C(columns) (each with C(id) and C(name)) and C(data),
-      a list of numbers per row.
-    - For V(metrics) a list with C(filePath), C(entity), C(entity_id), C(tag) and C(metricValue).
+    - For V(report) and V(churns), the unchanged report of the server, with C(rows) and C(columns) (with C(id) and C(name)) and C(data), a
+      list of numbers per row.
+    - For V(metrics), a list with C(filePath), C(entity), C(entity_id), C(tag) and C(metricValue).
   returned: success
   type: raw
   sample:

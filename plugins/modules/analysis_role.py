@@ -10,11 +10,11 @@ module: analysis_role
 short_description: Manage a role of the code analysis server
 version_added: 1.0.0
 description:
-  - Creates, changes or deletes a role, its permissions and the changes of an issue's status that it allows.
-  - What is not given is not managed. An existing role that is as wanted costs one request.
-  - After a change the role is read back; a field that the server did not keep fails the task by its name.
-  - A role that the server marks as read-only cannot be changed or deleted; the task fails before it writes.
-  - A role that the account of the task holds is not deleted without O(force).
+  - Creates, changes or deletes a role, its permissions, and the changes of an issue status that it allows.
+  - Options that are not set are not managed. An existing unchanged role costs a single request.
+  - After a change, the role is read again to verify it. If the server did not store a field, the task fails and names the field.
+  - A role that the server marks as read-only cannot be changed or deleted. The task fails before it writes.
+  - A role of the account of the task is only deleted with O(force).
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
@@ -27,13 +27,12 @@ options:
     required: true
   permissions:
     description:
-      - Permission to V(true) (granted) or V(false) (revoked). Permissions that are not named stay as they are.
-      - A permission is named as the parameter (V(create_project)) or as the server shows it (V(Create project)).
-      - The written interface knows C(create_project), C(manage_roles) and C(change_issue_status); real servers also
-        C(manage_users), C(access_source_files), C(assign_role), C(change_project_settings), C(create_build),
-        C(delete_build), C(delete_project), C(manage_modules), C(use_local_configuration), C(webapi_access),
-        C(execute_kwxsync), C(create_stream), C(delete_stream).
-      - Besides these, every permission that the role of the server itself lists is known.
+      - Permissions with V(true) (granted) or V(false) (revoked). Other permissions are not changed.
+      - A permission name is the parameter name (V(create_project)) or the display name on the server (V(Create project)).
+      - The documented interface has C(create_project), C(manage_roles) and C(change_issue_status). Real servers also have C(manage_users),
+        C(access_source_files), C(assign_role), C(change_project_settings), C(create_build), C(delete_build), C(delete_project),
+        C(manage_modules), C(use_local_configuration), C(webapi_access), C(execute_kwxsync), C(create_stream), C(delete_stream).
+      - Every other permission that the server lists for the role is also accepted.
     type: dict
   create_project:
     description: The permission to create projects, as in O(permissions).
@@ -46,13 +45,13 @@ options:
     type: bool
   allowed_status_transitions:
     description:
-      - The changes of an issue's status that the role allows; the list replaces the present one, and an empty list empties it.
-      - The order has no meaning.
+      - Complete list of issue status changes that the role allows. An empty list removes all.
+      - The order is ignored.
     type: list
     elements: dict
     suboptions:
       from:
-        description: Status before the change; V(Any) stands for every status.
+        description: Status before the change. V(Any) matches every status.
         type: str
         required: true
       to:
@@ -69,8 +68,8 @@ options:
     type: bool
     default: false
 notes:
-  - A server that does not show the permissions of its roles gives nothing to compare with. They are then written when the
-    role is created or together with another change, and a warning says so.
+  - If a server does not show the permissions of its roles, they cannot be compared. They are then only written when the role is created or
+    with another change. A warning reports this.
 seealso:
   - module: delivery.toolchain.analysis_module
 """
@@ -87,7 +86,7 @@ EXAMPLES = r"""
       - from: Analyze
         to: Fix
 
-- name: Grant what only real servers know
+- name: Grant a permission that only real servers support
   delivery.toolchain.analysis_role:
     name: build agents
     permissions:
@@ -103,8 +102,8 @@ EXAMPLES = r"""
 RETURN = r"""
 role:
   description:
-    - The role as it is after the task (in check mode, as far as it is known before).
-    - Fields that the server does not show are left out.
+    - Role after the task, or the expected role in check mode, as far as it is known.
+    - Fields that the server does not show are omitted.
   returned: when O(state=present)
   type: dict
   contains:
@@ -113,11 +112,11 @@ role:
       type: str
       returned: always
     permissions:
-      description: Parameter name of each permission, and whether it is granted.
+      description: Parameter names of the permissions, and whether they are granted.
       type: dict
       returned: when the server shows permissions
     allowed_status_transitions:
-      description: Allowed changes of the status, each with C(from) and C(to).
+      description: Allowed status changes, with C(from) and C(to).
       type: list
       elements: dict
       returned: when the server shows permissions

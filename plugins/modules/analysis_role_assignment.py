@@ -7,13 +7,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: analysis_role_assignment
-short_description: Give a role of the code analysis server to a user or a group
+short_description: Assign a role of the code analysis server to a user or a group
 version_added: 1.0.0
 description:
-  - Gives a role to a user or a group, everywhere or in one project, or takes it away.
-  - An assignment that is as wanted costs one request, one in a project two.
-  - After a change the assignments are read back.
-  - A role that the account of the task holds, itself or by a group, is not taken away without O(force).
+  - Assigns a role to a user or a group, in all projects or in a single project, or removes the assignment.
+  - An unchanged assignment costs a single request, or two requests in a project.
+  - After a change, the assignments are read again to verify it.
+  - A role that the account of the task has, directly or by a group, is only removed with O(force).
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
@@ -29,7 +29,7 @@ options:
     type: str
     required: true
   project:
-    description: Name of the project in which the role is held. Without it the role is held in all projects.
+    description: Name of the project of the assignment. By default, the assignment applies to all projects.
     type: str
   group:
     description: Whether O(account) is a group.
@@ -51,14 +51,14 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Developers may work in one project
+- name: Assign a role to developers in a project
   delivery.toolchain.analysis_role_assignment:
     name: Developer
     account: developers
     group: true
     project: legacy
 
-- name: One user may do so everywhere
+- name: Assign a role to a user in all projects
   delivery.toolchain.analysis_role_assignment:
     name: Developer
     account: alice
@@ -72,7 +72,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 role_assignment:
-  description: The assignment as it is after the task.
+  description: Assignment after the task.
   returned: when O(state=present)
   type: dict
   contains:

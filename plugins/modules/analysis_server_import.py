@@ -10,10 +10,10 @@ module: analysis_server_import
 short_description: Import the settings of another code analysis server
 version_added: 1.0.0
 description:
-  - Starts the import once and waits until the server says that it is over. While it waits, the user sees how far it is.
-  - An import of which the server shows nothing for 15 seconds (or for half of O(wait_timeout), where that is less) counts as over, with a
-    warning that nobody knows how it went.
-  - An answer that got lost is looked up in the status of the imports; the import is never started again blindly.
+  - Starts the import once and waits until the server reports that it has finished. While it waits, the task shows the progress.
+  - If the server shows no import for 15 seconds (or for half of O(wait_timeout), if that is shorter), the import counts as finished. A
+    warning reports that its result is unknown.
+  - If the response of the request is lost, the status of the imports is checked. The import is never repeated without this check.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
@@ -21,7 +21,7 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.analysis
 attributes:
   idempotent:
-    description: Nothing tells whether a server has these settings already, so that every run imports them.
+    description: It is not possible to check whether a server already has these settings, so every run imports them.
     support: none
 options:
   source_url:
@@ -40,11 +40,11 @@ options:
     type: bool
     default: true
   wait_timeout:
-    description: Seconds to wait. When they are over the task fails, and the import goes on.
+    description: Seconds to wait. Then the task fails, and the import continues.
     type: float
     default: 3600
   poll_interval:
-    description: Most seconds between two looks at the status.
+    description: Maximum polling interval for the status in seconds.
     type: float
     default: 5
 seealso:
@@ -63,7 +63,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 status:
-  description: What the server shows of the import at its end; empty where it shows nothing, or with O(wait=false).
+  description: Status of the import at its end. Empty if the server shows no status, or with O(wait=false).
   returned: success
   type: list
   elements: dict

@@ -10,11 +10,10 @@ module: analysis_user
 short_description: Manage a user of the code analysis server
 version_added: 1.0.0
 description:
-  - Creates or deletes a user. An existing one costs one request.
-  - After a change the users are read back.
-  - A user that the server marks as read-only (as one of a directory service) cannot be deleted; the task fails before it
-    writes.
-  - The account of the task itself is not deleted without O(force).
+  - Creates or deletes a user. An existing user costs a single request.
+  - After a change, the users are read again to verify it.
+  - A user that the server marks as read-only (for example from a directory service) cannot be deleted. The task fails before it writes.
+  - The account of the task is only deleted with O(force).
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
@@ -26,8 +25,7 @@ options:
     type: str
     required: true
   password:
-    description:
-      - Password of a user that is created. No server tells it, so that it does not change that of a user who is there.
+    description: Password of a new user. Servers do not return passwords, so the password of an existing user is not changed.
     type: str
   state:
     description: Whether the user is to be there.
@@ -57,7 +55,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 user:
-  description: The user as it is after the task.
+  description: User after the task.
   returned: when O(state=present)
   type: dict
   contains:

@@ -10,9 +10,9 @@ module: analysis_view
 short_description: Manage a view of a project on the code analysis server
 version_added: 1.0.0
 description:
-  - Creates, changes or deletes a view of a project, that is, a search with a name.
-  - What is not given is not managed. A view that is as wanted costs one request.
-  - After a change the view is read back; a field that the server did not keep fails the task by its name.
+  - Creates, changes or deletes a view of a project. A view is a search query with a name.
+  - Options that are not set are not managed. An unchanged view costs a single request.
+  - After a change, the view is read again to verify it. If the server did not store a field, the task fails and names the field.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
@@ -29,20 +29,18 @@ options:
     required: true
   query:
     description:
-      - The search text. Needed where the view is not there yet.
-      - A server that has only the written interface cannot change it; the task then fails as C(rejected), unless
-        O(recreate=true).
+      - Search query. Required to create a view.
+      - A server with only the documented interface cannot change it. The task then fails with C(rejected), unless O(recreate=true).
     type: str
   tags:
-    description:
-      - Tags of the view. The list replaces the present one, and an empty list empties it. The order has no meaning.
+    description: Complete list of tags of the view. An empty list removes all tags. The order is ignored.
     type: list
     elements: str
   recreate:
     description:
-      - Deletes and creates the view where the server does not change its O(query).
+      - Delete and create the view if the server cannot change its O(query).
       - The view then belongs to the account of the task and has another number.
-      - Where the server refuses the new view, the old one is created again, and the task fails.
+      - If the server rejects the new view, the old view is created again, and the task fails.
     type: bool
     default: false
   state:
@@ -55,14 +53,14 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: What is new and bad
+- name: Create a view of new critical issues
   delivery.toolchain.analysis_view:
     project: toolchain
     name: new and critical
     query: "state:New severity:1"
     tags: [gate]
 
-- name: Change the search, whatever the server can
+- name: Change the query on any server
   delivery.toolchain.analysis_view:
     project: toolchain
     name: new and critical
@@ -78,7 +76,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 view:
-  description: The view as it is after the task (in check mode, as far as it is known before).
+  description: View after the task, or the expected view in check mode, as far as it is known.
   returned: when O(state=present)
   type: dict
   contains:
@@ -91,7 +89,7 @@ view:
       type: str
       returned: always
     query:
-      description: The search text.
+      description: Search query.
       type: str
       returned: when the server shows it
     tags:

@@ -10,10 +10,10 @@ module: ci_artifact
 short_description: Fetch the artifacts and the console log of a build
 version_added: 1.0.0
 description:
-  - Fetches the artifacts of a build of the CI server into a folder, and its whole console log into a file.
-  - A file that is there already with the same content is not fetched again. The server's fingerprint tells that; where the job
-    records none, equal sizes count as equal files.
-  - Each file is whole, or not there. No name that the server gives leads out of O(dest).
+  - Downloads the artifacts of a build into a folder, and its complete console log into a file.
+  - An existing file with the same content is not downloaded again. Files are compared by the fingerprint of the server. If the job records
+    no fingerprints, files of equal size count as equal.
+  - A file is written only if it is complete. File names from the server cannot lead outside O(dest).
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci
@@ -21,34 +21,35 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.ci
 options:
   job:
-    description: The job, as C(folder/job), as a list of names (one for each level), or as its URL on the server.
+    description: Job as C(folder/job), as a list of names (a name per level), or as its URL on the server.
     type: raw
     required: true
   build:
     description:
-      - The build, as its number or as a permalink such as V(lastBuild).
-      - What a permalink stands for is looked up once, so that all files are of one build.
+      - Number of the build, or a permalink such as V(lastBuild).
+      - A permalink is resolved once, so all files come from the same build.
     type: str
     default: lastSuccessfulBuild
   patterns:
     description:
-      - Patterns of artifacts, on their path in the build. All of them without.
-      - V(*) goes beyond slashes, C(**/) is any number of folders, none too, and a slash at the end means all that is below.
-      - One that fits nothing brings a warning.
+      - Patterns for the paths of artifacts in the build. By default, all artifacts are downloaded.
+      - V(*) also matches slashes, C(**/) matches any number of folders including none, and a trailing slash matches the content of the
+        folder.
+      - A pattern without a match adds a warning.
     type: list
     elements: str
   dest:
-    description: The folder for the artifacts, which is made where it is missing.
+    description: Folder for the artifacts. It is created if it does not exist.
     type: path
   flat:
-    description: Put all files into O(dest) itself. Two of the same name are refused. Without it the folders of the build are kept.
+    description: Write all files directly into O(dest). Files with the same name are rejected. By default, the folders of the build are kept.
     type: bool
     default: false
   console:
-    description: The file for the whole console log. It is compared with the log byte by byte, since the server tells nothing of it.
+    description: File for the complete console log. It is compared with the log byte by byte, since the server provides no digest.
     type: path
   parallel:
-    description: Transfers at once, each on a connection of its own.
+    description: Number of parallel transfers. Every transfer uses its own connection.
     type: int
     default: 4
   allow_empty:
@@ -67,7 +68,7 @@ EXAMPLES = r"""
     build: 120
     console: fetched/long-history-120.log
 
-- name: Fetch what the newest good build has made, if it has
+- name: Download the artifacts of the newest successful build, if any
   delivery.toolchain.ci_artifact:
     job: long-history
     patterns: ["dist/**/*.txt"]
@@ -89,7 +90,7 @@ build:
     parameters: {VERSION: 2.0.0}
     queue_id: 14
 files:
-  description: What is, or in check mode would be, in the folder.
+  description: Files in the folder, or the expected files in check mode.
   returned: always
   type: list
   elements: dict
@@ -107,7 +108,7 @@ files:
       description: SHA-256 of the content; in check mode V(null) for a file that would be fetched.
       type: str
     action:
-      description: What was done, V(downloaded) or V(unchanged).
+      description: Action on the file, V(downloaded) or V(unchanged).
       type: str
   sample:
     - path: dist/app-2.0.0.txt
@@ -131,8 +132,8 @@ http:
 error:
   description:
     - Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
-    - C(kind) is V(not_found) where there is no such build, or no artifact that is meant, V(rejected) for a name that leads out of
-      O(dest), and V(protocol) for bytes that are not those of the fingerprint.
+    - C(kind) is V(not_found) if the build does not exist or no artifact matches, V(rejected) for a file name that leads outside
+      O(dest), and V(protocol) if the content does not match the fingerprint.
   returned: on failure
   type: dict
 """

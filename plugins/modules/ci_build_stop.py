@@ -7,13 +7,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: ci_build_stop
-short_description: Stop a running build of the CI server, or cancel one that waits
+short_description: Stop a running build of the CI server, or cancel a queue item
 version_added: 1.0.0
 description:
-  - Stops a build and waits until it has ended. A build that does not run any more is left as it is.
-  - With O(queue_id) it cancels an item that waits in the queue, and stops nothing. One that has left the queue is left as it is.
-  - The server forgets a cancelled item after five minutes. Then it fails as V(not_found), as a number that was never there.
-  - Each request that stops is sent once. When its answer is lost, the build is looked at.
+  - Stops a build and waits until it has ended. A build that is not running is unchanged.
+  - With O(queue_id), it cancels an item in the queue and stops no build. An item that has left the queue is unchanged.
+  - The server forgets a cancelled item after five minutes. The task then fails with V(not_found), as for a number that never existed.
+  - A stop request is sent only once. If its response is lost, the state of the build is checked.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci
@@ -21,32 +21,32 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.ci
 options:
   job:
-    description: The job, as C(folder/job), as a list of names (one for each level), or as its URL on the server.
+    description: Job as C(folder/job), as a list of names (a name per level), or as its URL on the server.
     type: raw
     required: true
   build:
     description:
-      - The build, as its number or as a permalink such as V(lastBuild).
-      - What a permalink stands for is looked up once, so that no later build is stopped.
-      - Exactly one of this and O(queue_id).
+      - Number of the build, or a permalink such as V(lastBuild).
+      - A permalink is resolved once, so no later build is stopped.
+      - Set exactly one of O(build) and O(queue_id).
     type: str
   queue_id:
     description: The queue item of the job to cancel, as M(delivery.toolchain.ci_job_build) returns it.
     type: int
   method:
     description:
-      - How it is stopped. V(stop) interrupts it; a pipeline still cleans up.
-      - V(term) ends a pipeline that does not stop, V(kill) one that does not even end then; the server has both for pipelines
+      - Method to stop the build. V(stop) interrupts it. A pipeline can still clean up.
+      - V(term) terminates a pipeline that does not stop, V(kill) a pipeline that does not terminate. The server supports both for pipelines
         only.
     type: str
     choices: [stop, term, kill]
     default: stop
   escalate:
-    description: Whether the harder methods follow, with O(grace) between them, as long as the build goes on. Needs O(wait).
+    description: Whether to use the harder methods after O(grace) while the build is still running. Requires O(wait).
     type: bool
     default: false
   grace:
-    description: Seconds that each method has, with O(escalate), before the next one is tried.
+    description: With O(escalate), seconds to wait before the next method is used.
     type: float
     default: 30
   wait:
@@ -58,7 +58,7 @@ options:
     type: float
     default: 300
   poll_interval:
-    description: Longest time between two looks at the build, in seconds. The first looks come faster, from half a second on.
+    description: Maximum polling interval in seconds. Polling starts at half a second.
     type: float
     default: 2
 seealso:
@@ -71,7 +71,7 @@ EXAMPLES = r"""
     job: long-history
     build: lastBuild
 
-- name: Stop a build, whatever it takes
+- name: Stop a build with escalation
   delivery.toolchain.ci_build_stop:
     job: long-history
     build: 120
@@ -86,7 +86,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 build:
-  description: The build as it is then; null for an item that is cancelled. What is not known is null.
+  description: Build after the task. Null for a cancelled item. Unknown values are null.
   returned: when there is such a build or item
   type: dict
   contains:
@@ -126,8 +126,8 @@ http:
 error:
   description:
     - Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
-    - C(kind) is V(not_found) where there is no such build, V(timeout) when it goes on after O(wait_timeout), and V(rejected) when the
-      server does not have O(method) for it.
+    - C(kind) is V(not_found) if the build does not exist, V(timeout) if it is still running after O(wait_timeout), and V(rejected) if
+      the server does not support O(method) for it.
   returned: on failure
   type: dict
 """

@@ -10,16 +10,16 @@ module: ci_export
 short_description: Write jobs and plugins of the CI server as a desired state
 version_added: 1.0.0
 description:
-  - Writes C(ci.yml) of a folder that the role C(desired_state) and the playbooks C(enforce) and C(drift) read, and the configurations of
+  - Writes C(ci.yml) into a folder that the role C(desired_state) and the playbooks C(enforce) and C(drift) read, and the configurations of
     jobs and folders below C(ci/jobs).
-  - Secrets do not leave the server. In place of each one (what the server has encrypted, what stands under the name of a secret, and the
-    password in an address) stand the words C(kept by the server) in parentheses, for which M(delivery.toolchain.ci_job) leaves the job the secret that it has.
-    What people wrote into a script in the open stands in the open there, too.
-  - What the server makes by itself, as the jobs of branches, is left out.
-  - What cannot be told, or may not be read, is left out and named, in RV(left_out) and in the head of the file; nothing is left out in silence.
-  - Everything is read before anything is written. On the server nothing is changed.
-  - Files that the export has not written, or that were changed since, are not replaced unless O(overwrite) is set. What it wrote earlier
-    and what is gone from the server is removed from the folder.
+  - Secrets do not leave the server. Encrypted values, values with the name of a secret, and passwords in URLs are replaced with C(kept by
+    the server) in parentheses. For this placeholder, M(delivery.toolchain.ci_job) keeps the existing secret of the job. Secrets in the
+    plain text of scripts are not detected.
+  - Objects that the server generates, such as the jobs of branches, are skipped.
+  - Objects that cannot be expressed or read are listed in RV(left_out) and at the start of the file. No object is skipped silently.
+  - Everything is read before anything is written. The server is not changed.
+  - Files that the export did not write, or that were changed since, are only replaced with O(overwrite). Files of earlier exports are
+    removed if the object no longer exists on the server.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci
@@ -29,7 +29,7 @@ requirements:
   - PyYAML where the module runs
 options:
   dest:
-    description: The folder of the desired state, on the host that the task runs on. It is created where it is missing.
+    description: Folder of the desired state on the host of the task. It is created if it does not exist.
     type: path
     required: true
   overwrite:
@@ -38,17 +38,17 @@ options:
     default: false
   jobs:
     description:
-      - Patterns of the names of jobs and folders, with V(*) for any characters, folders included. A folder goes with all that is in it.
-      - Not given, all that the account sees; an empty list for none.
+      - Patterns for the names of jobs and folders. V(*) matches any characters including slashes. A folder includes its content.
+      - By default, all jobs that are visible to the account are exported. An empty list exports none.
     type: list
     elements: str
   exclude:
-    description: Patterns of jobs and folders that are left out.
+    description: Patterns for jobs and folders to skip.
     type: list
     elements: str
     default: []
   plugins:
-    description: Whether the plugins are exported, too. A version is the least one then.
+    description: Whether to export the plugins. The exported version is a minimum version.
     type: bool
     default: true
   parallel:
@@ -56,14 +56,14 @@ options:
     type: int
     default: 4
 notes:
-  - The playbook C(delivery.toolchain.export) runs the exports of several services into one folder.
+  - The playbook C(delivery.toolchain.export) exports several services into the same folder.
 seealso:
   - module: delivery.toolchain.ci_job
   - module: delivery.toolchain.ci_plugin_info
 """
 
 EXAMPLES = r"""
-- name: Write the jobs of one folder, and the plugins
+- name: Export the jobs of a folder, and the plugins
   delivery.toolchain.ci_export:
     dest: desired
     jobs: [delivery]
@@ -87,18 +87,18 @@ files:
       returned: always
   sample: [{path: ci.yml, action: created}]
 exported:
-  description: How many objects of each list are in the file of the service.
+  description: Number of objects per list in the file of the service.
   returned: success
   type: dict
   sample: {jobs: 12}
 left_out:
-  description: Objects that are not in the folder, each with the reason.
+  description: Objects that were not exported, with the reason.
   returned: success
   type: list
   elements: dict
   contains:
     kind:
-      description: What it is.
+      description: Kind of the object.
       type: str
       returned: always
     name:
@@ -106,11 +106,11 @@ left_out:
       type: str
       returned: always
     reason:
-      description: Why it is not there.
+      description: Reason why the object was not exported.
       type: str
       returned: always
 untold:
-  description: What of the service no export has, as sentences.
+  description: Sentences about data of the service that is never exported.
   returned: success
   type: list
   elements: str

@@ -10,15 +10,14 @@ module: ci_job
 short_description: Manage a job or a folder of the CI server
 version_added: 1.0.0
 description:
-  - Creates a job from its configuration or as a copy of another job, brings its configuration into line, enables, disables and
-    deletes it.
-  - Configurations are compared by what they mean, as M(delivery.toolchain.ci_job_info) does with its
-    O(delivery.toolchain.ci_job_info#module:expected_config). The order of attributes and of an object's members, white space
-    around texts, the versions of plugins, and members that are there with their defaults make no difference; the order in lists does.
-  - Secrets that the server has encrypted are not compared, since it encrypts them anew at each save; a warning names them. They are
-    sent with every other change.
-  - What is saved is read back. The server drops what it does not know without a word; then the task fails with the kind
-    V(rejected) and names it.
+  - Creates a job from its configuration or as a copy of another job, updates its configuration, and enables, disables or deletes the job.
+  - Configurations are compared by meaning, as with O(delivery.toolchain.ci_job_info#module:expected_config). Differences in the order of
+    attributes and object members, in whitespace around text, in plugin versions, and members with default values are ignored. The order of
+    lists is significant.
+  - Encrypted secrets are not compared, because the server encrypts them again at each save. A warning names them. They are sent with every
+    other change.
+  - The saved configuration is verified. The server silently drops unknown elements. The task then fails with the kind V(rejected) and names
+    them.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci
@@ -27,35 +26,35 @@ extends_documentation_fragment:
 options:
   job:
     description:
-      - The job, as C(folder/job), as a list of names (one for each level), or as its URL on the server.
-      - The folder that it is in has to be there.
+      - Job as C(folder/job), as a list of names (a name per level), or as its URL on the server.
+      - The parent folder must exist.
     type: raw
     required: true
   config:
     description:
-      - The configuration, as XML. One that does not say that the job is disabled is that of an enabled job.
-      - XML with a document type is refused, and so are stars in place of a secret, which the server would take for the secret.
-      - The words C(kept by the server) in parentheses in place of a secret leave the job the one that it has; M(delivery.toolchain.ci_export)
-        writes configurations so. Where there is none, or it cannot be told which one is meant, the task fails.
+      - Configuration as XML. Unless it disables the job, the job is enabled.
+      - XML with a document type is rejected. Asterisks in place of a secret are also rejected, because the server would store them as the
+        secret.
+      - The placeholder C(kept by the server) in parentheses keeps the existing secret of the job. M(delivery.toolchain.ci_export) writes
+        it. If the job has no such secret, or it is ambiguous, the task fails.
     type: str
   src:
     description: A file with the configuration.
     type: path
   copy_from:
     description:
-      - The job that the new one is a copy of. It counts for the creation only. The copy can be built at once; what a folder holds is
-        copied with it.
-      - A job that was copied and then never saved, as after an interruption, is saved.
+      - Job to copy. It is only used to create the job. The copy can be built immediately. Copying a folder copies its content.
+      - A copied job that was never saved, for example after an interruption, is saved.
     type: raw
   folder:
     description: Whether it is a folder. A folder without O(config) is created empty.
     type: bool
     default: false
   enabled:
-    description: Whether the job can be built; left out, O(config) says so, or it stays as it is. Folders cannot be disabled.
+    description: Whether the job can be built. The default is the state in O(config), else the current state. Folders cannot be disabled.
     type: bool
   state:
-    description: V(absent) deletes it with all its builds, and a folder with all that is in it.
+    description: V(absent) deletes the job with all its builds, and a folder with its content.
     type: str
     choices: [present, absent]
     default: present
@@ -116,7 +115,7 @@ job:
       type: str
   sample: {"name": "tools/nightly", "url": "https://ci.example.com/job/tools/job/nightly/"}
 differences:
-  description: Where the configuration on the server differed, as paths in the XML; empty for a job that is created or deleted.
+  description: Paths in the XML at which the configuration on the server differed. Empty for a job that is created or deleted.
   returned: success
   type: list
   elements: str
@@ -128,8 +127,8 @@ http:
 error:
   description:
     - Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
-    - C(kind) is V(not_found) where the folder or O(copy_from) is not there, V(conflict) for a job of another kind, and V(rejected)
-      when the server has dropped a part of the configuration.
+    - C(kind) is V(not_found) if the folder or O(copy_from) does not exist, V(conflict) for a job of another type, and V(rejected) if
+      the server dropped a part of the configuration.
   returned: on failure
   type: dict
 """

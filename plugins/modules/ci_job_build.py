@@ -10,10 +10,10 @@ module: ci_job_build
 short_description: Build a job of the CI server and wait for the result
 version_added: 1.0.0
 description:
-  - Starts one build of a job, follows it from the queue to its end, and fails when the build fails.
-  - A build is started by one request. When its answer is lost or does not tell, the build is looked for in the queue and among
-    the builds; the request is sent again only after the server has put it off and shows that it started nothing.
-  - The server may be restarted while a build is waited for; the waiting goes on until O(wait_timeout).
+  - Starts a build of a job, waits in the queue and until it ends, and fails if the build fails.
+  - A build is started with a single request. If its response is lost or unclear, the queue and the builds are checked. The request is
+    repeated only if the server deferred it and shows that no build was started.
+  - If the server restarts during a build, the task keeps waiting until O(wait_timeout).
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci
@@ -21,40 +21,38 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.ci
 attributes:
   idempotent:
-    description: With O(trigger=unless_successful) a second run starts no build; otherwise each run does.
+    description: With O(trigger=unless_successful), a second run starts no build. Otherwise every run starts a build.
     support: partial
 options:
   job:
     description:
-      - The job, as C(folder/job), as a list of names (one for each level; a branch name with a slash is one of them), or as its URL.
-      - A URL must be on the server.
-      - Either this or O(builds) is needed.
+      - Job as C(folder/job), as a list of names (a name per level, so a branch name may contain a slash), or as its URL.
+      - A URL must belong to the server.
+      - Set exactly one of O(job) and O(builds).
     type: raw
   parameters:
     description:
-      - Parameters of the build. Those that are left out have the job's defaults.
-      - A list is sent as O(list_style) says. A boolean is sent as V(true) or V(false). A number with a fraction is refused, as YAML
-        reads C(1.10) as C(1.1); put it into quotation marks.
-      - Values whose names say that they are secret (C(password), C(db_pwd), C(api_token), C(private_key)) are masked in all output,
-        very short ones only where the parameters are shown.
-      - A parameter that the job does not have, a choice that is none of its choices, and parameters for a job that takes none are
-        refused before a build is started.
-      - File parameters are given in O(files).
+      - Parameters of the build. Other parameters use the defaults of the job.
+      - A list is sent according to O(list_style). A boolean is sent as V(true) or V(false). A number with a fraction is rejected, because
+        YAML reads C(1.10) as C(1.1). Quote such a value.
+      - Values with names of secrets (C(password), C(db_pwd), C(api_token), C(private_key)) are masked in all output, very short values only
+        in the parameters.
+      - Unknown parameters, invalid choices, and parameters for a job without parameters are rejected before a build is started.
+      - Set file parameters in O(files).
     type: dict
   files:
     description:
-      - File parameters of the build, as a dict of the name of the parameter and the path of the file, which is sent piece by piece.
-      - A name that is no file parameter of the job is refused before a build is started.
-      - The server shows nothing of their content. With O(trigger=unless_successful) builds are compared without them, and a warning
-        names them.
+      - File parameters of the build, as a dictionary of parameter names and file paths. Files are sent in chunks.
+      - A name that is not a file parameter of the job is rejected before a build is started.
+      - The server does not show their content. With O(trigger=unless_successful), builds are compared without them, and a warning names
+        them.
     type: dict
   builds:
     description:
-      - Many builds at once, in place of O(job) and O(parameters). They are started side by side and waited for together, with one
-        request for each job, however many of its builds are waited for.
-      - What is wrong with one of them does not keep the others from being built; the task fails in the end, with all that went
-        wrong.
-      - With O(trigger=unless_successful) a build that is listed twice is started once.
+      - Several builds, in place of O(job) and O(parameters). They are started in parallel and polled together, with a single request per
+        job for all its builds.
+      - If a build fails or cannot be started, the others continue. The task then fails and reports all errors.
+      - With O(trigger=unless_successful), a build that is listed twice is started once.
     type: list
     elements: dict
     suboptions:
@@ -69,44 +67,44 @@ options:
         description: As O(files).
         type: dict
       list_style:
-        description: As O(list_style), which counts where this is not given.
+        description: See O(list_style), which is the default.
         type: str
         choices: [repeat, comma]
       trigger:
-        description: As O(trigger), which counts where this is not given.
+        description: See O(trigger), which is the default.
         type: str
         choices: [always, unless_successful]
       accept:
-        description: As O(accept), which counts where this is not given.
+        description: See O(accept), which is the default.
         type: list
         elements: str
         choices: [SUCCESS, UNSTABLE, FAILURE, NOT_BUILT, ABORTED]
       delay:
-        description: As O(delay), which counts where this is not given.
+        description: See O(delay), which is the default.
         type: int
   parallel:
-    description: How many requests are sent at once for O(builds), at most 10 of them.
+    description: Number of parallel requests for O(builds), at most 10.
     type: int
     default: 4
   list_style:
     description:
-      - How a list is sent. V(repeat) sends the parameter once for each value, V(comma) sends the values joined by commas.
-      - The server's own parameter types (string, text, choice, boolean, password) take one value only on most servers, and need
-        V(comma); a warning says so before the server refuses the build.
+      - Encoding of lists. V(repeat) sends the parameter once per value, V(comma) sends the values joined with commas.
+      - On most servers, the built-in parameter types (string, text, choice, boolean, password) accept a single value and need V(comma). The
+        task adds a warning before the server rejects the build.
     type: str
     choices: [repeat, comma]
     default: repeat
   trigger:
     description:
       - V(always) starts a build.
-      - V(unless_successful) starts none when one of the newest O(lookback) builds has finished with an accepted result and equal
-        parameters. A running or queued build with equal parameters is waited for in place of a new one, in check mode too.
-      - Values of password parameters cannot be compared; a warning names them.
+      - V(unless_successful) starts no build if a build among the newest O(lookback) builds has equal parameters and an accepted result. It
+        waits for a running or queued build with equal parameters instead of starting a build, in check mode too.
+      - Values of password parameters cannot be compared. A warning names them.
     type: str
     choices: [always, unless_successful]
     default: always
   lookback:
-    description: How many of the newest builds O(trigger=unless_successful) looks at.
+    description: Number of newest builds to compare with O(trigger=unless_successful).
     type: int
     default: 50
   wait:
@@ -115,21 +113,21 @@ options:
     default: true
   wait_timeout:
     description:
-      - Seconds to wait for the build, or for all of O(builds). After that the task fails and names the build or the queue item,
-        which goes on unless O(stop_on_timeout) is set.
+      - Seconds to wait for the build, or for all O(builds). Then the task fails and names the build or queue item, which continues unless
+        O(stop_on_timeout) is set.
     type: float
     default: 3600
   stop_on_timeout:
     description:
-      - Whether a build that has not ended after O(wait_timeout) is stopped, or taken out of the queue. It is on Ctrl-C and
-        SIGTERM, too, if the server answers within seconds.
-      - Only a build that this task has started is stopped, never one that was there already.
+      - Whether to stop a build, or cancel its queue item, if it has not ended after O(wait_timeout). This also applies to Ctrl-C and
+        SIGTERM if the server responds within seconds.
+      - Only a build that this task started is stopped.
     type: bool
     default: false
   poll_interval:
     description:
-      - Longest time between two looks at the build, in seconds. The first looks come faster, from half a second on.
-      - While the task waits, lines tell what goes on, at most one in this time.
+      - Maximum polling interval in seconds. Polling starts at half a second.
+      - While the task waits, it shows progress messages, at most one per interval.
     type: float
     default: 5
   accept:
@@ -143,13 +141,13 @@ options:
     type: int
     default: 20
   delay:
-    description: Quiet period in seconds, in which the build stays in the queue. Where it is not given, that of the job.
+    description: Quiet period in seconds, during which the build stays in the queue. The default is that of the job.
     type: int
 notes:
-  - A task that is interrupted (Ctrl-C, SIGTERM) says which build or queue item goes on, when it runs in the process of Ansible, as it
-    does on a local connection; a process of its own has nobody to tell it to. O(stop_on_timeout) works in both.
-  - A running build that is waited for in place of a new one is not a change. A build that the server folded into a waiting one
-    with the same parameters is.
+  - If the task runs in the Ansible process, as with a local connection, an interrupted task (Ctrl-C, SIGTERM) reports which build or queue
+    item continues. A separate process cannot report it. O(stop_on_timeout) works in both.
+  - Waiting for an already running build is not a change. A build that the server merged into a queued build with the same parameters is a
+    change.
 seealso:
   - module: delivery.toolchain.ci_build_stop
   - module: delivery.toolchain.ci_job_info
@@ -167,7 +165,7 @@ EXAMPLES = r"""
     trigger: unless_successful
   register: release
 
-- name: Build a branch whose name has a slash
+- name: Build a branch with a slash in its name
   delivery.toolchain.ci_job_build:
     job: [delivery, service, feature/x]
     parameters:
@@ -200,7 +198,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 build:
-  description: The build. What is not known yet is null.
+  description: Build that was started or waited for. Unknown values are null.
   returned: with O(job), except when the build could not be started
   type: dict
   contains:
@@ -239,7 +237,7 @@ queue_id:
   type: int
   sample: 14
 console:
-  description: The last lines of the console log, at most O(console_lines); empty where the build is not waited for.
+  description: Last lines of the console log, at most O(console_lines). Empty if the task does not wait.
   returned: with O(job), except when the build could not be started
   type: list
   elements: str
@@ -250,7 +248,7 @@ joined:
   type: bool
   sample: false
 builds:
-  description: What O(builds) asked for, in its order, on failure too.
+  description: Results of O(builds) in the same order, on failure too.
   returned: with O(builds)
   type: list
   elements: dict
@@ -275,10 +273,10 @@ builds:
       description: Whether nothing went wrong with it, as far as is known.
       type: bool
     msg:
-      description: What went wrong, in words; null where nothing did.
+      description: Error message, or null if the build succeeded.
       type: str
     error:
-      description: What went wrong, as RV(error); null where nothing did.
+      description: Details of the error as in RV(error), or null if the build succeeded.
       type: dict
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).

@@ -10,8 +10,8 @@ module: ci_job_info
 short_description: Read a job of the CI server, its builds, parameters and configuration
 version_added: 1.0.0
 description:
-  - Reads a job with its builds, or one build with its parameters.
-  - Compares the configuration of a job with one that is expected.
+  - Reads a job with its builds, or a build with its parameters.
+  - Optionally compares the configuration of a job with an expected configuration.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci
@@ -19,7 +19,7 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.ci
 options:
   job:
-    description: The job, as C(folder/job), as a list of names (one for each level), or as its URL on the server.
+    description: Job as C(folder/job), as a list of names (a name per level), or as its URL on the server.
     type: raw
     required: true
   build:
@@ -27,12 +27,12 @@ options:
     type: str
   tree:
     description:
-      - The fields to read, in the server's own language, as V(builds[number,result]{0,5}) for the job, or V(result,artifacts[*]) for
-        the build where O(build) is given.
-      - The server passes over fields that it does not have.
+      - Fields to read, in the tree syntax of the server, such as V(builds[number,result]{0,5}) for the job, or V(result,artifacts[*]) for
+        the build if O(build) is set.
+      - The server ignores unknown fields.
     type: str
   depth:
-    description: How many levels of what is nested are shown. The server works hard for more than 0; O(tree) is better.
+    description: Number of nested levels to return. Values above 0 are expensive for the server. O(tree) is better.
     type: int
   all_builds:
     description: Whether RV(builds) are all builds of the job. The server lists the newest 100 without.
@@ -44,17 +44,18 @@ options:
     default: false
   expected_config:
     description:
-      - The configuration that is expected, as XML. The one of the server is compared with it.
-      - Neither the order of attributes and of an object's members, nor white space around texts, nor the versions of plugins, nor
-        members that are there with their defaults make a difference; the order in lists does.
-      - Secrets are not compared; the server encrypts them anew each time, or does not show them.
-      - XML with a document type is not read.
+      - Expected configuration as XML. It is compared with the configuration on the server.
+      - Differences in the order of attributes and object members, in whitespace around text, in plugin versions, and members with default
+        values are ignored. The order of lists is significant.
+      - Secrets are not compared. The server encrypts them again each time, or does not return them.
+      - XML with a document type is rejected.
     type: str
   xpath:
     description:
-      - Selects one element in the XML of O(build); its text is RV(value).
-      - The server does not give texts; a V(text(\)) at the end, and V(string(\)) around the expression, are left out for it.
-      - No match is an error with the kind V(not_found), several are one with the kind V(rejected).
+      - Selects an element in the XML of O(build). Its text is returned as RV(value).
+      - The server does not return text nodes. A trailing V(text(\)) and an enclosing V(string(\)) are therefore removed from the
+        expression.
+      - No match is an error of the kind V(not_found), several matches are an error of the kind V(rejected).
     type: str
 seealso:
   - module: delivery.toolchain.ci_job_build
@@ -82,13 +83,13 @@ EXAMPLES = r"""
     build: lastSuccessfulBuild
   register: good
 
-- name: Read one value of a build
+- name: Read a value of a build
   delivery.toolchain.ci_job_info:
     job: long-history
     build: 120
     xpath: //action/parameter[name='VERSION']/value
 
-- name: Say whether the configuration is as written down
+- name: Compare the configuration with a file
   delivery.toolchain.ci_job_info:
     job: no-parameters
     expected_config: |
@@ -110,7 +111,7 @@ job:
   sample: {"name": "toolchain", "fullName": "delivery/toolchain", "color": "blue", "buildable": true}
 builds:
   description:
-    - Its builds, newest first, with the server's own names of fields; those that O(tree) names, where it names builds.
+    - Builds of the job, newest first, with the field names of the server. If O(tree) selects builds, its fields.
     - Null with O(build).
   returned: success
   type: list
@@ -127,12 +128,12 @@ parameters:
   type: dict
   sample: {"VERSION": "1.2.0", "PUBLISH": true}
 value:
-  description: The text of the element that O(xpath) selects; null without.
+  description: Text of the element selected by O(xpath), or null without O(xpath).
   returned: success
   type: str
   sample: 1.2.0
 config_xml:
-  description: The configuration of the job as the server gives it, null without O(config); Ansible masks secrets in it.
+  description: Unchanged configuration of the job, or null without O(config). Ansible masks secrets in it.
   returned: success
   type: str
 config_drift:
@@ -141,7 +142,7 @@ config_drift:
   type: bool
   sample: false
 diff:
-  description: The configuration of the server (C(before)) and the expected one (C(after)) in the form in which they are compared.
+  description: Configuration on the server (C(before)) and expected configuration (C(after)) in the normalized form in which they are compared.
   returned: when O(expected_config) is given
   type: dict
   contains:
@@ -149,7 +150,7 @@ diff:
       description: That of the server, secrets masked.
       type: str
     after:
-      description: The expected one, secrets masked.
+      description: Expected configuration with masked secrets.
       type: str
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).

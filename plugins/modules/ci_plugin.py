@@ -10,11 +10,11 @@ module: ci_plugin
 short_description: Install, update, enable, disable and remove plugins of the CI server
 version_added: 1.0.0
 description:
-  - Installs and updates plugins by the server's own plugin manager, with what they need, and follows its update centre until that
-    is done. The newest version that the update site offers is what is installed.
-  - Enables, disables and removes plugins. That takes effect with the next start of the server.
-  - The server is never restarted. RV(restart_required) tells whether it has to be; M(delivery.toolchain.ci_restart) does it. What
-    waits for a restart is not installed again.
+  - Installs and updates plugins and their dependencies with the plugin manager of the server, and waits until its update center has
+    finished. It installs the newest version of the update site.
+  - Enables, disables and removes plugins. This takes effect with the next start of the server.
+  - The server is never restarted. RV(restart_required) reports whether a restart is required. M(delivery.toolchain.ci_restart) restarts it.
+    A plugin that waits for a restart is not installed again.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci
@@ -22,7 +22,7 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.ci
 options:
   plugins:
-    description: The plugins. Exactly one of this and O(lock_file).
+    description: Plugins to manage. Set exactly one of O(plugins) and O(lock_file).
     type: list
     elements: dict
     suboptions:
@@ -31,12 +31,13 @@ options:
         type: str
         required: true
       version:
-        description: The version that it must have at least, in quotation marks; left out, any version will do.
+        description: Minimum version in quotes. By default, any version is accepted.
         type: str
       state:
         description:
-          - V(present) installs or updates it, and leaves it enabled or disabled as it is; V(enabled) and V(disabled) see to that, too.
-          - V(absent) removes it. Plugins that need a removed or disabled one stay, and do not load any more; a warning names them.
+          - V(present) installs or updates the plugin and does not enable or disable it. V(enabled) and V(disabled) also set this state.
+          - V(absent) removes it. Plugins that depend on a removed or disabled plugin stay installed, but are no longer loaded. A warning
+            names them.
         type: str
         choices: [present, absent, enabled, disabled]
         default: present
@@ -48,11 +49,11 @@ options:
     type: bool
     default: true
   wait_timeout:
-    description: Seconds to wait for that. After them the task fails; the installation goes on at the server.
+    description: Seconds to wait for the installation. Then the task fails, and the installation continues on the server.
     type: float
     default: 900
   poll_interval:
-    description: Longest time between two looks at the update centre, in seconds.
+    description: Maximum polling interval for the update center in seconds.
     type: float
     default: 2
 seealso:
@@ -74,7 +75,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 plugins:
-  description: What was done about each plugin.
+  description: Results of the plugins.
   returned: success
   type: list
   elements: dict
@@ -83,13 +84,13 @@ plugins:
       description: Its short name.
       type: str
     before:
-      description: The version that was there; null where none was.
+      description: Version before the task, or null if the plugin was not installed.
       type: str
     after:
-      description: The version that is there, or that the next start brings; null where it is removed.
+      description: Installed version, or the version after the next start. Null if the plugin is removed.
       type: str
     action:
-      description: V(installed), V(updated), V(enabled), V(disabled), V(removed), V(unchanged), and where the task failed V(failed).
+      description: V(installed), V(updated), V(enabled), V(disabled), V(removed), V(unchanged), or V(failed) if the task failed.
       type: str
   sample:
     - {"name": "git", "before": "5.2.2", "after": "5.7.0", "action": "updated"}
@@ -106,8 +107,8 @@ http:
 error:
   description:
     - Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
-    - C(kind) is V(not_found) for a plugin that the update site does not know, V(rejected) for a version that it does not have, and
-      V(failed) where installations went wrong, each of which is named with the server's reason.
+    - C(kind) is V(not_found) for a plugin that the update site does not have, V(rejected) for a version that it does not have, and
+      V(failed) for failed installations. The message contains the reasons of the server.
   returned: on failure
   type: dict
 """

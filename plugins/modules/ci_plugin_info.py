@@ -10,11 +10,11 @@ module: ci_plugin_info
 short_description: Read the plugins of the CI server, and hold them against a baseline
 version_added: 1.0.0
 description:
-  - Lists the installed plugins, and says which of those that are required are missing, outdated, disabled or not loaded.
-  - Versions are compared as the server itself compares them, so that V(1.2-beta) is older than V(1.2).
-  - The baseline is O(required), or a lock file that this module wrote from a server that is as it should be. The lock file is
-    the C(plugins.txt) that the plugin installation manager of the server reads.
-  - On the server nothing is changed. On the machine where the module runs, the lock file is written if asked for.
+  - Lists the installed plugins, and reports required plugins that are missing, outdated, disabled or not loaded.
+  - Versions are compared with the rules of the server, so V(1.2-beta) is older than V(1.2).
+  - The baseline is O(required), or a lock file that this module wrote from a reference server. The lock file has the C(plugins.txt) format
+    of the plugin installation manager of the server.
+  - The server is not changed. The lock file is written on the host of the task if requested.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci
@@ -30,17 +30,17 @@ options:
       - Put versions into quotation marks, as YAML reads a bare 1.10 as the number 1.1.
     type: raw
   lock_file:
-    description: A lock file, with a line C(name:version) for each plugin.
+    description: Lock file with a line C(name:version) per plugin.
     type: path
   lock:
     description:
-      - V(write) writes O(lock_file) from the plugins of the server. The task is changed when its content differs.
-      - V(check) takes O(lock_file) for what is required, and says what is newer on the server or not in the file at all.
+      - V(write) writes O(lock_file) from the plugins of the server. The task reports a change if its content differs.
+      - V(check) uses O(lock_file) as the required plugins, and reports plugins that are newer on the server or not in the file.
     type: str
     choices: [write, check]
 notes:
-  - The account needs the permission to read the system's configuration, over SSH the one to administer the server.
-  - Over SSH the server does not tell which plugins are disabled or not loaded; a warning says so where plugins are required.
+  - The account needs the permission to read the system configuration, and over SSH the permission to administer the server.
+  - Over SSH, the server does not report disabled plugins or plugins that are not loaded. If plugins are required, the task adds a warning.
 seealso:
   - module: delivery.toolchain.ci_restart
   - module: delivery.toolchain.ci_script
@@ -70,14 +70,14 @@ EXAMPLES = r"""
 RETURN = r"""
 plugins:
   description:
-    - The installed plugins, sorted by name.
-    - C(enabled) and C(active) are null where the server does not tell.
+    - Installed plugins, sorted by name.
+    - C(enabled) and C(active) are null if the server does not report them.
   returned: success
   type: list
   elements: dict
   sample: [{short_name: git, long_name: Git plugin, version: 5.2.2, enabled: true, active: true, has_update: false}]
 missing:
-  description: Names of required plugins that are not there.
+  description: Names of required plugins that are not installed.
   returned: success
   type: list
   elements: str
@@ -89,7 +89,7 @@ outdated:
   elements: dict
   sample: [{name: git, installed: 5.2.2, required: 5.3.0}]
 inactive:
-  description: Names of required plugins that are there, but disabled or not loaded.
+  description: Names of required plugins that are installed, but disabled or not loaded.
   returned: success
   type: list
   elements: str

@@ -10,12 +10,11 @@ module: ci_restart
 short_description: Restart the CI server when its builds are done, and wait for it
 version_added: 1.0.0
 description:
-  - Asks for a safe restart. The server starts no more builds, waits for those that run, and starts anew.
-  - It has restarted when it gives a whole answer with another session mark (C(X-Jenkins-Session)) than before. On the way there
-    it may answer 503, refuse connections or cut them; all this is waited out. A server without session marks has restarted
-    when it answers again after it was down.
-  - A server that cannot restart itself says so at once, and the task fails.
-  - While the task waits, the user sees which builds the server waits for.
+  - Requests a safe restart. The server starts no more builds, waits for running builds and restarts.
+  - The server has restarted when a complete response has a new session header (C(X-Jenkins-Session)). Until then, status 503 and refused or
+    closed connections are tolerated. A server without this header has restarted when it responds again after it was down.
+  - If a server cannot restart itself, it reports this immediately, and the task fails.
+  - While the task waits, it shows the builds that the server waits for.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci
@@ -31,29 +30,28 @@ options:
     type: bool
     default: true
   wait_timeout:
-    description:
-      - Seconds to wait, running builds included. Then the task fails; the restart goes on.
+    description: Seconds to wait, including running builds. Then the task fails, and the restart continues.
     type: float
     default: 600
   poll_interval:
-    description: Most seconds between two looks at the server.
+    description: Maximum polling interval in seconds.
     type: float
     default: 2
   when_plugins_pending:
     description:
-      - Restart only when the server says that a plugin waits for it. This is one that was enabled or disabled and is not yet
-        so, one that is to be removed, or an update that is installed and needs a restart.
+      - Restart only if a plugin is waiting for a restart. This is a plugin that was enabled or disabled but has not changed yet, is about
+        to be removed, or has an installed update that needs a restart.
     type: bool
     default: false
 notes:
   - The account needs the permission to manage the server.
-  - The request is sent once. When its answer gets lost, the session mark and the server's state tell what became of it.
+  - The request is sent once. If its response is lost, the result is detected from the session header and the state of the server.
 seealso:
   - module: delivery.toolchain.ci_plugin_info
 """
 
 EXAMPLES = r"""
-- name: Restart the server where a plugin waits for it
+- name: Restart the server if a plugin is waiting for a restart
   delivery.toolchain.ci_restart:
     when_plugins_pending: true
     wait_timeout: 3600
@@ -65,15 +63,14 @@ EXAMPLES = r"""
 
 RETURN = r"""
 version:
-  description:
-    - The release that the server names; after a restart that was waited for, the one that came up. Null where it names none.
+  description: Version of the server. If the task waited for a restart, the version after it. Null if the server reports no version.
   returned: success
   type: str
   sample: 2.479.3
 downtime:
   description:
-    - Seconds from the first answer that failed to the first whole one.
-    - Zero when no look fell into that time, null when nothing was restarted or waited for.
+    - Seconds from the first failed response to the first complete response.
+    - Zero if no poll occurred during the downtime, null if nothing was restarted or waited for.
   returned: success
   type: float
   sample: 21.5

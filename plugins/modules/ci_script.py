@@ -10,20 +10,20 @@ module: ci_script
 short_description: Run a Groovy script on the CI server
 version_added: 1.0.0
 description:
-  - Runs a script in the script console of the CI server, and fails when the script fails.
-  - The way there is HTTP or the command C(groovy =) of the server's SSH interface; both give the same results.
-  - The server itself answers with success and a stack trace as text when a script throws. The script is therefore
-    evaluated by a small program around it, whose last line tells by a random marker how the script ended. This holds for
-    scripts that do not compile, too. A comment of the program shows the script to those who read the server's logs.
-  - An answer without that line comes from a server that did not run the program, as one that only stands in for a CI server.
-    A stack trace in it is a failure, an empty answer or a web page an error; everything else is taken for output and value of
-    the script, with a warning.
-  - The script may have imports and classes, use C(return), and finds the packages that the script console imports.
-  - A script is sent once. Where the answer does not tell what became of it, O(unless) is asked again; without it, and where it
-    is not met, whether the script was carried out is not known.
-  - A script that needs to be run only sometimes has an O(unless) script as its companion, or says itself what it changes.
-  - "Who tells whether the task is changed, in this order: O(changed_when_output) where it is given; else the script, when its value
-    is a map (or a text with a JSON object) with a boolean C(changed); else every run is a change."
+  - Runs a script in the script console of the CI server, and fails if the script fails.
+  - The transport is HTTP or the command C(groovy =) of the SSH interface. Both return the same results.
+  - If a script throws an exception, the server returns success and a stack trace. The module therefore wraps the script in a small program.
+    The last line of its output contains a random marker and reports how the script ended. Scripts that do not compile are detected too. A
+    comment in the program shows the script in the logs of the server.
+  - A response without this line comes from a server that did not run the program, such as a substitute for a CI server. A stack trace is
+    then a failure, and an empty response or a web page is an error. Any other response is used as output and value of the script, with a
+    warning.
+  - The script may contain imports and classes, may use C(return), and has the default imports of the script console.
+  - A script is sent once. If the response does not show the result, O(unless) is evaluated again. If it is not met, or without O(unless),
+    it is unknown whether the script was run.
+  - If a script need not run every time, add an O(unless) script, or return from the script whether it changed anything.
+  - The task is changed if O(changed_when_output) matches. Without O(changed_when_output), the boolean C(changed) in the value of the script
+    is used, if the value is a map or a string with a JSON object. Otherwise every run is a change.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci
@@ -33,20 +33,20 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     description:
-      - The script is not sent, and the task says changed, unless O(unless) is met.
-      - With O(has_dry_run=true) the script itself tells what it would change.
+      - The script is not sent, and the task reports a change, unless O(unless) is met.
+      - With O(has_dry_run=true), the script itself reports the expected changes.
     support: full
   idempotent:
-    description: With O(unless), or a script that tells whether it changed something, a second run changes nothing.
+    description: With O(unless), or if the script returns whether it changed anything, a second run changes nothing.
     support: partial
 options:
   script:
     description:
-      - The script. Exactly one of O(script) and O(src) is needed.
-      - It finds O(arguments) as C(args), C(check_mode) as a boolean, and prints to C(out).
+      - The script. Set exactly one of O(script) and O(src).
+      - It receives O(arguments) as C(args), C(check_mode) as a boolean, and prints to C(out).
     type: str
   src:
-    description: A UTF-8 file with the script, on the machine where the module runs.
+    description: File with the script in UTF-8, on the host of the task.
     type: path
   unless:
     description:
@@ -56,33 +56,33 @@ options:
     type: str
   arguments:
     description:
-      - What the scripts find as C(args), with the types of JSON. It is handed over as data, so that nothing needs to be quoted.
-      - Values whose names say that they are secret (C(password), C(db_pwd), C(api_token), C(private_key)) are masked in all output,
-        very short ones only where the arguments are shown.
+      - Arguments, available to the scripts as C(args) with JSON types. They are passed as data and need no quoting.
+      - Values with names of secrets (C(password), C(db_pwd), C(api_token), C(private_key)) are masked in all output, very short values only
+        in the arguments.
     type: dict
   changed_when_output:
     description:
-      - A regular expression. The task is changed when it is found in what the script prints; C(^) and C($) match at each line.
-      - It counts even where the script itself tells whether it changed something.
+      - Regular expression. The task is changed if it matches in the output of the script. C(^) and C($) match at line boundaries.
+      - It takes precedence over a value in which the script returns whether it changed anything.
     type: str
   has_dry_run:
     description:
-      - The script has a dry run of its own, as it promises to change nothing where C(check_mode) is V(true).
-      - It is then sent with that first, in check mode and in a run, and tells what it would change. A run sends it once more to do
-        so, unless there is nothing to change. So both modes say the same.
+      - The script supports a dry run. It must not change anything if C(check_mode) is V(true).
+      - The script is then sent with C(check_mode) first, in check mode and in a run, to get the expected changes. A run sends it again to
+        apply them, unless there are no changes. Both modes therefore report the same changes.
     type: bool
     default: false
 notes:
   - The account needs the permission to administer the server.
-  - A script that runs longer than the O(timeout) needs a longer one.
-  - A call of C(System.exit) that is spelled out in the script fails the task in place of ending the server.
-    A call in disguise (C(Runtime), a static import, reflection) is not caught and ends the server.
+  - Increase O(timeout) for a script that runs longer.
+  - A literal call of C(System.exit) in the script fails the task and does not end the server. Indirect calls (C(Runtime), a static import,
+    reflection) are not detected and end the server.
 seealso:
   - module: delivery.toolchain.ci_job_build
 """
 
 EXAMPLES = r"""
-- name: Set the address of the administrator where it differs
+- name: Set the address of the administrator if it differs
   delivery.toolchain.ci_script:
     unless: |
       import jenkins.model.JenkinsLocationConfiguration
@@ -96,7 +96,7 @@ EXAMPLES = r"""
     arguments:
       address: admins@example.com
 
-- name: Set the system message, with a script that tells itself what it changes
+- name: Set the system message with a script that returns its changes
   delivery.toolchain.ci_script:
     script: |
       def before = Jenkins.get().systemMessage
@@ -125,7 +125,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 output:
-  description: What the script printed, without the line break at its end. Empty where it was not run.
+  description: Output of the script without the trailing line break. Empty if the script was not run.
   returned: when the script was run, or was not needed
   type: str
   sample: administrator address set
@@ -137,8 +137,8 @@ output_lines:
   sample: [administrator address set]
 result:
   description:
-    - The value of the script, as JSON has it; what JSON does not have is its text.
-    - A text that is a JSON object or array is decoded.
+    - Value of the script as JSON. Values without a JSON type are converted to strings.
+    - A string with a JSON object or array is decoded.
   returned: when the script was run, or was not needed
   type: raw
   sample: {plugins: 12}

@@ -10,14 +10,14 @@ module: jql_search
 short_description: Search for issues with a JQL query
 version_added: 1.0.0
 description:
-  - Reads all issues that match a query, in the order of the server, each one once.
-  - The result is complete, or it says that it is not. A server that refuses to page further is an error.
-  - Where the server says how many issues match, pages are read in parallel.
-  - On a server without the old search (Jira Cloud), its successor with page tokens is used.
-  - A query that is too long for an address is sent in the body of a POST request.
-  - What the server warns of becomes warnings of the task. So does a field that no issue has.
-  - With O(dest) the issues go into a file while they are read, and the task returns counts only. That is the way for many thousands of issues, of
-    which Ansible would make several copies.
+  - Reads all issues that match a query, in the order of the server, without duplicates.
+  - The result is complete, or marked as incomplete. If a server refuses to return further pages, the task fails.
+  - If the server returns the total number of issues, pages are read in parallel.
+  - On a server without the old search (Jira Cloud), the new search with page tokens is used.
+  - A query that is too long for a URL is sent in the body of a POST request.
+  - Warnings of the server become warnings of the task. A field that no issue has also adds a warning.
+  - With O(dest), issues are written to a file while they are read, and the task returns only counts. Use this for many thousands of issues,
+    because Ansible copies results several times.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.tracker
@@ -28,16 +28,16 @@ options:
   jql:
     description:
       - The query.
-      - Where its order is not unique, C(key) becomes the last order term; the query's own order comes first.
-      - The filters P(delivery.toolchain.jql#filter) and P(delivery.toolchain.jql_quote#filter) help to put values into it.
+      - If its order is not unique, C(key) is added as the last order term, after the order of the query.
+      - Use the filters P(delivery.toolchain.jql#filter) and P(delivery.toolchain.jql_quote#filter) to insert values.
     type: str
     required: true
   dest:
     description:
-      - A file for the issues, on the host that the task runs on. Its folder is made where it is missing.
-      - With the ending V(.jsonl) or V(.ndjson) each line is an issue as JSON, as the server gives it. With V(.csv) it is the key and O(fields), in
-        this order, below a line with their names.
-      - The file appears whole or not at all, and is left as it is where it holds the same issues already.
+      - File for the issues on the host of the task. Its folder is created if it does not exist.
+      - With the extension V(.jsonl) or V(.ndjson), a line is the unchanged issue as JSON. With V(.csv), it contains the key and O(fields)
+        in this order, with a header line.
+      - The file is written only if it is complete. If it already contains the same issues, it is unchanged.
     type: path
 seealso:
   - plugin: delivery.toolchain.jql_search
@@ -53,7 +53,7 @@ EXAMPLES = r"""
     fields: [summary, status, issuetype]
   register: release
 
-- name: Count what is still open
+- name: Count open issues
   delivery.toolchain.jql_search:
     jql: "{{ {'project': 'REL', 'status !=': 'Done'} | delivery.toolchain.jql }}"
     max_results: 0
@@ -73,7 +73,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 issues:
-  description: The issues as the server gives them, in its order, without duplicates.
+  description: Unchanged issues in the order of the server, without duplicates.
   returned: success, without O(dest)
   type: list
   elements: dict
@@ -85,7 +85,7 @@ issue_keys:
   elements: str
   sample: [REL-1, REL-2]
 total:
-  description: How many issues match, as the server says; null where it does not say it.
+  description: Number of matching issues as reported by the server, or null if it is not reported.
   returned: success
   type: int
   sample: 25

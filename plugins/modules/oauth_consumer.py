@@ -10,13 +10,13 @@ module: oauth_consumer
 short_description: Make the key and the certificate of an OAuth consumer
 version_added: 1.0.0
 description:
-  - Makes what an issue tracker or a wiki has to know of a client that logs in by OAuth 1.0a. That is an RSA key (PKCS#8), which stays secret, and a
-    self-signed certificate with its public half.
-  - The administrator of the server registers RV(consumer.public_key) under RV(consumer.consumer_key). Afterwards O(private_key) is what the
-    connection option C(oauth_private_key) names.
-  - A certificate that runs out is made anew with the same key, so that what is registered stays good. A key is never replaced unless O(force) says so.
-  - The private key is in its file alone, which nobody but its owner may ever read. It is in no return value and in no diff.
-  - It speaks to no server and has no connection options.
+  - Creates the credentials of an OAuth 1.0a client for an issue tracker or a wiki. These are a secret RSA key (PKCS#8), and a self-signed
+    certificate with its public key.
+  - The administrator of the server registers RV(consumer.public_key) for RV(consumer.consumer_key). O(private_key) is then the value of the
+    connection option C(oauth_private_key).
+  - An expiring certificate is renewed with the same key, so the registration stays valid. A key is only replaced with O(force).
+  - The private key is stored only in its file, which only its owner can read at any time. It is never returned or shown in a diff.
+  - The module connects to no server and has no connection options.
 author: delivery.toolchain contributors (@delivery-toolchain)
 requirements: [cryptography]
 extends_documentation_fragment:
@@ -29,14 +29,14 @@ attributes:
 options:
   private_key:
     description:
-      - The file with the private key (mode V(0600), permissions of others are taken away). Its folder must be there.
-      - A file that is there and holds no such key is an error.
+      - File with the private key. Its mode is V(0600), and permissions of other users are removed. Its folder must exist.
+      - If the file exists and contains no such key, the task fails.
     type: path
     required: true
   certificate:
     description:
-      - The file with the certificate (mode V(0644) when it is made). Its folder must be there.
-      - A certificate of another key or name is replaced. A file that is there and holds no certificate is an error.
+      - File with the certificate, created with mode V(0644). Its folder must exist.
+      - A certificate of another key or name is replaced. If the file exists and contains no certificate, the task fails.
     type: path
     required: true
   common_name:
@@ -44,7 +44,7 @@ options:
     type: str
     required: true
   key_size:
-    description: Bits of a new key. A smaller key that is there is an error.
+    description: Size of a new key in bits. If the existing key is smaller, the task fails.
     type: int
     choices: [2048, 3072, 4096]
     default: 2048
@@ -57,7 +57,7 @@ options:
     type: int
     default: 30
   force:
-    description: Make a new key and certificate, whatever is there. The new public key has to be registered then.
+    description: Create a new key and certificate even if they exist. The new public key must then be registered.
     type: bool
     default: false
 """
@@ -73,7 +73,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 consumer:
-  description: What the server has to know. In check mode what is still to be made is null.
+  description: Data for the server. In check mode, values that do not exist yet are null.
   returned: success
   type: dict
   contains:

@@ -10,17 +10,17 @@ module: tracker_attachment
 short_description: Download the attachments of an issue
 version_added: 1.0.0
 description:
-  - Downloads the attachments that are missing in a folder, or that differ from the files there, several at once.
-  - A file appears whole or not at all. Its size is compared with what the server says of it, and a page of the server (as a login form) is never
-    taken for an attachment.
-  - A file counts as unchanged where it has the size of the attachment and, as its time, the time at which that was created; downloaded files get that
-    time. Where the server does not tell it, files get the time of the download, with a mark of the attachment in place of the part of a second.
-    Where the time differs, or the server tells no size, the bytes are compared, which means to read them from the server.
-  - Files get the server's names made safe. Path separators, control characters and a leading dot become V(_), names of devices get a V(_) in front,
-    and names that no file system takes are cut. Where names are equal (also but for small letters and capitals), each gets C(-<id>) before
-    its extension, whichever of them O(patterns) names.
-  - The server may hand on to another host, which gets no credentials.
-  - What else is in the folder stays as it is.
+  - Downloads several attachments in parallel if they are missing in a folder or differ from the files in it.
+  - A file is written only if it is complete. Its size is compared with the size on the server. A web page of the server, such as a login
+    form, is never stored as an attachment.
+  - A file is unchanged if it has the size of the attachment, and the creation time of the attachment as its modification time. Downloaded
+    files get that time. If the server does not report the time, files get the time of the download with an identifier of the attachment in
+    the fraction of the second. If the times differ, or the server reports no size, the content is downloaded and compared.
+  - File names from the server are made safe. Path separators, control characters and a leading dot become V(_), device names get the prefix
+    V(_), and names that are too long for file systems are shortened. If names are equal (ignoring letter case), all of these files get
+    C(-<id>) before the extension, whether or not O(patterns) selects them.
+  - The server may redirect to another host, which receives no credentials.
+  - Other files in the folder are kept.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.tracker
@@ -32,13 +32,15 @@ options:
     type: str
     required: true
   dest:
-    description: The folder to download into. It is made where it is missing.
+    description: Folder for the attachments. It is created if it does not exist.
     type: path
     required: true
   patterns:
     description:
-      - Globs as V(*.log), of which one must match the server's name of an attachment; small letters and capitals differ.
-      - Not given means all attachments, an empty list none, with a warning. A pattern that fits no attachment is warned of, too.
+      - Globs such as V(*.log) for the file names on the server. An attachment is downloaded if any glob matches. Letter case is
+        significant.
+      - By default, all attachments are downloaded. An empty list downloads none, with a warning. A pattern without a match also adds a
+        warning.
     type: list
     elements: str
   max_size:
@@ -75,10 +77,10 @@ EXAMPLES = r"""
 RETURN = r"""
 attachments:
   description:
-    - The attachments that O(patterns) names, in the order of the server, as id, filename (the server's), path, size (bytes) and action.
-    - The action is V(downloaded), V(unchanged) or V(skipped) (too large). In check mode it is what would be done.
-    - Where the server tells no size, it is null until the file is there.
-    - If the task fails, those whose files are as they should be.
+    - Attachments that match O(patterns), in the order of the server, as id, filename (on the server), path, size (bytes) and action.
+    - The action is V(downloaded), V(unchanged) or V(skipped) (too large). In check mode, it is the expected action.
+    - If the server reports no size, the size is null until the file exists.
+    - If the task fails, only the attachments with complete files.
   returned: success, or failure of a download
   type: list
   elements: dict

@@ -10,12 +10,12 @@ module: tracker_export
 short_description: Write the versions of the issue tracker as a desired state
 version_added: 1.0.0
 description:
-  - Writes C(tracker.yml) of a folder that the role C(desired_state) and the playbooks C(enforce) and C(drift) read, with the versions of
-    projects. What a version does not have (a date, a description) is not managed.
-  - What cannot be told, or may not be read, is left out and named, in RV(left_out) and in the head of the file; nothing is left out in silence.
-  - Everything is read before anything is written. On the server nothing is changed.
-  - Files that the export has not written, or that were changed since, are not replaced unless O(overwrite) is set. What it wrote earlier
-    and what is gone from the server is removed from the folder.
+  - Writes C(tracker.yml) with the versions of projects into a folder that the role C(desired_state) and the playbooks C(enforce) and
+    C(drift) read. Missing values of a version (a date, a description) are not managed.
+  - Objects that cannot be expressed or read are listed in RV(left_out) and at the start of the file. No object is skipped silently.
+  - Everything is read before anything is written. The server is not changed.
+  - Files that the export did not write, or that were changed since, are only replaced with O(overwrite). Files of earlier exports are
+    removed if the object no longer exists on the server.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.tracker
@@ -25,7 +25,7 @@ requirements:
   - PyYAML where the module runs
 options:
   dest:
-    description: The folder of the desired state, on the host that the task runs on. It is created where it is missing.
+    description: Folder of the desired state on the host of the task. It is created if it does not exist.
     type: path
     required: true
   overwrite:
@@ -33,7 +33,7 @@ options:
     type: bool
     default: false
   projects:
-    description: Keys of projects. Not given, all that the account sees.
+    description: Keys of projects. By default, all projects that are visible to the account.
     type: list
     elements: str
   parallel:
@@ -41,7 +41,7 @@ options:
     type: int
     default: 4
 notes:
-  - The playbook C(delivery.toolchain.export) runs the exports of several services into one folder.
+  - The playbook C(delivery.toolchain.export) exports several services into the same folder.
 seealso:
   - module: delivery.toolchain.tracker_version
 """
@@ -70,18 +70,18 @@ files:
       returned: always
   sample: [{path: tracker.yml, action: created}]
 exported:
-  description: How many objects of each list are in the file of the service.
+  description: Number of objects per list in the file of the service.
   returned: success
   type: dict
   sample: {versions: 12}
 left_out:
-  description: Objects that are not in the folder, each with the reason.
+  description: Objects that were not exported, with the reason.
   returned: success
   type: list
   elements: dict
   contains:
     kind:
-      description: What it is.
+      description: Kind of the object.
       type: str
       returned: always
     name:
@@ -89,11 +89,11 @@ left_out:
       type: str
       returned: always
     reason:
-      description: Why it is not there.
+      description: Reason why the object was not exported.
       type: str
       returned: always
 untold:
-  description: What of the service no export has, as sentences.
+  description: Sentences about data of the service that is never exported.
   returned: success
   type: list
   elements: str

@@ -10,10 +10,10 @@ module: tracker_issue_info
 short_description: Read issues of the issue tracker by their keys
 version_added: 1.0.0
 description:
-  - Reads issues, several of them in parallel, and gives them as the server does.
-  - An issue that is missing, or that the account may not see, is an error that names all such issues.
-  - A moved issue is found by its former key, too; it carries its new one.
-  - For issues that match a query, or for hundreds of them, M(delivery.toolchain.jql_search) needs fewer requests.
+  - Reads issues, several in parallel, and returns them as the server does.
+  - If issues do not exist or are not visible to the account, the task fails and names all of these issues.
+  - A moved issue can be read by its former key. The result has the new key.
+  - For issues that match a query, or for hundreds of issues, M(delivery.toolchain.jql_search) needs fewer requests.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.tracker
@@ -24,17 +24,17 @@ options:
     description: Key (or id) of an issue. Either this or O(issues) is needed.
     type: str
   issues:
-    description: Keys (or ids) of several issues. One that is named twice is read once.
+    description: Keys or IDs of several issues. Duplicates are read once.
     type: list
     elements: str
   fields:
     description:
-      - Fields to return, as V(summary), V(*navigable) or V(-comment). Not given means all fields.
-      - An empty list returns no field but the key.
+      - Fields to return, such as V(summary), V(*navigable) or V(-comment). The default is all fields.
+      - If the list is empty, only the keys of the issues are returned.
     type: list
     elements: str
   expand:
-    description: What to expand in each issue, as V(changelog).
+    description: Parts to expand in the issues, such as V(changelog).
     type: list
     elements: str
   parallel:
@@ -61,7 +61,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 issues:
-  description: The issues as the server gives them, in the order in which they were asked for.
+  description: Unchanged issues of the server, in the requested order.
   returned: success
   type: list
   elements: dict

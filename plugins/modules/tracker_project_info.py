@@ -10,8 +10,8 @@ module: tracker_project_info
 short_description: Read projects of the issue tracker
 version_added: 1.0.0
 description:
-  - Reads all projects that the account sees, or one of them.
-  - Where the server does not list projects at once any more, they are read page by page.
+  - Reads all projects that are visible to the account, or a single project.
+  - If the server no longer lists all projects in a single response, the pages are read.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.tracker
@@ -20,8 +20,8 @@ extends_documentation_fragment:
 options:
   key:
     description:
-      - Key (or id) of a project; servers tell more of a single one, such as its versions.
-      - A project that is missing, or that the account may not see, is an error. Not given means all projects.
+      - Key or ID of a project. Servers return more details of a single project, such as its versions.
+      - If the project does not exist or is not visible to the account, the task fails. By default, all projects are read.
     type: str
 seealso:
   - module: delivery.toolchain.jql_search
@@ -39,7 +39,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 projects:
-  description: The projects as the server gives them.
+  description: Unchanged projects of the server.
   returned: success
   type: list
   elements: dict

@@ -10,17 +10,17 @@ module: wiki_export
 short_description: Write trees of wiki pages as a desired state
 version_added: 1.0.0
 description:
-  - Writes C(wiki.yml) of a folder that the role C(desired_state) and the playbooks C(enforce) and C(drift) read, and below C(wiki) a folder
-    for each tree, which M(delivery.toolchain.wiki_tree) can read. Bodies are in storage format, as the server has them; title and labels
-    stand in the front matter.
-  - The trees are held without marks; C(mark) in C(wiki.yml) says so.
-  - The attachments of a page lie beside its file, under names that are safe on every system; C(attachments) in the front matter tells the
-    name of each on the page. One that is left out has V(null) there, so that it stays on the wiki as it is. No server tells a digest, so each
-    export downloads them, and compares their sizes with what the server says.
-  - What cannot be told, or may not be read, is left out and named, in RV(left_out) and in the head of the file; nothing is left out in silence.
-  - Everything is read before anything is written. On the server nothing is changed.
-  - Files that the export has not written, or that were changed since, are not replaced unless O(overwrite) is set. What it wrote earlier
-    and what is gone from the server is removed from the folder.
+  - Writes C(wiki.yml) into a folder that the role C(desired_state) and the playbooks C(enforce) and C(drift) read, and below C(wiki) a
+    folder per tree that M(delivery.toolchain.wiki_tree) can read. Bodies are unchanged and in storage format. The title and the labels are
+    in the front matter.
+  - The trees are managed without marks. C(mark) in C(wiki.yml) sets this.
+  - The attachments of a page are stored next to its file, with names that are safe on every system. C(attachments) in the front matter maps
+    them to their names on the page. A skipped attachment has the value V(null) there and is kept on the wiki. Servers report no digests, so
+    every export downloads the attachments and verifies their sizes.
+  - Objects that cannot be expressed or read are listed in RV(left_out) and at the start of the file. No object is skipped silently.
+  - Everything is read before anything is written. The server is not changed.
+  - Files that the export did not write, or that were changed since, are only replaced with O(overwrite). Files of earlier exports are
+    removed if the object no longer exists on the server.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.wiki
@@ -30,7 +30,7 @@ requirements:
   - PyYAML where the module runs
 options:
   dest:
-    description: The folder of the desired state, on the host that the task runs on. It is created where it is missing.
+    description: Folder of the desired state on the host of the task. It is created if it does not exist.
     type: path
     required: true
   overwrite:
@@ -38,7 +38,7 @@ options:
     type: bool
     default: false
   trees:
-    description: The trees; each is a page with all that is below it.
+    description: Trees to export. A tree is a page and all pages below it.
     type: list
     elements: dict
     required: true
@@ -50,14 +50,14 @@ options:
         description: The key of the space.
         type: str
       title:
-        description: The title of the page; without it the home page of the space.
+        description: Title of the page. The default is the home page of the space.
         type: str
   attachments:
-    description: Whether the attachments of the pages are exported. With V(false) they stay on the wiki, and drift does not look at them.
+    description: Whether to export the attachments of the pages. With V(false), they are kept on the wiki, and drift does not check them.
     type: bool
     default: true
   max_size:
-    description: Attachments with more bytes than this are left out, and named.
+    description: Maximum size of exported attachments in bytes. Larger attachments are skipped and reported.
     type: int
     default: 104857600
   parallel:
@@ -65,7 +65,7 @@ options:
     type: int
     default: 4
 notes:
-  - The playbook C(delivery.toolchain.export) runs the exports of several services into one folder.
+  - The playbook C(delivery.toolchain.export) exports several services into the same folder.
 seealso:
   - module: delivery.toolchain.wiki_tree
 """
@@ -97,18 +97,18 @@ files:
       returned: always
   sample: [{path: wiki.yml, action: created}]
 exported:
-  description: How many objects of each list are in the file of the service.
+  description: Number of objects per list in the file of the service.
   returned: success
   type: dict
   sample: {trees: 12}
 left_out:
-  description: Objects that are not in the folder, each with the reason.
+  description: Objects that were not exported, with the reason.
   returned: success
   type: list
   elements: dict
   contains:
     kind:
-      description: What it is.
+      description: Kind of the object.
       type: str
       returned: always
     name:
@@ -116,11 +116,11 @@ left_out:
       type: str
       returned: always
     reason:
-      description: Why it is not there.
+      description: Reason why the object was not exported.
       type: str
       returned: always
 untold:
-  description: What of the service no export has, as sentences.
+  description: Sentences about data of the service that is never exported.
   returned: success
   type: list
   elements: str

@@ -10,11 +10,12 @@ module: wiki_page
 short_description: Create, update, move or remove pages of the wiki
 version_added: 1.0.0
 description:
-  - Writes a page only where something that a reader would see has changed.
-  - What the server rewrites on save (ids of macros, order of parameters, spelling of the XML) is no difference; see RV(ignored_differences).
-  - Never writes over somebody else's edit; see O(on_conflict) and O(expected_version).
-  - A body is checked for well-formedness before anything is sent.
-  - With O(pages) one task manages many pages, several at once.
+  - Writes a page only if something changed that a reader can see.
+  - Changes that the server makes on save (IDs of macros, order of parameters, formatting of the XML) are not differences. See
+    RV(ignored_differences).
+  - Never overwrites the edit of another user. See O(on_conflict) and O(expected_version).
+  - A body must be well-formed. This is checked before anything is sent.
+  - With O(pages), the task manages several pages in parallel.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.wiki
@@ -23,9 +24,9 @@ extends_documentation_fragment:
 options:
   page_id:
     description:
-      - The id of the page. Without it, the page is found by O(space) and O(title), and created where it is missing.
-      - Finding pages by their title and creating them is no part of the written interface of the wiki. Real servers can do both;
-        on others only O(page_id) works.
+      - ID of the page. Without an ID, the page is found by O(space) and O(title), and created if it does not exist.
+      - The documented interface of the wiki cannot find pages by title or create pages. Real servers support both. On other servers, use
+        O(page_id).
     type: str
   space:
     description: The key of the space. With O(page_id), a page of another space is a conflict.
@@ -35,36 +36,36 @@ options:
     type: str
   parent_id:
     description:
-      - The id of the page above. A page that stands elsewhere is moved; where the server does not show where a page stands, only with
-        another change.
-      - A new page without it comes at the top of the space.
+      - ID of the parent page. A page with another parent is moved. If the server does not return the parent, the page is moved only
+        together with another change.
+      - Without this option, a new page is created at the top level of the space.
     type: str
   body:
     description:
-      - The body in storage format. Entities of HTML are known; C(ac:) and C(ri:) need no declaration.
-      - Without O(body) and O(src) the body stays as it is.
+      - Body in storage format. HTML entities are supported. C(ac:) and C(ri:) need no declaration.
+      - Without O(body) and O(src), the body is not changed.
     type: str
   src:
     description: A file (UTF-8) with the body.
     type: path
   section:
     description:
-      - The text of a heading. Only what stands under it is managed, up to the next heading of its level or higher.
-      - The rest of the page is left as it is, byte for byte. The heading has to be there, once.
+      - Text of a heading. Only the content below it is managed, up to the next heading of the same or a higher level.
+      - The rest of the page is kept unchanged, byte for byte. The heading must exist exactly once.
     type: str
   compare:
     description:
-      - V(normalized) ignores what the server rewrites on save.
-      - V(exact) compares the text; where the server rewrites it, every run is a change.
+      - V(normalized) ignores changes that the server makes on save.
+      - V(exact) compares the strings. If the server changes the body on save, every run is a change.
     type: str
     choices: [normalized, exact]
     default: normalized
   on_conflict:
     description:
-      - What to do when another writer saves the page between the read and the write.
-      - V(fail) fails. V(retry) saves anew if the body that was read is still the body on the server, and fails otherwise.
-      - A lock inside of the server, while the page itself has not changed, is waited for in both.
-      - With O(expected_version), another writer's save is a conflict in any case.
+      - Action if another user saves the page between the read and the write.
+      - V(fail) fails. V(retry) saves again if the body on the server is still the same, and fails otherwise.
+      - If the server reports a lock but the page has not changed, both values wait for the lock.
+      - With O(expected_version), a save by another user is always a conflict.
     type: str
     choices: [fail, retry]
     default: fail
@@ -75,29 +76,30 @@ options:
     description: The comment of the new version.
     type: str
   minor_edit:
-    description: Whether watchers are not told of the new version.
+    description: Whether to save the version without notifying watchers.
     type: bool
     default: false
   allow_orphaned_comments:
     description:
-      - Whether a new body may take the place in the text from inline comments of readers. Otherwise that is a conflict, in check mode too.
-      - Comments hang on marks in the stored body, C(ac:inline-comment-marker). A body that has these marks keeps them.
-      - Resolved comments have marks, too.
+      - Whether a new body may remove the text positions of inline comments. Otherwise this is a conflict, in check mode too.
+      - Comments refer to C(ac:inline-comment-marker) elements in the stored body. A body with these elements keeps the comments.
+      - Resolved comments have such elements too.
     type: bool
     default: false
   labels:
     description:
-      - The labels of the page, and no others; an empty list takes all of them. Not given, labels are left alone.
-      - Labels that only one person or team sees do not count. The server writes labels in lower case.
+      - Complete list of labels of the page. An empty list removes all labels. By default, labels are not managed.
+      - Labels that are visible only to a person or a team are ignored. The server stores labels in lower case.
     type: list
     elements: str
   attachments:
     description:
-      - Files that shall be attached to the page. Other attachments are left alone.
-      - No server shows a digest. An upload leaves one in the comment of the attachment, with the version that it made; while that is the
-        version on the server, a file with this digest is not uploaded again. Otherwise a file of the same size is downloaded and compared.
-      - A body names an attachment as C(<ri:attachment ri:filename="plan.txt" />).
-      - They are uploaded after the page has been saved, and make no version of the page.
+      - Files to attach to the page. Other attachments are kept.
+      - Servers report no digests. An upload stores a digest and the new version number in the comment of the attachment. While the
+        attachment has this version, a file with this digest is not uploaded again. Otherwise a file of the same size is downloaded and
+        compared.
+      - A body refers to an attachment with C(<ri:attachment ri:filename="plan.txt" />).
+      - Attachments are uploaded after the page is saved, and do not create a version of the page.
     type: list
     elements: dict
     suboptions:
@@ -106,10 +108,10 @@ options:
         type: path
         required: true
       name:
-        description: Its name on the page. Not given, its own name.
+        description: Name of the attachment on the page. The default is the name of the file.
         type: str
       comment:
-        description: Comment of an upload, at most 160 characters. A change of it alone uploads nothing.
+        description: Comment of an upload, at most 160 characters. If only the comment changes, nothing is uploaded.
         type: str
   state:
     description: V(absent) moves the page to the trash; options that describe a page do not count then.
@@ -123,11 +125,11 @@ options:
     default: false
   pages:
     description:
-      - Many pages in one task. An option of the task that an entry does not have holds for that entry, too.
-      - Each page is a matter of its own. One that fails does not keep the others from being done; the task fails in the end and says
-        in RV(pages) what became of each.
-      - Nothing is sent where an entry makes no sense, such as one with a malformed body.
-      - An entry cannot have the options of a connection.
+      - Several pages. Options of the task are the defaults of the entries.
+      - Pages are independent. If a page fails, the others are still written. The task then fails, and RV(pages) contains the result of
+        every page.
+      - If any entry is invalid, for example has a malformed body, nothing is sent.
+      - An entry cannot contain connection options.
     type: list
     elements: dict
     suboptions:
@@ -174,7 +176,7 @@ EXAMPLES = r"""
     body: <h1>Changes</h1><p>Folders are deployed in one task.</p>
     version_comment: Written by the release playbook
 
-- name: Manage one section of a page that people edit, too
+- name: Manage a section of a page that users also edit
   delivery.toolchain.wiki_page:
     page_id: "1002"
     section: After a release
@@ -204,9 +206,9 @@ EXAMPLES = r"""
 RETURN = r"""
 page:
   description:
-    - The page as it is after the task, or was before it has been removed; null where there was none to remove.
+    - Page after the task, or before its removal. Null if there was no page to remove.
     - Not returned with O(pages).
-    - A page that check mode would create has neither id nor url.
+    - A page that would be created in check mode has no ID and no URL.
   returned: success
   type: dict
   contains:
@@ -236,7 +238,7 @@ page:
       returned: success
       sample: https://wiki.example/display/REL/Handbook
 ignored_differences:
-  description: What differs between the page and O(body), but is no difference to a reader, with the number of places.
+  description: Differences between the page and O(body) that readers cannot see, with the number of places.
   returned: success, without O(pages)
   type: list
   elements: str
@@ -248,13 +250,13 @@ labels:
   elements: str
   sample: [release]
 attachments:
-  description: The files of O(attachments), each with C(name), C(size) in bytes, C(sha256) and C(action).
+  description: Files of O(attachments), with C(name), C(size) in bytes, C(sha256) and C(action).
   returned: when O(attachments) is given
   type: list
   elements: dict
   sample: [{"name": "install.txt", "size": 8, "sha256": "6cd3556deb0da54bca060b4c39479839e4099838ac4b1b47b0e7d6a2b3b4b5b5", "action": "uploaded"}]
 pages:
-  description: What became of each entry of O(pages), in their order.
+  description: Results of O(pages) in the same order.
   returned: when O(pages) is given
   type: list
   elements: dict
@@ -287,11 +289,11 @@ pages:
       elements: dict
       returned: when attachments are given
     msg:
-      description: What went wrong, in words.
+      description: Error message.
       type: str
       returned: failure
     error:
-      description: As RV(error), null where nothing went wrong.
+      description: Details of the error as in RV(error), or null if the page succeeded.
       type: dict
       returned: always
   sample:

@@ -69,7 +69,7 @@ page:
       returned: success
       sample: https://wiki.example/display/REL/Handbook
     parent_id:
-      description: The id of the page above; null at the top of the space, and where the server does not show it.
+      description: ID of the parent page. Null at the top level of the space, or if the server does not return it.
       type: str
       returned: success
       sample: "1001"

@@ -10,18 +10,19 @@ module: wiki_tree
 short_description: Publish a folder of Markdown as a tree of wiki pages
 version_added: 1.0.0
 description:
-  - Each C(.md) file, and each C(.xml) file in storage format, becomes a page; folders become pages above those of their files.
-  - C(index.md) or C(README.md) is the page of its folder. A folder with neither gets a page of its name that lists its children.
-  - The title is C(title) of the front matter, else the first heading, else the name of the file. C(labels) may stand in the front
-    matter, too, and C(attachments), names of attachments with the path of their file from that of the page; one with V(null) stays as it is
-    on the wiki.
-  - Links between files become links between pages, images and links to other files become attachments. Code, notes such as
-    C([!NOTE]), tables and task lists become those of the wiki. Of raw HTML the text stays.
-  - Two files with one title, a link to nothing, an image that is not there and whatever else is wrong with the files is named with file
-    and line, all of it, before anything is written.
-  - A mark on each page, a content property, names its tree and its file. So a file whose title changed renames its page, a file that
-    was moved moves it, and pages of others are never touched.
-  - Files and folders whose names begin with a dot are left out. Links that lead out of the folder are refused.
+  - Creates a page for every C(.md) file, and for every C(.xml) file in storage format. Folders become parent pages of their files.
+  - C(index.md) or C(README.md) is the page of its folder. A folder without these files gets a page with its name and a list of its
+    children.
+  - The title is C(title) in the front matter, else the first heading, else the file name. The front matter may also contain C(labels), and
+    C(attachments), which maps names of attachments to file paths relative to the page. An attachment with the value V(null) is kept
+    unchanged on the wiki.
+  - Links between files become links between pages. Images and links to other files become attachments. Code, notes such as C([!NOTE]),
+    tables and task lists become wiki elements. Only the text of raw HTML is kept.
+  - Errors in the files, such as duplicate titles, broken links or missing images, are all reported with file and line before anything is
+    written.
+  - A mark on the page, stored as a content property, identifies its tree and file. If the title in a file changes, the page is renamed. If
+    a file is moved, the page is moved. Pages of others are never changed.
+  - Files and folders that start with a dot are skipped. Links to files outside the folder are rejected.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.wiki
@@ -39,52 +40,54 @@ options:
     type: str
     required: true
   parent_id:
-    description: The id of the page above the root of the tree. Without it, the root comes at the top of the space, and stays where it is.
+    description:
+      - ID of the parent page of the root. By default, a new root is created at the top level of the space, and an existing root is not
+        moved.
     type: str
   title_prefix:
-    description: What stands before every title, as V(Release 2:). A blank follows it where one ends the text.
+    description: Prefix of every title, such as V(Release 2:). A space is inserted after the prefix if the prefix ends with a space.
     type: str
     default: ""
   exclude:
-    description: Patterns of the paths below O(src) that are left out, with V(*) for any characters. A folder goes with all that is in it.
+    description: Patterns for paths below O(src) to skip, with V(*) for any characters. A folder includes its content.
     type: list
     elements: str
     default: []
   labels:
     description:
-      - The labels of every page, beside those of its front matter, and no others.
-      - Not given, labels of pages without some in their front matter are left alone.
+      - Labels of every page, in addition to the labels in its front matter. Other labels are removed.
+      - By default, the labels of pages without labels in the front matter are not managed.
     type: list
     elements: str
   prune:
     description:
-      - Whether pages that this tree wrote and whose file is gone are moved to the trash.
-      - One that has pages of others below it stays, with a warning.
+      - Whether to move pages to the trash if this tree wrote them and their file no longer exists.
+      - A page that contains pages of others is kept, with a warning.
     type: bool
     default: false
   max_deletions:
-    description: The most pages that O(prune) may move to the trash; with more of them nothing is written.
+    description: Maximum number of pages that O(prune) may move to the trash. If there are more, nothing is written.
     type: int
     default: 10
   adopt:
     description:
-      - Whether a page of the same title that this tree did not write is taken over where it stands below the tree. Otherwise, and
-        wherever else in the space it is, that is a conflict.
+      - Whether to take over an existing page with the same title below the tree that this tree did not write. Otherwise, or if the page is
+        elsewhere in the space, this is a conflict.
     type: bool
     default: false
   allow_orphaned_comments:
-    description: Whether a new body may take the place in the text from inline comments of readers. Otherwise that is a conflict.
+    description: Whether a new body may remove the text positions of inline comments. Otherwise this is a conflict.
     type: bool
     default: false
   mark:
     description:
-      - Whether each page gets the mark by which this tree knows it again. With V(false) the pages below the tree are known by their
-        titles alone, as if O(adopt) were set, so that pages which people made are held as they are. None is renamed or pruned then.
+      - Whether to set a mark on the pages, which identifies them in later runs. With V(false), pages below the tree are identified only by
+        title, as with O(adopt). Pages of users are then managed too. No page is renamed or pruned.
       - The playbook C(delivery.toolchain.export) writes trees for V(false).
     type: bool
     default: true
   attachments:
-    description: Whether files that pages name become their attachments. With V(false) the attachments of the wiki are left as they are.
+    description: Whether to attach files that the pages refer to. With V(false), the attachments on the wiki are not changed.
     type: bool
     default: true
   parallel:
@@ -92,9 +95,9 @@ options:
     type: int
     default: 4
 notes:
-  - An unchanged tree costs at most one request a page, and four beside.
-  - The root page is known by its title, or, where that has changed, by the pages below it. A tree that consists of one page gets a new one
-    when its title changes.
+  - An unchanged tree costs at most a request per page and four additional requests.
+  - The root page is identified by its title or, if the title has changed, by the pages below it. If the title of a tree with a single page
+    changes, a new page is created.
 seealso:
   - module: delivery.toolchain.wiki_page
   - plugin: delivery.toolchain.storage_format
@@ -146,7 +149,7 @@ pages:
       type: str
       returned: always
     changes:
-      description: What differs, as dicts with C(field), C(before) and C(after).
+      description: Differences, as dictionaries with C(field), C(before) and C(after).
       type: list
       elements: dict
       returned: with C(--diff)
@@ -158,7 +161,7 @@ pages:
       url: https://wiki.example/display/REL/Handbook
       action: unchanged
 problems:
-  description: All that is wrong with the files, each with file and line.
+  description: Errors in the files, with file and line.
   returned: when the files cannot become pages
   type: list
   elements: str
