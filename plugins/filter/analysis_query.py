@@ -6,22 +6,22 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: analysis_query
-short_description: Make a search text of the code analysis server from data
+short_description: Create a search query of the code analysis server from data
 version_added: 1.0.0
 description:
-  - Turns a dict of keywords and values into a search text, with quotation marks where a value needs them.
-  - "Keywords are those of the server, as C(build) (a part of a build's name), C(state), C(status), C(severity), C(code), C(file), C(module)
-    and C(owner)."
-  - Besides these, C(build_exact) is the whole name of a build, and C(text) is searched for in all that is written.
-  - Different keywords must all hold. A list as a value holds alternatives. Null is left out. True and false become C(on) and C(off).
-  - "These are errors: nothing to search for, more than one build, an empty value or list, a number with a fraction, and a value
-    with both kinds of quotation marks, for which no escape is known."
-  - A server only warns of a keyword that it does not know; M(delivery.toolchain.analysis_issue_info) shows such a warning.
+  - Converts a dictionary of keywords and values to a search query. Values are quoted if necessary.
+  - Keywords are those of the server, such as C(build) (a part of a build name), C(state), C(status), C(severity), C(code), C(file),
+    C(module) and C(owner).
+  - In addition, C(build_exact) is the exact name of a build, and C(text) is a full-text search.
+  - All keywords must match. A list contains alternatives. Null is skipped. True and false become C(on) and C(off).
+  - The filter rejects an empty query, more than one build, an empty value or list, a number with a fraction, and a value with both kinds of
+    quotation marks, because no escape for it is known.
+  - The server only warns about an unknown keyword. M(delivery.toolchain.analysis_issue_info) shows this warning.
 author: delivery.toolchain contributors (@delivery-toolchain)
 positional: _input
 options:
   _input:
-    description: The keywords with their values.
+    description: Keywords and their values.
     type: dict
     required: true
 seealso:
@@ -41,7 +41,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: The search text.
+  description: Search query.
   type: str
 """
 
@@ -55,7 +55,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
 
 
 def analysis_query(value: Any) -> str:
-    """A search text from keywords and values; see the documentation of the filter."""
+    """Create a search query from keywords and values; see the documentation of the filter."""
     try:
         return search_text.build(value)
     except ToolchainError as error:

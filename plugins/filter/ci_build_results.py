@@ -6,21 +6,21 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: ci_build_results
-short_description: What became of builds, from a loop of ci_job_build
+short_description: List the results of builds from a loop of ci_job_build
 version_added: 1.0.0
 description:
-  - Reads the results that a loop of M(delivery.toolchain.ci_job_build) registers, and lists them as the module does with
+  - Reads the results that a loop of M(delivery.toolchain.ci_job_build) registers, and lists them in the format of
     O(delivery.toolchain.ci_job_build#module:builds).
 author: delivery.toolchain contributors (@delivery-toolchain)
 positional: _input, jobs
 options:
   _input:
-    description: The results of the loop.
+    description: Results of the loop.
     type: list
     elements: dict
     required: true
   jobs:
-    description: The jobs, one for each result.
+    description: Jobs, in the order of the results.
     type: list
     elements: raw
     required: true
@@ -41,7 +41,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: For each result C(job), C(build) and C(queue_id) (null where there is none), and C(joined).
+  description: Dictionaries with C(job), C(build), C(queue_id) (null if there is no queue item) and C(joined), in the order of the results.
   type: list
   elements: dict
 """

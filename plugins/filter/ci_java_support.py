@@ -6,26 +6,26 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: ci_java_support
-short_description: The versions of Java that a release of the CI server runs on
+short_description: Return the Java versions that a release of the CI server supports
 version_added: 1.0.0
 description:
-  - Looks up a release in the table of supported runtimes.
-  - A release with three numbers (V(2.346.1)) is a long-term one, one with two (V(2.340)) a weekly one. Each line has a column of
-    its own, as their numbers overlap.
-  - A release that cannot be read, and one that is older than the table, is an error.
+  - Searches the table of supported runtimes for a release.
+  - A release with three numbers (V(2.346.1)) is a long-term release, a release with two numbers (V(2.340)) is a weekly release. They have
+    separate columns, because their numbers overlap.
+  - A release that cannot be parsed, or that is older than the table, is an error.
 author: delivery.toolchain contributors (@delivery-toolchain)
 positional: _input
 options:
   _input:
-    description: The release, as text. Put it into quotation marks, as YAML reads a bare 2.340 as the number 2.34.
+    description: Release as a string. Quote it, because YAML reads 2.340 without quotes as the number 2.34.
     type: str
     required: true
   source:
     description:
-      - What counts in a row where the two sources of the table contradict each other. That is the oldest one (V(2.164)), for
-        which the interface description has Java 8 and 17, and the vendor's support policy has Java 8 and 11.
-      - With V(interface) a warning says so. Releases that the interface description does not know yet have the vendor's
-        values in both cases.
+      - Source to use for a row with contradicting sources. This is the oldest row (V(2.164)). The interface description has Java 8 and 17,
+        the support policy of the vendor has Java 8 and 11.
+      - With V(interface), a warning reports the contradiction. Releases that are not in the interface description always use the values of
+        the vendor.
     type: str
     choices: [interface, vendor]
     default: interface
@@ -45,7 +45,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: The versions of Java, the oldest first.
+  description: Java versions, oldest first.
   type: list
   elements: int
 """
@@ -61,7 +61,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
 
 
 def ci_java_support(release: Any, source: str = "interface") -> list[int]:
-    """The Java versions of a release; see the documentation of the filter."""
+    """Return the Java versions of a release; see the documentation of the filter."""
     if not isinstance(release, str):
         raise AnsibleFilterError(f"ci_java_support takes a release as text, not {release!r}")
     if source not in ("interface", "vendor"):

@@ -6,20 +6,20 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: findings
-short_description: What differs, from the result of a module
+short_description: List differences from the result of a module
 version_added: 1.0.0
 description:
-  - Reads the result of a module, as a task registers it, and lists the objects that differ, in one wording for all services.
-  - The result of a task that was skipped has none.
+  - Reads the registered result of a module, and lists the objects that differ, in the same format for all services.
+  - The result of a skipped task has no differences.
 author: delivery.toolchain contributors (@delivery-toolchain)
 positional: _input, module
 options:
   _input:
-    description: The result. What it does not tell itself (the name of a script or a build) has to be in it.
+    description: Result of the module. Data that is not part of the result, such as the name of a script or a build, must be added.
     type: dict
     required: true
   module:
-    description: The module that it is the result of. V(ci_java) stands for a mapping with C(java), C(release) and C(supported).
+    description: Module that returned the result. V(ci_java) is a mapping with C(java), C(release) and C(supported).
     type: str
     choices:
       - analysis_config
@@ -52,9 +52,9 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - The objects that differ, each with C(service), C(kind), C(name), C(action) (V(create), V(update) or V(delete)), C(text),
-      C(before), C(after) and C(status), which is V(drift), or V(failed) for an object that could not be written.
-    - Of the items of a cleanup the first 1,000 are told one by one; one more entry has the number of the rest.
+    - Objects that differ, with C(service), C(kind), C(name), C(action) (V(create), V(update) or V(delete)), C(text), C(before), C(after)
+      and C(status), which is V(drift), or V(failed) for an object that could not be written.
+    - The first 1,000 items of a cleanup are listed separately. A last entry contains the number of the remaining items.
   type: list
   elements: dict
 """
@@ -74,7 +74,7 @@ _MODULES = (*READERS, "ci_job", "tracker_version", "wiki_page", "wiki_tree")
 
 
 def findings(result: Any, module: Any) -> list[Finding]:
-    """The findings in the result of a module; see the documentation of the filter."""
+    """List the findings in the result of a module; see the documentation of the filter."""
     if not isinstance(result, Mapping):
         raise AnsibleFilterError("findings takes the result of a module, which is a mapping")
     if module not in _MODULES:

@@ -6,17 +6,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: findings_page
-short_description: Findings as the body of a wiki page
+short_description: Convert findings to the body of a wiki page
 version_added: 1.0.0
 description:
-  - Tells findings, as the filter P(delivery.toolchain.findings#filter) or the playbook C(drift) gives them, in storage format.
-  - The same findings give the same body at any time, so that a page changes only where something else differs.
-  - The first 500 findings are told one by one, then how many more there are.
+  - Converts findings of the filter P(delivery.toolchain.findings#filter) or the playbook C(drift) to storage format.
+  - The same findings always result in the same body, so a page only changes if the findings change.
+  - The first 500 findings are listed, followed by the number of the others.
 author: delivery.toolchain contributors (@delivery-toolchain)
 positional: _input
 options:
   _input:
-    description: The findings.
+    description: Findings.
     type: list
     elements: dict
     required: true
@@ -35,7 +35,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: The body in storage format.
+  description: Body in storage format.
   type: str
 """
 
@@ -48,7 +48,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import t
 
 
 def findings_page(findings: Any) -> str:
-    """Findings in storage format; see the documentation of the filter."""
+    """Convert findings to storage format; see the documentation of the filter."""
     if not isinstance(findings, list) or not all(isinstance(one, Mapping) for one in findings):
         raise AnsibleFilterError("findings_page takes a list of findings, which are mappings")
     for number, one in enumerate(findings):

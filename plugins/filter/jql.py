@@ -6,32 +6,33 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: jql
-short_description: Make a JQL query from data
+short_description: Create a JQL query from data
 version_added: 1.0.0
 description:
-  - Turns a dict or a list of clauses into a query, with every value quoted.
-  - "A dict holds fields and values: C(project), or a field with an operator behind it, as C(created >=) or C(status not in)."
-  - "Operators are C(=) (where none is given), C(!=), C(<), C(<=), C(>), C(>=), C(~), C(!~), C(in), C(not in), C(is) and C(is not)."
-  - A list as a value becomes C(in (...)), or C(not in (...)) with C(!=); null becomes C(is EMPTY), or C(is not EMPTY) with C(!=).
-  - An empty query, and an empty part of one, is an error, as it would find everything.
-  - Texts, dates and booleans are quoted, whole numbers are not. A number with a fraction is an error, as YAML reads 1.10 as 1.1.
-    Give it in quotation marks. A dict with C(function) and C(arguments) becomes a call, as C(currentUser()).
-  - The fields C(and), C(or) and C(not) hold clauses of their own.
-  - A list holds dicts, dicts with C(field), C(operator) and C(value), and texts that are taken as they are.
+  - Converts a dictionary or a list of clauses to a query. Every value is quoted.
+  - A dictionary maps fields to values. A key is a field such as C(project), or a field with an operator, such as C(created >=) or C(status
+    not in).
+  - Operators are C(=) (the default), C(!=), C(<), C(<=), C(>), C(>=), C(~), C(!~), C(in), C(not in), C(is) and C(is not).
+  - A list value becomes C(in (...)), or C(not in (...)) with C(!=). Null becomes C(is EMPTY), or C(is not EMPTY) with C(!=).
+  - An empty query, or an empty part of a query, is an error, because it would match everything.
+  - Strings, dates and booleans are quoted, integers are not. A number with a fraction is an error, because YAML reads 1.10 as 1.1. Quote
+    it. A dictionary with C(function) and C(arguments) becomes a call, such as C(currentUser()).
+  - The keys C(and), C(or) and C(not) contain nested clauses.
+  - A list contains dictionaries, dictionaries with C(field), C(operator) and C(value), and strings, which are used unchanged.
 author: delivery.toolchain contributors (@delivery-toolchain)
 positional: _input
 options:
   _input:
-    description: The clauses.
+    description: Clauses.
     type: raw
     required: true
   join:
-    description: How clauses that stand side by side go together.
+    description: Operator that joins clauses of the same level.
     type: str
     choices: [and, or]
     default: and
   order_by:
-    description: Fields to order by, each with C(ASC) or C(DESC) behind it if wanted.
+    description: Fields to order by, optionally followed by C(ASC) or C(DESC).
     type: list
     elements: str
 seealso:
@@ -51,7 +52,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: The query.
+  description: JQL query.
   type: str
 """
 
@@ -65,7 +66,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import 
 
 
 def jql(value: Any, join: str = "and", order_by: Any = None) -> str:
-    """A query from clauses; see the documentation of the filter."""
+    """Create a query from clauses; see the documentation of the filter."""
     try:
         return jql_clauses.build(value, join=join, order_by=order_by)
     except ToolchainError as error:

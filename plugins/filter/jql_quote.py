@@ -6,17 +6,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: jql_quote
-short_description: Quote one value for a JQL query
+short_description: Quote a value for a JQL query
 version_added: 1.0.0
 description:
-  - Puts a value into quotation marks and escapes what would end the string or break the query.
+  - Quotes a value and escapes the characters that would end the string or break the query.
   - These are backslashes, quotation marks and control characters.
-  - Characters that a text search (C(~)) understands, such as C(*), keep their meaning there.
+  - Characters with a meaning in a text search (C(~)), such as C(*), keep it.
 author: delivery.toolchain contributors (@delivery-toolchain)
 positional: _input
 options:
   _input:
-    description: A text, a whole number or a boolean.
+    description: A string, an integer or a boolean.
     type: raw
     required: true
 seealso:
@@ -32,7 +32,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: The value in quotation marks, ready to stand in a query.
+  description: Quoted value for a query.
   type: str
 """
 
@@ -52,7 +52,7 @@ _VALUE = Place("the value to quote")
 
 
 def jql_quote(value: Any) -> str:
-    """One value as a quoted string of a query."""
+    """Quote a value for a query."""
     try:
         words = str(value).lower() if isinstance(value, bool) else text(value, _VALUE, empty=True)
         return quote(words)

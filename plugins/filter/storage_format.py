@@ -6,23 +6,23 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: storage_format
-short_description: Turn Markdown into the storage format of the wiki
+short_description: Convert Markdown to the storage format of the wiki
 version_added: 1.0.0
 description:
-  - Converts CommonMark with tables, task lists and text that is struck through. What comes out is escaped and well-formed.
-  - Code becomes the code macro. C([!NOTE]), C([!TIP]), C([!IMPORTANT]), C([!WARNING]) and C([!CAUTION]) at the beginning of a quote
-    make it the macro C(info), C(tip), C(note) or C(warning).
-  - An image that is no address becomes an attachment of the page, by its file name. Links keep their addresses; a link to a heading of the
-    same text leads there.
-  - Of raw HTML the text stays, and line breaks. Front matter is left out.
-  - M(delivery.toolchain.wiki_tree) converts in the same way; it knows the other files as well, and makes links between pages.
+  - Converts CommonMark with tables, task lists and strikethrough. The output is escaped and well-formed.
+  - Code becomes the code macro. A quote that starts with C([!NOTE]), C([!TIP]), C([!IMPORTANT]), C([!WARNING]) or C([!CAUTION]) becomes the
+    macro C(info), C(tip), C(note) or C(warning).
+  - An image with a path instead of a URL becomes an attachment of the page, with its file name. Links keep their URLs. A link to a heading
+    leads to the heading with the same text.
+  - Raw HTML is reduced to its text and line breaks. Front matter is removed.
+  - M(delivery.toolchain.wiki_tree) converts in the same way, but knows all files and creates links between pages.
 author: delivery.toolchain contributors (@delivery-toolchain)
 requirements:
   - markdown-it-py >= 3.0 on the controller
 positional: _input
 options:
   _input:
-    description: The Markdown.
+    description: Markdown string.
     type: str
     required: true
 seealso:
@@ -45,7 +45,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: The body of a page, in storage format.
+  description: Body of a page in storage format.
   type: str
 """
 
@@ -59,7 +59,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.markdown i
 
 
 def storage_format(value: Any) -> str:
-    """The storage format of a text; see the documentation of the filter."""
+    """Convert Markdown to storage format; see the documentation of the filter."""
     if not isinstance(value, str):
         raise AnsibleFilterError(f"storage_format: Markdown is a text, not {value!r}")
     try:

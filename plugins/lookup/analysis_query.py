@@ -9,9 +9,9 @@ name: analysis_query
 short_description: Issues of the code analysis server
 version_added: 1.0.0
 description:
-  - Returns the issues of the projects, each project's issues after those of the one before.
-  - A list that is not every match is warned of. A search by a build that the project does not have is an error.
-  - Use C(query), so that a single issue comes as a list, too.
+  - Returns the issues of all given projects, in the order of the projects.
+  - If the list does not contain all matches, the lookup adds a warning. An unknown build in the query is an error.
+  - Use C(query) to always get a list, even of a single issue.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis_plugin
@@ -25,8 +25,8 @@ options:
     required: true
   query:
     description:
-      - Search text, as V(state:New severity:1-3). Not given means all issues.
-      - The filter P(delivery.toolchain.analysis_query#filter) makes it from a dict.
+      - Search query, such as V(state:New severity:1-3). By default, all issues are returned.
+      - The filter P(delivery.toolchain.analysis_query#filter) creates it from a dictionary.
     type: str
 seealso:
   - module: delivery.toolchain.analysis_issue_info
@@ -45,7 +45,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _list:
-  description: The issues as the server gives them.
+  description: Unchanged issues of the server.
   type: list
   elements: dict
 """

@@ -9,8 +9,8 @@ name: artifact_query
 short_description: Items and builds in the artifact repository manager
 version_added: 1.0.0
 description:
-  - Returns what the queries find, each query's results after those of the one before.
-  - Use C(query), so that a single result comes as a list, too.
+  - Returns the results of all given queries, in the order of the queries.
+  - Use C(query) to always get a list, even of a single result.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo_plugin
@@ -18,8 +18,8 @@ extends_documentation_fragment:
 options:
   _terms:
     description:
-      - Texts in the query language, which begin as V(items.find(\)), or patterns C(repository:path) with the wildcards V(*) and V(?).
-      - Users who are no administrators must include C(repo), C(path) and C(name) in a query.
+      - Queries in the query language, which start like V(items.find(\)), or patterns C(repository:path) with the wildcards V(*) and V(?).
+      - Users without administration rights must include C(repo), C(path) and C(name) in a query.
     type: list
     elements: str
     required: true
@@ -43,7 +43,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _list:
-  description: Rows as the server gives them; for a pattern a dict with C(path) for each file.
+  description: Unchanged rows of the server. For a pattern, a dictionary with C(path) per file.
   type: list
   elements: dict
 """

@@ -8,20 +8,19 @@ DOCUMENTATION = r"""
 name: ci_build_parameters
 short_description: Parameters of a build of the CI server
 version_added: 1.0.0
-description:
-  - Returns the parameters of one build of each job, as a dictionary.
+description: Returns the parameters of a build as a dictionary, for every given job.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci_plugin
   - delivery.toolchain.lookup_answers
 options:
   _terms:
-    description: Jobs, each as C(folder/job), as a list of names (one for each level), or as its URL on the server.
+    description: Jobs as C(folder/job), as a list of names (a name per level), or as the URL on the server.
     type: list
     elements: raw
     required: true
   build:
-    description: The build, as its number or as a permalink.
+    description: Number of the build, or a permalink.
     type: str
     default: lastBuild
 seealso:
@@ -37,8 +36,8 @@ EXAMPLES = r"""
 RETURN = r"""
 _list:
   description:
-    - For each job the values by name, as the server shows them; passwords are masked.
-    - A value that the server does not show is null.
+    - A dictionary per job with the parameter names and values as shown by the server. Passwords are masked.
+    - Values that the server does not show are null.
   type: list
   elements: dict
 """

@@ -9,28 +9,28 @@ name: ci_builds
 short_description: Builds of jobs of the CI server
 version_added: 1.0.0
 description:
-  - Returns the builds of jobs, newest first, each job's builds after those of the one before.
-  - Use C(query), so that a single build comes as a list, too.
+  - Returns the builds of all given jobs, in the order of the jobs. Builds of a job are sorted newest first.
+  - Use C(query) to always get a list, even of a single build.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci_plugin
   - delivery.toolchain.lookup_answers
 options:
   _terms:
-    description: Jobs, each as C(folder/job), as a list of names (one for each level), or as its URL on the server.
+    description: Jobs as C(folder/job), as a list of names (a name per level), or as the URL on the server.
     type: list
     elements: raw
     required: true
   fields:
-    description: The fields of a build to read, in the server's own language; those that it does not have are passed over.
+    description: Fields of a build to read, in the tree syntax of the server. The server ignores unknown fields.
     type: list
     elements: str
     default: [number, result, building, timestamp, duration, queueId, displayName, url]
   limit:
-    description: How many of the newest builds of each job.
+    description: Maximum number of newest builds per job.
     type: int
   all_builds:
-    description: Whether to read all builds. The server lists the newest 100 without.
+    description: Whether to read all builds. By default, the server lists only the newest 100.
     type: bool
     default: false
 seealso:
@@ -47,7 +47,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _list:
-  description: The builds, with the server's own names of fields.
+  description: Builds with the field names of the server.
   type: list
   elements: dict
 """

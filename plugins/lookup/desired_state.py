@@ -6,17 +6,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: desired_state
-short_description: The desired state of all services, from one folder
+short_description: Read the desired state of all services from a folder
 version_added: 1.0.0
 description:
-  - Reads a folder with a YAML file, or a folder of YAML files, for each service, and returns the variables of the roles that hold
-    the services so.
-  - Each file is held against the JSON schema of its service. Whatever is wrong is told at once, with file and line.
-  - The values are literal; texts that are encrypted by Ansible Vault are decrypted.
+  - Reads a folder with a YAML file, or a folder of YAML files, per service. Returns the variables for the roles that manage the services.
+  - Every file is validated against the JSON schema of its service. All errors are reported together, with file and line.
+  - Values are literal. Strings that are encrypted with Ansible Vault are decrypted.
 author: delivery.toolchain contributors (@delivery-toolchain)
 options:
   _terms:
-    description: Folders. What is relative begins in the folder of the playbook, for one of this collection in the working directory.
+    description: Folders. A relative path starts in the folder of the playbook, for a playbook of this collection in the working directory.
     type: list
     elements: path
     required: true
@@ -30,7 +29,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _list:
-  description: For each folder the variables with their values.
+  description: Variables and their values, a dictionary per folder.
   type: list
   elements: dict
 """

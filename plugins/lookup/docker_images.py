@@ -9,9 +9,8 @@ name: docker_images
 short_description: Container images of repositories with their tags
 version_added: 1.0.0
 description:
-  - Returns all images of repositories with their tags, in the order of the server, each repository's images after those of
-    the one before.
-  - Use C(query), so that a single image comes as a list, too.
+  - Returns all images of the given repositories with their tags, in the order of the repositories and of the server.
+  - Use C(query) to always get a list, even of a single image.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo_plugin
@@ -37,7 +36,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _list:
-  description: The images, each with C(name) and C(tags), which is V(null) where the server lists the image, but not its tags.
+  description: Images with C(name) and C(tags). C(tags) is V(null) if the server lists the image but not its tags.
   type: list
   elements: dict
 """

@@ -9,8 +9,8 @@ name: docker_tags
 short_description: Tags of container images
 version_added: 1.0.0
 description:
-  - Returns all tags of images, in the order of the server, each image's tags after those of the one before.
-  - Use C(query), so that a single tag comes as a list, too. An image that is not there is an error.
+  - Returns all tags of the given images, in the order of the images and of the server.
+  - Use C(query) to always get a list, even of a single tag. If an image does not exist, the lookup fails.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo_plugin
@@ -18,7 +18,7 @@ extends_documentation_fragment:
   - delivery.toolchain.docker_images
 options:
   _terms:
-    description: Names of images, as V(team/application).
+    description: Names of images, such as V(team/application).
     type: list
     elements: str
     required: true

@@ -17,8 +17,8 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 options:
   _terms:
     description:
-      - One folder with report folders, or a list of report folders.
-      - An item of a list can also be a file C(report.json).
+      - A folder with report folders, or a list of report folders.
+      - A list item can also be a file C(report.json).
     type: list
     elements: raw
     required: true
@@ -32,7 +32,7 @@ options:
     elements: str
     default: []
   max_age:
-    description: Maximum age of a report, counted from its end, as V(2d), V(26h) or V(30m).
+    description: Maximum age of a report since its end, such as V(2d), V(26h) or V(30m).
     type: str
 """
 
@@ -45,8 +45,8 @@ EXAMPLES = r"""
 RETURN = r"""
 _raw:
   description:
-    - One dict with C(folder), the absolute path of the summary, C(check), C(hosts), C(findings), and C(unchanged), the number of unchanged
-      objects of each server.
+    - A dictionary with C(folder), the absolute path of the summary, C(check), C(hosts), C(findings), and C(unchanged), the number of
+      unchanged objects per server.
   type: list
   elements: dict
 """

@@ -13,8 +13,7 @@ description:
 author: delivery.toolchain contributors (@delivery-toolchain)
 options:
   _terms:
-    description:
-      - V(steps) returns the task files to include, each with a role, or with the error in the variables.
+    description: V(steps) returns the task files to include. Variables of a file contain the role, or the error.
     type: list
     elements: str
     choices: [steps]
@@ -38,7 +37,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _raw:
-  description: The task files, each as a list of the file and its label.
+  description: Task files, as lists of the file and its label.
   type: list
   elements: raw
 """

@@ -9,8 +9,8 @@ name: jql_search
 short_description: Issues that match a JQL query
 version_added: 1.0.0
 description:
-  - Returns all issues that match the queries, in the order of the server, each query's issues after those of the one before.
-  - Use C(query), so that a single issue comes as a list, too.
+  - Returns all issues that match the given queries, in the order of the queries and of the server.
+  - Use C(query) to always get a list, even of a single issue.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.tracker_plugin
@@ -20,7 +20,7 @@ options:
   _terms:
     description:
       - Queries.
-      - Where the order of a query is not unique, C(key) becomes its last order term.
+      - If the order of a query is not unique, C(key) is added as its last order term.
     type: list
     elements: str
     required: true
@@ -39,7 +39,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _list:
-  description: The issues as the server gives them.
+  description: Unchanged issues of the server.
   type: list
   elements: dict
 """

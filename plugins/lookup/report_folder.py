@@ -6,16 +6,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: report_folder
-short_description: Make the folder of a report
+short_description: Create the folder of a report
 version_added: 1.1.0
 description:
-  - Creates the folder, and checks that a report can be written there. The playbooks of this collection use it before they do anything
-    else.
+  - Creates the folder and checks that a report can be written to it. The playbooks of this collection use this lookup before any other
+    task.
   - A relative path starts in the folder of the playbook, for a playbook of this collection in the working directory.
 author: delivery.toolchain contributors (@delivery-toolchain)
 options:
   _terms:
-    description: The folder.
+    description: Path of the folder.
     type: list
     elements: path
     required: true
@@ -29,7 +29,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _raw:
-  description: Why a report cannot be written to the folder; empty if it can.
+  description: Reason why a report cannot be written to the folder. Empty if the folder is writable.
   type: list
   elements: str
 """

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: survey_answers
-short_description: The answers of a survey of AWX as variables of a playbook
+short_description: Return the answers of an AWX survey as playbook variables
 version_added: 1.0.0
 description:
-  - The job templates that the playbook C(delivery.toolchain.awx_setup) makes ask for variables. An answer is a text; where the
-    variable takes a list or a mapping, the text is read as YAML. An empty answer is none.
-  - Answers are the variables that begin with C(survey_). One that no question of the playbook has is refused.
+  - The job templates of the playbook C(delivery.toolchain.awx_setup) ask for variables. An answer is a string. If the variable is a list or
+    a mapping, the string is parsed as YAML. An empty answer is ignored.
+  - Answers are the variables that start with C(survey_). An answer without a question in the playbook is rejected.
 author: delivery.toolchain contributors (@delivery-toolchain)
 options:
   _terms:
@@ -31,7 +31,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _raw:
-  description: For each playbook, its variables and their values.
+  description: Variables and their values, per playbook.
   type: list
   elements: dict
 """

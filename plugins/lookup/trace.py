@@ -6,16 +6,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: trace
-short_description: From an artifact, an image or a build to its commits and issues
+short_description: Trace an artifact, an image or a build to its commits and issues
 version_added: 1.0.0
 description:
-  - Follows what the servers have written down, from an item or an image of the repository manager over the record of its build
-    and the run on the CI server to the commits of that run and the issues that they name.
-  - What a server does not tell, and what is not there any more, is null in the result.
-  - The address and login of the repository manager are options of this lookup. Those of CI server and issue tracker come from O(ci)
-    and O(tracker), from variables C(toolchain_ci_...) and C(toolchain_tracker_...), or from the environment. Without an address of
-    the CI server there are only the commits of the build record; without one of the tracker an issue is not read, and whatever looks
-    like a key counts as one.
+  - Starts at an item or an image of the repository manager. Follows the build record and the build on the CI server to the commits of that
+    build, and to the issues that these commits name.
+  - Data that a server does not return, or that no longer exists, is null in the result.
+  - The URL and login of the repository manager are options of this lookup. Those of the CI server and the issue tracker come from O(ci) and
+    O(tracker), from variables C(toolchain_ci_...) and C(toolchain_tracker_...), or from the environment.
+  - Without a URL of the CI server, only the commits of the build record are returned. Without a URL of the tracker, issues are not read,
+    and every string that looks like a key counts as an issue.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo_plugin
@@ -24,17 +24,17 @@ options:
   _terms:
     description:
       - C(repo/path) of an item, C(build/number), or C(repo/image:tag).
-      - A prefix C(artifact:), C(build:) or C(image:) says which it is. Without one a term with a colon is an image, one that begins
-        with the name of a repository is an item, and any other is a build.
+      - A prefix C(artifact:), C(build:) or C(image:) sets the type. Without a prefix, a term with a colon is an image, a term that starts
+        with the name of a repository is an item, and any other term is a build.
     type: list
     elements: str
     required: true
   ci:
-    description: Connection options of the CI server, as C(url), C(username) and C(password).
+    description: Connection options of the CI server, such as C(url), C(username) and C(password).
     type: dict
     default: {}
   tracker:
-    description: Connection options of the issue tracker, as C(url) and C(token).
+    description: Connection options of the issue tracker, such as C(url) and C(token).
     type: dict
     default: {}
 seealso:
@@ -55,25 +55,25 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _list:
-  description: What is behind each term.
+  description: Results, a dictionary per term.
   type: list
   elements: dict
   contains:
     artifact:
-      description: The item, as C(repo), C(path), C(size), C(sha1), C(sha256) and C(properties); of an image its manifest.
+      description: The item as C(repo), C(path), C(size), C(sha1), C(sha256) and C(properties). For an image, its manifest.
       type: dict
     build:
-      description: The build record, as the server has it.
+      description: Unchanged build record of the server.
       type: dict
     ci_build:
-      description: The run, as C(job), C(number), C(url), C(result), C(building), C(started) (ISO 8601, UTC) and C(duration) (milliseconds).
+      description: CI build as C(job), C(number), C(url), C(result), C(building), C(started) (ISO 8601, UTC) and C(duration) (milliseconds).
       type: dict
     commits:
-      description: The commits, as C(id), C(message), C(author) and C(date).
+      description: Commits as C(id), C(message), C(author) and C(date).
       type: list
       elements: dict
     issues:
-      description: The issues, as C(key), C(summary), C(status) and C(url).
+      description: Issues as C(key), C(summary), C(status) and C(url).
       type: list
       elements: dict
 """
@@ -140,7 +140,7 @@ class LookupModule(LookupBase):
 
 
 def _run(ci: Options | None, address: str | None) -> changes.TracedBuild | None:
-    """The CI build at the address that the record names; nothing is sent to another server."""
+    """Read the CI build at the URL in the record, if the URL belongs to the configured server."""
     if ci is None or address is None:
         return None
 
@@ -158,7 +158,7 @@ def _run(ci: Options | None, address: str | None) -> changes.TracedBuild | None:
 
 
 def _commits(record: Record, run: changes.TracedBuild | None) -> list[dict[str, Any]] | None:
-    """Those of the run, then the revisions of the record that are not among them."""
+    """Return the commits of the CI build, then other revisions in the record."""
     found = list(run.commits) if run else []
     known = {commit["id"] for commit in found}
     for source in objects(record.get("vcs")):
@@ -172,7 +172,7 @@ def _commits(record: Record, run: changes.TracedBuild | None) -> list[dict[str, 
 def _issues(
     tracker: Options | None, record: Record | None, commits: list[dict[str, Any]] | None
 ) -> list[dict[str, Any]] | None:
-    """The issues that the record lists, and those whose keys stand in the commits."""
+    """Return the issues in the record, and the issues with keys in commit messages."""
     listed = (record or {}).get("issues")
     recorded = {
         str(issue["key"]): issue

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: unknown_variables
-short_description: Variables with the prefix of a role that the role does not know
+short_description: List variables with the prefix of a role that the role does not define
 version_added: 1.0.0
 description:
-  - A misspelt variable of a role or a playbook is set and never read, and the run is green without having done anything.
-  - This lists the variables that begin with the name of a role or a playbook of this collection and that it does not know.
+  - A misspelled variable of a role or a playbook is never read, so a run can succeed without doing anything.
+  - Returns the variables that start with the name of a role or a playbook of this collection and that it does not define.
 author: delivery.toolchain contributors (@delivery-toolchain)
 options:
   _terms:
@@ -28,7 +28,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _list:
-  description: The names, each with the known one that is nearest.
+  description: Names of the variables, with the closest known name.
   type: list
   elements: str
 """

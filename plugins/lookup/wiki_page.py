@@ -9,8 +9,8 @@ name: wiki_page
 short_description: Pages of the wiki with their bodies
 version_added: 1.0.0
 description:
-  - Returns pages with their bodies in storage format, as the server keeps them.
-  - A page that is missing, in the trash, a draft, or not visible to the login is an error.
+  - Returns pages with their bodies in storage format as stored on the server.
+  - If a page does not exist, is in the trash, is a draft, or is not visible to the login, the lookup fails.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.wiki_plugin
@@ -18,7 +18,7 @@ extends_documentation_fragment:
   - delivery.toolchain.wiki_address
 options:
   _terms:
-    description: Ids of pages; with O(space), titles of pages in it. Not needed with O(page_id) or O(title).
+    description: IDs of pages, or titles of pages in O(space). Not required with O(page_id) or O(title).
     type: list
     elements: str
 seealso:
@@ -42,7 +42,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _list:
-  description: The pages, each with C(id), C(title), C(space), C(version), C(url), C(parent_id) and C(body).
+  description: Pages with C(id), C(title), C(space), C(version), C(url), C(parent_id) and C(body).
   type: list
   elements: dict
 """

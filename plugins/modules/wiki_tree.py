@@ -45,7 +45,7 @@ options:
         moved.
     type: str
   title_prefix:
-    description: Prefix of every title, such as V(Release 2:). A space is inserted after the prefix if the prefix ends with a space.
+    description: Prefix of every title, such as V(Release 2:). End it with a space to separate it from the title.
     type: str
     default: ""
   exclude:
