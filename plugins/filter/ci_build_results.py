@@ -27,7 +27,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Build the jobs one after the other
+- name: Build jobs in sequence
   delivery.toolchain.ci_job_build:
     job: "{{ item }}"
     wait: false
@@ -53,8 +53,10 @@ from ansible.errors import AnsibleFilterError
 
 
 def ci_build_results(results: Any, jobs: Any) -> list[dict[str, Any]]:
-    """The results of builds; see the documentation of the filter. Jobs after one that failed are
-    skipped."""
+    """List the results of builds; see the documentation of the filter.
+
+    Jobs after a failed job are skipped.
+    """
     if not isinstance(results, list) or not isinstance(jobs, list):
         raise AnsibleFilterError("ci_build_results takes the results of a loop, and its jobs")
     return [

@@ -38,7 +38,7 @@ EXAMPLES = r"""
   ansible.builtin.assert:
     that: 17 in ('2.479.3' | delivery.toolchain.ci_java_support)
 
-- name: Show what an old release ran on
+- name: Show the Java versions of an old release
   ansible.builtin.debug:
     msg: "{{ '2.164.1' | delivery.toolchain.ci_java_support(source='vendor') }}"
 """

@@ -44,7 +44,7 @@ EXAMPLES = r"""
       - name: git
   register: plugins
 
-- name: Show what differs
+- name: Show the differences
   ansible.builtin.debug:
     msg: "{{ plugins | delivery.toolchain.findings('ci_plugin_info') | map(attribute='text') }}"
 """

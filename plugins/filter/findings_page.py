@@ -26,7 +26,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Publish what differs
+- name: Publish the differences
   delivery.toolchain.wiki_page:
     space: REL
     title: Drift

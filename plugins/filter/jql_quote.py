@@ -25,7 +25,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Search for a summary that comes from elsewhere
+- name: Search for a summary from a variable
   delivery.toolchain.jql_search:
     jql: project = REL AND summary ~ {{ 'Ampersand in a "property"' | delivery.toolchain.jql_quote }}
 """

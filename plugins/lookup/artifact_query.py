@@ -36,7 +36,7 @@ EXAMPLES = r"""
     search: items.find({{ version | to_json }}).include("repo", "path", "name")
     files: "{{ query('delivery.toolchain.artifact_query', search) }}"
 
-- name: Show where the texts are
+- name: Show the paths of text files
   ansible.builtin.debug:
     msg: "{{ query('delivery.toolchain.artifact_query', 'generic-snapshot-local:**/*.txt', dialect='jfrog') }}"
 """

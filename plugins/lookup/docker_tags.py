@@ -33,7 +33,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Is a tag there already?
+- name: Check whether a tag exists
   ansible.builtin.debug:
     msg: "{{ '1.0.0' in query('delivery.toolchain.docker_tags', 'delivery/agent', repo='docker-release-local') }}"
 """

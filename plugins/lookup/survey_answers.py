@@ -22,7 +22,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Show what was answered
+- name: Show the answers
   ansible.builtin.debug:
     msg: "{{ lookup('delivery.toolchain.survey_answers', 'housekeeping') }}"
   vars:

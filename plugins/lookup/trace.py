@@ -44,11 +44,11 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Which issues went into what runs here?
+- name: Find the issues in the running image
   ansible.builtin.debug:
     msg: "{{ lookup('delivery.toolchain.trace', 'docker-release-local/delivery/agent:1.0.0').issues }}"
 
-- name: Which commits are in this file?
+- name: Find the commits in a file
   ansible.builtin.debug:
     msg: "{{ lookup('delivery.toolchain.trace', 'artifact:generic-snapshot-local/agent/1.0.0/agent.txt').commits }}"
 """

@@ -20,7 +20,7 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.analysis
 options:
   project:
-    description: Name of the project. It must be there.
+    description: Name of the project. It must exist.
     type: str
     required: true
   name:
@@ -34,7 +34,7 @@ options:
       - Only with O(state=present).
     type: str
   state:
-    description: Whether the build is to be there.
+    description: Whether the build should exist.
     type: str
     choices: [present, absent]
     default: present
@@ -61,7 +61,7 @@ EXAMPLES = r"""
 RETURN = r"""
 build:
   description: Build after the task, or the expected build in check mode.
-  returned: when O(state=present)
+  returned: if O(state=present)
   type: dict
   contains:
     project:
@@ -75,15 +75,15 @@ build:
     id:
       description: Number of the build.
       type: int
-      returned: when the server tells
+      returned: if the server reports it
     date:
       description: Creation time in milliseconds since 1970.
       type: int
-      returned: when the server tells
+      returned: if the server reports it
     keepit:
       description: Whether the server keeps the build when it deletes old builds.
       type: bool
-      returned: when the server tells
+      returned: if the server reports it
   sample: {project: toolchain, name: release_1.0, id: 3, date: 1772323200000, keepit: false}
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).

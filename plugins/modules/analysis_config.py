@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: analysis_config
-short_description: Bring a code analysis server into a desired state
+short_description: Manage the configuration of a code analysis server
 version_added: 1.0.0
 description:
   - Reads every object kind once (project-specific kinds once per project), plans all changes, then writes the differences.
@@ -26,7 +26,7 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.analysis
 options:
   users:
-    description: The users. Without the list no user is managed.
+    description: Users. Without this list, users are not managed.
     type: list
     elements: dict
     suboptions:
@@ -35,10 +35,10 @@ options:
         type: str
         required: true
       password:
-        description: Password of a user that is created.
+        description: Password of a new user.
         type: str
       state:
-        description: Whether the user is to be there.
+        description: Whether the user should exist.
         type: str
         choices: [present, absent]
         default: present
@@ -52,11 +52,11 @@ options:
         type: str
         required: true
       users:
-        description: The members; an empty list empties the group.
+        description: Complete list of members. An empty list removes all members.
         type: list
         elements: str
       state:
-        description: Whether the group is to be there.
+        description: Whether the group should exist.
         type: str
         choices: [present, absent]
         default: present
@@ -66,11 +66,11 @@ options:
     elements: dict
     suboptions:
       name:
-        description: Name of the project, for an import that of the project on the other server.
+        description: Name of the project. For an import, the name of the project on the other server.
         type: str
         required: true
       new_name:
-        description: The name that the project is to have. All other lists name it so.
+        description: New name of the project. All other lists use this name.
         type: str
       import_from:
         description: Server from which to import the project if it does not exist.
@@ -81,7 +81,7 @@ options:
             type: str
             required: true
           username:
-            description: An administrator of that server.
+            description: Administrator of the other server.
             type: str
             required: true
           password:
@@ -100,7 +100,7 @@ options:
         type: float
         default: 5
       state:
-        description: Whether the project is to be there.
+        description: Whether the project should exist.
         type: str
         choices: [present, absent]
         default: present
@@ -114,7 +114,7 @@ options:
         type: str
         required: true
       permissions:
-        description: Permission to V(true) or V(false), as in M(delivery.toolchain.analysis_role).
+        description: Permissions with V(true) or V(false), as in M(delivery.toolchain.analysis_role).
         type: dict
       create_project:
         description: The permission to create projects.
@@ -126,7 +126,7 @@ options:
         description: The permission to change the status of issues.
         type: bool
       allowed_status_transitions:
-        description: The changes of an issue's status that the role allows; an empty list empties it.
+        description: Complete list of issue status changes that the role allows. An empty list removes all.
         type: list
         elements: dict
         suboptions:
@@ -139,7 +139,7 @@ options:
             type: str
             required: true
       state:
-        description: Whether the role is to be there.
+        description: Whether the role should exist.
         type: str
         choices: [present, absent]
         default: present
@@ -164,7 +164,7 @@ options:
         type: bool
         default: false
       state:
-        description: Whether the assignment is to be there.
+        description: Whether the assignment should exist.
         type: str
         choices: [present, absent]
         default: present
@@ -182,17 +182,17 @@ options:
         type: str
         required: true
       new_name:
-        description: The name that the module is to have.
+        description: New name of the module.
         type: str
       allow_all:
         description: Whether all users may access the module, unless denied explicitly.
         type: bool
       paths:
-        description: Patterns of the paths that belong to the module.
+        description: Complete list of patterns for the paths of the module.
         type: list
         elements: str
       state:
-        description: Whether the module is to be there.
+        description: Whether the module should exist.
         type: str
         choices: [present, absent]
         default: present
@@ -213,7 +213,7 @@ options:
         description: Search query.
         type: str
       tags:
-        description: Tags of the view; an empty list empties it.
+        description: Complete list of tags of the view. An empty list removes all tags.
         type: list
         elements: str
       recreate:
@@ -221,7 +221,7 @@ options:
         type: bool
         default: false
       state:
-        description: Whether the view is to be there.
+        description: Whether the view should exist.
         type: str
         choices: [present, absent]
         default: present
@@ -274,7 +274,7 @@ options:
     type: int
     default: 10
   allow_empty:
-    description: Kinds of which all objects may be deleted, as O(purge) names them and no entry of their list is to be there.
+    description: Kinds for which O(purge) may delete all objects, because no entry of their list should exist.
     type: list
     elements: str
     choices: [defect_types, groups, modules, projects, role_assignments, roles, users, views]
@@ -286,7 +286,7 @@ options:
     type: bool
     default: false
   parallel:
-    description: Most requests at once.
+    description: Maximum number of parallel requests.
     type: int
     default: 4
 notes:
@@ -294,7 +294,7 @@ notes:
     import, the task reads the content before it writes.
 seealso:
   - module: delivery.toolchain.analysis_info
-    description: With O(delivery.toolchain.analysis_info#module:export=true) it gives the lists of a server as it is.
+    description: With O(delivery.toolchain.analysis_info#module:export=true) it returns the lists of an existing server.
 """
 
 EXAMPLES = r"""
@@ -348,17 +348,17 @@ EXAMPLES = r"""
 
 RETURN = r"""
 plan:
-  description: The objects that differ, in the order in which they are written.
-  returned: always, and when O(max_deletions) stopped the task
+  description: Objects that differ, in the order of the writes.
+  returned: always, on failure because of O(max_deletions)
   type: list
   elements: dict
   contains:
     kind:
-      description: The option that has such objects.
+      description: Option that contains such objects.
       type: str
     name:
       description:
-        - The name. Inside projects C(project/name), for a defect type C(project/code), for an assignment C(role/account) or
+        - Name of the object. In projects C(project/name), for a defect type C(project/code), for an assignment C(role/account) or
           C(role/account/project).
       type: str
     action:
@@ -375,7 +375,7 @@ plan:
       changes: [{field: users, before: [alice], after: [alice, bob]}]
 applied:
   description: Results of the objects in the plan. Empty in check mode.
-  returned: always, and when a write failed
+  returned: always, on failure if a write failed
   type: list
   elements: dict
   contains:
@@ -389,7 +389,7 @@ applied:
       description: As in RV(plan).
       type: str
     ok:
-      description: Whether the server has it as planned.
+      description: Whether the object on the server is as planned.
       type: bool
     error:
       description: Details of the error as in RV(error), and C(msg). An object that was skipped because of a failed dependency reports it here.
@@ -398,7 +398,7 @@ applied:
     - {kind: groups, name: developers, action: update, ok: true, error: null}
 counts:
   description: Number of objects in the plan per action (C(create), C(update), C(delete)), and of unchanged objects (C(unchanged)).
-  returned: always, and when the task failed after it had planned
+  returned: always, on failure if the plan was complete
   type: dict
   sample: {create: 0, update: 1, delete: 0, unchanged: 41}
 http:

@@ -64,7 +64,7 @@ defect_type:
     enabled:
       description: Whether an analysis detects these defects.
       type: bool
-      returned: when the server tells
+      returned: if the server reports it
   sample: {project: toolchain, code: MISRA.CAST.INT, enabled: false}
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).

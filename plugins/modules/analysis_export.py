@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: analysis_export
-short_description: Write the code analysis server as a desired state
+short_description: Export the configuration of the code analysis server as a desired state
 version_added: 1.0.0
 description:
   - Writes C(analysis.yml) into a folder that the role C(desired_state) and the playbooks C(enforce) and C(drift) read, with the
@@ -29,7 +29,7 @@ options:
     type: path
     required: true
   overwrite:
-    description: Whether files in O(dest) are replaced that are not as the export left them.
+    description: Whether to replace files in O(dest) that the export did not write, or that were changed since.
     type: bool
     default: false
   project:
@@ -51,7 +51,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 files:
-  description: The files, by their paths in O(dest).
+  description: Files with their paths in O(dest).
   returned: success
   type: list
   elements: dict

@@ -33,7 +33,7 @@ options:
     type: list
     elements: str
   state:
-    description: Whether the group is to be there.
+    description: Whether the group should exist.
     type: str
     choices: [present, absent]
     default: present
@@ -68,7 +68,7 @@ EXAMPLES = r"""
 RETURN = r"""
 group:
   description: Group after the task, or the expected group in check mode, as far as it is known.
-  returned: when O(state=present)
+  returned: if O(state=present)
   type: dict
   contains:
     name:
@@ -79,11 +79,11 @@ group:
       description: Names of its members.
       type: list
       elements: str
-      returned: when the server shows members
+      returned: if the server shows members
     readonly:
       description: Whether the group cannot be changed.
       type: bool
-      returned: when the server tells
+      returned: if the server reports it
   sample: {name: developers, users: [alice, "Carol, QA"], readonly: false}
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).

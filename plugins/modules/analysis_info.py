@@ -64,7 +64,7 @@ options:
     description: Maximum number of RV(users) and RV(groups) to read. By default, all are read. A list as long as its limit adds a warning.
     type: int
   export:
-    description: Whether to return the configuration of the server, too.
+    description: Whether to return the configuration of the server as well.
     type: bool
     default: false
 seealso:
@@ -91,91 +91,91 @@ EXAMPLES = r"""
 RETURN = r"""
 version:
   description: Version as returned by the server, with both parts joined as C(full).
-  returned: when O(gather) names it
+  returned: if O(gather) contains it
   type: dict
   sample: {"majorVersion": "24", "minorVersion": "2", "full": "24.2"}
 license:
-  description: The licenses of a feature, or of all.
-  returned: when O(gather) names it
+  description: Licenses of a feature, or of all features.
+  returned: if O(gather) contains it
   type: list
   elements: dict
   sample: [{"feature": "kwadmin10", "version": "24.2", "count": 5, "permanent": true, "days_to_expiry": -1, "servers": []}]
 task_status:
-  description: The tasks that run on the server.
-  returned: when O(gather) names it
+  description: Running tasks of the server.
+  returned: if O(gather) contains it
   type: list
   elements: dict
 import_status:
   description: The imports of projects.
-  returned: when O(gather) names it
+  returned: if O(gather) contains it
   type: list
   elements: dict
 projects:
   description: The projects.
-  returned: when O(gather) names it
+  returned: if O(gather) contains it
   type: list
   elements: dict
   sample: [{"id": "toolchain", "name": "toolchain", "creator": "analyst", "description": "The toolchain itself", "tags": ["delivery"]}]
 roles:
-  description: The roles with their permissions.
-  returned: when O(gather) names it
+  description: Roles with their permissions.
+  returned: if O(gather) contains it
   type: list
   elements: dict
 role_assignments:
-  description: The roles with the accounts that have them.
-  returned: when O(gather) names it
+  description: Roles with their accounts.
+  returned: if O(gather) contains it
   type: list
   elements: dict
 users:
-  description: The users with their roles and groups.
-  returned: when O(gather) names it
+  description: Users with their roles and groups.
+  returned: if O(gather) contains it
   type: list
   elements: dict
 groups:
-  description: The groups with their users, as far as the server shows them.
-  returned: when O(gather) names it
+  description: Groups with their users, as far as the server shows them.
+  returned: if O(gather) contains it
   type: list
   elements: dict
 builds:
-  description: The builds of the project, the newest first.
-  returned: when O(gather) names it
+  description: Builds of the project, newest first.
+  returned: if O(gather) contains it
   type: list
   elements: dict
   sample: [{"id": 3, "name": "build_10", "date": 1772323200000, "keepit": false}]
 modules:
-  description: The modules of the project.
-  returned: when O(gather) names it
+  description: Modules of the project.
+  returned: if O(gather) contains it
   type: list
   elements: dict
 views:
-  description: The views of the project.
-  returned: when O(gather) names it
+  description: Views of the project.
+  returned: if O(gather) contains it
   type: list
   elements: dict
 taxonomies:
-  description: The taxonomies of the project.
-  returned: when O(gather) names it
+  description: Taxonomies of the project.
+  returned: if O(gather) contains it
   type: list
   elements: dict
   sample: [{"name": "C and C++", "is_custom": false}]
 defect_types:
-  description: The defect types of the project.
-  returned: when O(gather) names it
+  description: Defect types of the project.
+  returned: if O(gather) contains it
   type: list
   elements: dict
 project_configuration:
   description: Configuration of the analysis of a build. Real servers return every value as a string.
-  returned: when O(gather) names it
+  returned: if O(gather) contains it
   type: dict
   sample: {"build": "build_10", "numberOfFiles": "3", "linesOfCode": "3000"}
 config:
   description: Lists for M(delivery.toolchain.analysis_config), without built-in objects.
-  returned: when O(export) is true
+  returned: if O(export) is V(true)
   type: dict
   sample: {"groups": [{"name": "developers", "users": ["alice", "bob"]}], "modules": [{"project": "toolchain", "name": "core", "paths": ["**/core/*"]}]}
 omitted:
   description: Data that a server never shows and that is therefore missing in RV(config).
-  returned: when O(export) is true
+  returned: if O(export) is V(true)
   type: list
   elements: str
   sample: ["users: password"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: analysis_issue_info
-short_description: Read issues of the code analysis server, and judge them
+short_description: Read issues of the code analysis server, and check thresholds
 version_added: 1.0.0
 description:
   - Reads the issues that match a query, or a single issue with its history.
@@ -70,11 +70,11 @@ options:
         type: list
         elements: str
       max:
-        description: Most issues that there may be.
+        description: Maximum number of issues.
         type: int
         default: 0
   max_offenders:
-    description: Most issues in RV(offenders).
+    description: Maximum number of issues in RV(offenders).
     type: int
     default: 20
 seealso:
@@ -118,24 +118,24 @@ issues:
   sample: [{"id": 101, "code": "ABV.GENERAL", "severity": "Critical", "severityCode": 1, "state": "Existing", "status": "Analyze"}]
 summary:
   description: Unchanged summary of the server, or null if there is no summary.
-  returned: success, and where a gate was not passed
+  returned: success, or if a gate fails
   type: dict
   sample: {"query": "state:New", "project": "toolchain", "view": "", "limit": 1000, "total": 1, "warnings": []}
 complete:
   description:
     - Whether the issues are all matches. A list as long as its limit counts as truncated if the server does not report the number of
       matches.
-  returned: success, and where a gate was not passed
+  returned: success, or if a gate fails
   type: bool
 thresholds:
   description: The thresholds of the task, with C(count) and C(exceeded).
-  returned: when O(thresholds) is given
+  returned: if O(thresholds) is set
   type: list
   elements: dict
   sample: [{"severity": ["Critical", "Error"], "state": ["New"], "max": 0, "count": 1, "exceeded": true}]
 offenders:
   description: First issues that exceed a threshold, with their links if the server returns them.
-  returned: when O(thresholds) is given
+  returned: if O(thresholds) is set
   type: list
   elements: dict
   sample:

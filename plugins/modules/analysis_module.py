@@ -47,7 +47,7 @@ options:
     type: list
     elements: str
   state:
-    description: Whether the module is to be there.
+    description: Whether the module should exist.
     type: str
     choices: [present, absent]
     default: present
@@ -83,7 +83,7 @@ module:
   description:
     - Module after the task, or the expected module in check mode, as far as it is known.
     - Fields that the server does not show are omitted.
-  returned: when O(state=present)
+  returned: if O(state=present)
   type: dict
   contains:
     project:
@@ -95,14 +95,14 @@ module:
       type: str
       returned: always
     allow_all:
-      description: Whether everybody has access by default.
+      description: Whether all users may access the module by default.
       type: bool
-      returned: when the server shows it
+      returned: if the server shows it
     paths:
       description: Patterns of the paths that belong to the module.
       type: list
       elements: str
-      returned: when the server shows them
+      returned: if the server shows them
   sample:
     project: toolchain
     name: library

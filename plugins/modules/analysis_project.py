@@ -60,7 +60,7 @@ options:
     type: float
     default: 5
   state:
-    description: Whether the project is to be there.
+    description: Whether the project should exist.
     type: str
     choices: [present, absent]
     default: present
@@ -96,7 +96,7 @@ EXAMPLES = r"""
 RETURN = r"""
 project:
   description: Project after the task.
-  returned: when O(state=present)
+  returned: if O(state=present)
   type: dict
   contains:
     name:

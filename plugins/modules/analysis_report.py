@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: analysis_report
-short_description: Make a report of the code analysis server
+short_description: Get a report of the code analysis server
 version_added: 1.0.0
 description:
   - Counts issues by two dimensions, lists metrics, or shows how often files changed.
@@ -27,7 +27,7 @@ options:
     choices: [report, metrics, churns]
     default: report
   project:
-    description: Name of the project. Needed for V(report) and V(metrics), and on real servers for V(churns).
+    description: Name of the project. Required for V(report) and V(metrics), and on real servers for V(churns).
     type: str
   build:
     description: Name of the build. By default, the server chooses the build, usually the newest.

@@ -35,13 +35,13 @@ options:
       - Every other permission that the server lists for the role is also accepted.
     type: dict
   create_project:
-    description: The permission to create projects, as in O(permissions).
+    description: Permission to create projects. See O(permissions).
     type: bool
   manage_roles:
-    description: The permission to manage roles, as in O(permissions).
+    description: Permission to manage roles. See O(permissions).
     type: bool
   change_issue_status:
-    description: The permission to change the status of issues, as in O(permissions).
+    description: Permission to change the status of issues. See O(permissions).
     type: bool
   allowed_status_transitions:
     description:
@@ -59,12 +59,12 @@ options:
         type: str
         required: true
   state:
-    description: Whether the role is to be there.
+    description: Whether the role should exist.
     type: str
     choices: [present, absent]
     default: present
   force:
-    description: Whether a role that the account of the task holds may be deleted.
+    description: Whether to allow deleting a role of the account of the task.
     type: bool
     default: false
 notes:
@@ -104,7 +104,7 @@ role:
   description:
     - Role after the task, or the expected role in check mode, as far as it is known.
     - Fields that the server does not show are omitted.
-  returned: when O(state=present)
+  returned: if O(state=present)
   type: dict
   contains:
     name:
@@ -114,16 +114,16 @@ role:
     permissions:
       description: Parameter names of the permissions, and whether they are granted.
       type: dict
-      returned: when the server shows permissions
+      returned: if the server shows permissions
     allowed_status_transitions:
       description: Allowed status changes, with C(from) and C(to).
       type: list
       elements: dict
-      returned: when the server shows permissions
+      returned: if the server shows permissions
     readonly:
       description: Whether the role is built in and cannot be changed.
       type: bool
-      returned: when the server tells
+      returned: if the server reports it
   sample:
     name: developers
     permissions: {create_project: false, manage_roles: false, change_issue_status: true}

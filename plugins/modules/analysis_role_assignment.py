@@ -36,12 +36,12 @@ options:
     type: bool
     default: false
   state:
-    description: Whether the assignment is to be there.
+    description: Whether the assignment should exist.
     type: str
     choices: [present, absent]
     default: present
   force:
-    description: Whether the account of the task may lose a role that it holds itself or by a group.
+    description: Whether to allow removing a role from the account of the task, assigned directly or by a group.
     type: bool
     default: false
 seealso:
@@ -73,7 +73,7 @@ EXAMPLES = r"""
 RETURN = r"""
 role_assignment:
   description: Assignment after the task.
-  returned: when O(state=present)
+  returned: if O(state=present)
   type: dict
   contains:
     name:
@@ -83,7 +83,7 @@ role_assignment:
       description: Name of the user or group.
       type: str
     project:
-      description: Name of the project, C(null) for all projects.
+      description: Name of the project, or C(null) for all projects.
       type: str
     group:
       description: Whether the account is a group.

@@ -25,11 +25,11 @@ attributes:
     support: none
 options:
   source_url:
-    description: Address of the server that has the settings.
+    description: URL of the server to import from.
     type: str
     required: true
   source_username:
-    description: Name of an administrator there.
+    description: Administrator of that server.
     type: str
     required: true
   source_password:

@@ -28,12 +28,12 @@ options:
     description: Password of a new user. Servers do not return passwords, so the password of an existing user is not changed.
     type: str
   state:
-    description: Whether the user is to be there.
+    description: Whether the user should exist.
     type: str
     choices: [present, absent]
     default: present
   force:
-    description: Whether the account of the task itself may be deleted.
+    description: Whether to allow deleting the account of the task.
     type: bool
     default: false
 seealso:
@@ -56,7 +56,7 @@ EXAMPLES = r"""
 RETURN = r"""
 user:
   description: User after the task.
-  returned: when O(state=present)
+  returned: if O(state=present)
   type: dict
   contains:
     name:
@@ -66,7 +66,7 @@ user:
     readonly:
       description: Whether the user cannot be deleted.
       type: bool
-      returned: when the server tells
+      returned: if the server reports it
   sample: {name: build-agent, readonly: false}
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).

@@ -44,7 +44,7 @@ options:
     type: bool
     default: false
   state:
-    description: Whether the view is to be there.
+    description: Whether the view should exist.
     type: str
     choices: [present, absent]
     default: present
@@ -77,7 +77,7 @@ EXAMPLES = r"""
 RETURN = r"""
 view:
   description: View after the task, or the expected view in check mode, as far as it is known.
-  returned: when O(state=present)
+  returned: if O(state=present)
   type: dict
   contains:
     project:
@@ -91,20 +91,20 @@ view:
     query:
       description: Search query.
       type: str
-      returned: when the server shows it
+      returned: if the server shows it
     tags:
       description: Tags of the view.
       type: list
       elements: str
-      returned: when they are known
+      returned: if they are known
     is_public:
-      description: Whether others see the view.
+      description: Whether other users can see the view.
       type: bool
-      returned: when the server tells
+      returned: if the server reports it
     readonly:
       description: Whether the view is built in and cannot be changed.
       type: bool
-      returned: when it is
+      returned: if it is built in
   sample:
     project: toolchain
     name: new and critical

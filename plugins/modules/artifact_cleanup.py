@@ -103,7 +103,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Delete snapshots that are older than four weeks, but not the last two of each folder
+- name: Delete snapshots older than four weeks, but keep the newest two per folder
   delivery.toolchain.artifact_cleanup:
     rules:
       - repo: generic-snapshot-local
@@ -113,7 +113,7 @@ EXAMPLES = r"""
         exclude: ["*/keep.txt"]
     max_deletions: 500
 
-- name: Keep the newest three tags of each image
+- name: Keep the newest three tags per image
   delivery.toolchain.artifact_cleanup:
     rules:
       - repo: docker-release-local

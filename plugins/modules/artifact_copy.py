@@ -78,7 +78,7 @@ artifacts:
   elements: dict
   contains:
     repo:
-      description: Key of the repository that holds the file.
+      description: Key of the repository that contains the file.
       type: str
     path:
       description: Path in the target repository.

@@ -170,7 +170,7 @@ artifacts:
   elements: dict
   contains:
     repo:
-      description: Key of the repository that holds the item.
+      description: Key of the repository that contains the item.
       type: str
     path:
       description: Path in the repository.

@@ -170,7 +170,7 @@ EXAMPLES = r"""
 RETURN = r"""
 messages:
   description: Messages of the server about the promotion. Empty in check mode and if nothing was sent.
-  returned: always, on failure where the server gave messages
+  returned: always, on failure if the server returned messages
   type: list
   elements: dict
   contains:

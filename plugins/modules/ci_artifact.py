@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: ci_artifact
-short_description: Fetch the artifacts and the console log of a build
+short_description: Download the artifacts and the console log of a build
 version_added: 1.0.0
 description:
   - Downloads the artifacts of a build into a folder, and its complete console log into a file.
@@ -53,7 +53,7 @@ options:
     type: int
     default: 4
   allow_empty:
-    description: A build without an artifact that is meant is no failure.
+    description: Succeed if the build has no matching artifact.
     type: bool
     default: false
 seealso:
@@ -78,7 +78,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 build:
-  description: The build that the files are of, as M(delivery.toolchain.ci_build_stop) returns it.
+  description: Build of the files, as returned by M(delivery.toolchain.ci_build_stop).
   returned: success
   type: dict
   sample:
@@ -102,10 +102,10 @@ files:
       description: Path of the file.
       type: str
     size:
-      description: Size in bytes; in check mode V(null) for a file that would be fetched.
+      description: Size in bytes, or V(null) in check mode for a file that would be downloaded.
       type: int
     sha256:
-      description: SHA-256 of the content; in check mode V(null) for a file that would be fetched.
+      description: SHA-256 of the content, or V(null) in check mode for a file that would be downloaded.
       type: str
     action:
       description: Action on the file, V(downloaded) or V(unchanged).
@@ -117,11 +117,11 @@ files:
       sha256: 7d2f1bf3b4dd06c0a2f1fbfc4b5b2e2e1c3fbb3b1a3b27e5f1bd5bd6b6bb4c0e
       action: downloaded
 console:
-  description: The file of the console log with C(dest), C(size), C(sha256) and C(action); null without O(console).
+  description: File of the console log with C(dest), C(size), C(sha256) and C(action), or null without O(console).
   returned: always
   type: dict
 downloaded_bytes:
-  description: Bytes of the files that were fetched.
+  description: Bytes of the downloaded files.
   returned: always
   type: int
   sample: 10

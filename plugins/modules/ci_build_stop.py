@@ -31,7 +31,7 @@ options:
       - Set exactly one of O(build) and O(queue_id).
     type: str
   queue_id:
-    description: The queue item of the job to cancel, as M(delivery.toolchain.ci_job_build) returns it.
+    description: Queue item of the job to cancel, as returned by M(delivery.toolchain.ci_job_build).
     type: int
   method:
     description:
@@ -54,7 +54,7 @@ options:
     type: bool
     default: true
   wait_timeout:
-    description: Seconds to wait for the end, over all methods. After that the task fails.
+    description: Seconds to wait for the end of the build, including all methods. Then the task fails.
     type: float
     default: 300
   poll_interval:
@@ -87,7 +87,7 @@ EXAMPLES = r"""
 RETURN = r"""
 build:
   description: Build after the task. Null for a cancelled item. Unknown values are null.
-  returned: when there is such a build or item
+  returned: if the build or item exists
   type: dict
   contains:
     number:
@@ -97,19 +97,19 @@ build:
       description: Its address.
       type: str
     result:
-      description: Its result, C(ABORTED) after a stop as a rule; null while it runs.
+      description: Result of the build, usually C(ABORTED) after a stop. Null while the build is running.
       type: str
     duration:
-      description: How long it took, in seconds.
+      description: Duration in seconds.
       type: float
     timestamp:
-      description: When it began, in ISO 8601 and UTC.
+      description: Start time in ISO 8601 and UTC.
       type: str
     parameters:
-      description: Its parameters as the server shows them; passwords are masked.
+      description: Parameters as shown by the server. Passwords are masked.
       type: dict
     queue_id:
-      description: The queue item that it came from.
+      description: Queue item of the build.
       type: int
   sample:
     number: 7

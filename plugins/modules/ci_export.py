@@ -7,14 +7,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: ci_export
-short_description: Write jobs and plugins of the CI server as a desired state
+short_description: Export jobs and plugins of the CI server as a desired state
 version_added: 1.0.0
 description:
   - Writes C(ci.yml) into a folder that the role C(desired_state) and the playbooks C(enforce) and C(drift) read, and the configurations of
     jobs and folders below C(ci/jobs).
-  - Secrets do not leave the server. Encrypted values, values with the name of a secret, and passwords in URLs are replaced with C(kept by
-    the server) in parentheses. For this placeholder, M(delivery.toolchain.ci_job) keeps the existing secret of the job. Secrets in the
-    plain text of scripts are not detected.
+  - Encrypted values, values with the name of a secret, and passwords in URLs do not leave the server. They are replaced with C(kept by the
+    server) in parentheses. For this placeholder, M(delivery.toolchain.ci_job) keeps the existing secret of the job. Plain-text secrets
+    inside scripts are exported unchanged.
   - Objects that the server generates, such as the jobs of branches, are skipped.
   - Objects that cannot be expressed or read are listed in RV(left_out) and at the start of the file. No object is skipped silently.
   - Everything is read before anything is written. The server is not changed.
@@ -52,7 +52,7 @@ options:
     type: bool
     default: true
   parallel:
-    description: How many jobs are read at once.
+    description: Number of jobs to read in parallel.
     type: int
     default: 4
 notes:

@@ -39,7 +39,7 @@ options:
         it. If the job has no such secret, or it is ambiguous, the task fails.
     type: str
   src:
-    description: A file with the configuration.
+    description: File with the configuration.
     type: path
   copy_from:
     description:
@@ -47,7 +47,7 @@ options:
       - A copied job that was never saved, for example after an interruption, is saved.
     type: raw
   folder:
-    description: Whether it is a folder. A folder without O(config) is created empty.
+    description: Whether the object is a folder. A folder without O(config) is created empty.
     type: bool
     default: false
   enabled:
@@ -59,7 +59,7 @@ options:
     choices: [present, absent]
     default: present
   force:
-    description: Whether a job that has builds, or a folder that has jobs, may be deleted.
+    description: Whether to allow deleting a job with builds, or a folder with jobs.
     type: bool
     default: false
 seealso:
@@ -108,7 +108,7 @@ job:
   type: dict
   contains:
     name:
-      description: Its name with those of its folders.
+      description: Name of the job, including its folders.
       type: str
     url:
       description: Its address.

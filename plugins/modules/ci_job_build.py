@@ -137,7 +137,7 @@ options:
     choices: [SUCCESS, UNSTABLE, FAILURE, NOT_BUILT, ABORTED]
     default: [SUCCESS]
   console_lines:
-    description: How many of the last lines of the console log to return; V(0) does not read the log.
+    description: Number of last lines of the console log to return. V(0) does not read the log.
     type: int
     default: 20
   delay:
@@ -209,7 +209,7 @@ build:
       description: Its address.
       type: str
     result:
-      description: Its result, null while it runs.
+      description: Result of the build. Null while the build is running.
       type: str
     duration:
       description: How long it took, in seconds.
@@ -232,7 +232,7 @@ build:
     parameters: {VERSION: 1.2.0, PUBLISH: true, CHANNEL: beta}
     queue_id: 14
 queue_id:
-  description: The queue item of the build.
+  description: Queue item of the build.
   returned: with O(job), except when the build could not be started
   type: int
   sample: 14
@@ -243,7 +243,7 @@ console:
   elements: str
   sample: ["Running the tests", "Finished: SUCCESS"]
 joined:
-  description: Whether the build was there already, running or waiting in the queue.
+  description: Whether the build was already running or queued before the task.
   returned: with O(job), except when the build could not be started
   type: bool
   sample: false
@@ -254,7 +254,7 @@ builds:
   elements: dict
   contains:
     job:
-      description: The name of the job.
+      description: Name of the job.
       type: str
     build:
       description: As RV(build).
@@ -270,7 +270,7 @@ builds:
       type: list
       elements: str
     ok:
-      description: Whether nothing went wrong with it, as far as is known.
+      description: Whether the build succeeded, as far as it is known.
       type: bool
     msg:
       description: Error message, or null if the build succeeded.

@@ -23,7 +23,7 @@ options:
     type: raw
     required: true
   build:
-    description: A build, as its number or as a permalink such as V(lastSuccessfulBuild). Then only that is read, and not the job.
+    description: Number of a build, or a permalink such as V(lastSuccessfulBuild). Only the build is then read, and not the job.
     type: str
   tree:
     description:
@@ -35,7 +35,7 @@ options:
     description: Number of nested levels to return. Values above 0 are expensive for the server. O(tree) is better.
     type: int
   all_builds:
-    description: Whether RV(builds) are all builds of the job. The server lists the newest 100 without.
+    description: Whether RV(builds) contains all builds of the job. By default, the server lists the newest 100.
     type: bool
     default: false
   config:
@@ -105,7 +105,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 job:
-  description: The job, with the server's own names of fields; null with O(build).
+  description: Job with the field names of the server. Null with O(build).
   returned: success
   type: dict
   sample: {"name": "toolchain", "fullName": "delivery/toolchain", "color": "blue", "buildable": true}
@@ -118,12 +118,12 @@ builds:
   elements: dict
   sample: [{"number": 7, "result": "SUCCESS", "duration": 72400, "timestamp": 1772357400000, "queueId": 14}]
 build:
-  description: The build, with the server's own names of fields; null without O(build).
+  description: Build with the field names of the server. Null without O(build).
   returned: success
   type: dict
   sample: {"number": 7, "result": "SUCCESS", "building": false, "duration": 72400}
 parameters:
-  description: The parameters of the build by name, passwords masked; without O(build) those of the job, with their defaults.
+  description: Parameters of the build by name, with masked passwords. Without O(build), the parameters of the job with their defaults.
   returned: success
   type: dict
   sample: {"VERSION": "1.2.0", "PUBLISH": true}
@@ -137,17 +137,17 @@ config_xml:
   returned: success
   type: str
 config_drift:
-  description: Whether the configuration of the server differs from O(expected_config).
-  returned: when O(expected_config) is given
+  description: Whether the configuration on the server differs from O(expected_config).
+  returned: if O(expected_config) is set
   type: bool
   sample: false
 diff:
   description: Configuration on the server (C(before)) and expected configuration (C(after)) in the normalized form in which they are compared.
-  returned: when O(expected_config) is given
+  returned: if O(expected_config) is set
   type: dict
   contains:
     before:
-      description: That of the server, secrets masked.
+      description: Configuration on the server, with masked secrets.
       type: str
     after:
       description: Expected configuration with masked secrets.

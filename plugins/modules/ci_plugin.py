@@ -27,7 +27,7 @@ options:
     elements: dict
     suboptions:
       name:
-        description: The short name of the plugin.
+        description: Short name of the plugin.
         type: str
         required: true
       version:
@@ -42,10 +42,10 @@ options:
         choices: [present, absent, enabled, disabled]
         default: present
   lock_file:
-    description: A lock file, as M(delivery.toolchain.ci_plugin_info) writes it; its plugins must be there in these versions at least.
+    description: Lock file as written by M(delivery.toolchain.ci_plugin_info). Its plugins must have at least these versions.
     type: path
   wait:
-    description: Whether to wait until the installations are done.
+    description: Whether to wait until the installations have finished.
     type: bool
     default: true
   wait_timeout:
@@ -96,7 +96,7 @@ plugins:
     - {"name": "git", "before": "5.2.2", "after": "5.7.0", "action": "updated"}
     - {"name": "timestamper", "before": null, "after": "1.28", "action": "installed"}
 restart_required:
-  description: Whether something takes effect with the next start of the server only.
+  description: Whether a change takes effect only after a restart of the server.
   returned: success
   type: bool
   sample: true

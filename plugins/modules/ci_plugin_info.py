@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: ci_plugin_info
-short_description: Read the plugins of the CI server, and hold them against a baseline
+short_description: Read the plugins of the CI server, and compare them with a baseline
 version_added: 1.0.0
 description:
   - Lists the installed plugins, and reports required plugins that are missing, outdated, disabled or not loaded.
@@ -24,10 +24,10 @@ extends_documentation_fragment:
 options:
   required:
     description:
-      - The plugins that must be there, as a list of dicts with C(name), C(version) and C(state), or as a dict with names and versions.
-      - C(state) is V(present) or V(enabled), which mean the same here, or V(absent) or V(disabled) for a plugin that must not work.
-      - A plugin that is newer than its version is as good. Without a version, and with V(latest), every version is.
-      - Put versions into quotation marks, as YAML reads a bare 1.10 as the number 1.1.
+      - Required plugins, as a list of dictionaries with C(name), C(version) and C(state), or as a dictionary of names and versions.
+      - C(state) is V(present) or V(enabled), which are equivalent here, or V(absent) or V(disabled) for a plugin that must not be active.
+      - Newer versions are accepted. Without a version, and with V(latest), every version is accepted.
+      - Quote versions, because YAML reads 1.10 without quotes as the number 1.1.
     type: raw
   lock_file:
     description: Lock file with a line C(name:version) per plugin.
@@ -83,7 +83,7 @@ missing:
   elements: str
   sample: [matrix-auth]
 outdated:
-  description: Required plugins that are older than required.
+  description: Plugins that are older than required.
   returned: success
   type: list
   elements: dict
@@ -95,7 +95,7 @@ inactive:
   elements: str
   sample: [ant]
 unwanted:
-  description: Plugins that are to be V(absent) or V(disabled), and are not.
+  description: Plugins that should be V(absent) or V(disabled), but are not.
   returned: success
   type: list
   elements: dict

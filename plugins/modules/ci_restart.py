@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: ci_restart
-short_description: Restart the CI server when its builds are done, and wait for it
+short_description: Restart the CI server after its running builds, and wait for it
 version_added: 1.0.0
 description:
   - Requests a safe restart. The server starts no more builds, waits for running builds and restarts.
@@ -22,11 +22,11 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.ci
 attributes:
   idempotent:
-    description: With O(when_plugins_pending=true) a second run changes nothing; else every run restarts the server.
+    description: With O(when_plugins_pending=true), a second run changes nothing. Otherwise every run restarts the server.
     support: partial
 options:
   wait:
-    description: Whether to wait until the server is up again.
+    description: Whether to wait until the server has restarted.
     type: bool
     default: true
   wait_timeout:
@@ -81,7 +81,7 @@ http:
 error:
   description:
     - Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
-    - C(kind) is V(timeout) when O(wait_timeout) is over, and V(failed) when somebody called the restart off.
+    - C(kind) is V(timeout) after O(wait_timeout), and V(failed) if the restart was cancelled.
   returned: on failure
   type: dict
 """

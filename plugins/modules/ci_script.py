@@ -50,9 +50,8 @@ options:
     type: path
   unless:
     description:
-      - A script that runs first, in check mode too. When its value, or the last line that it prints, is V(true), there is nothing
-        to do, and the task is unchanged.
-      - It must change nothing on the server. It finds O(arguments) as C(args), and C(check_mode) as V(true).
+      - Script that runs first, in check mode too. If its value or its last line of output is V(true), the task is unchanged.
+      - It must not change the server. It receives O(arguments) as C(args), and C(check_mode) as V(true).
     type: str
   arguments:
     description:
@@ -126,12 +125,12 @@ EXAMPLES = r"""
 RETURN = r"""
 output:
   description: Output of the script without the trailing line break. Empty if the script was not run.
-  returned: when the script was run, or was not needed
+  returned: if the script was run or not needed
   type: str
   sample: administrator address set
 output_lines:
   description: The lines of RV(output).
-  returned: when the script was run, or was not needed
+  returned: if the script was run or not needed
   type: list
   elements: str
   sample: [administrator address set]
@@ -139,7 +138,7 @@ result:
   description:
     - Value of the script as JSON. Values without a JSON type are converted to strings.
     - A string with a JSON object or array is decoded.
-  returned: when the script was run, or was not needed
+  returned: if the script was run or not needed
   type: raw
   sample: {plugins: 12}
 http:

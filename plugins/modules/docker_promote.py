@@ -116,7 +116,7 @@ target_digest:
   sample: sha256:5d41402abc4b2a76b9719d911017c592ae76d4b5a0c4f7a1b9e1d5f2c3a4b5c6
 tags:
   description: Results of the tags.
-  returned: success, and where a tag is missing or its promotion failed
+  returned: success, or if a tag is missing or its promotion failed
   type: list
   elements: dict
   contains:
@@ -140,7 +140,7 @@ tags:
     error:
       description: Reason of a failed promotion.
       type: str
-      returned: with V(failed), where it was tried
+      returned: with V(failed), if the promotion was sent
 message:
   description: Message of the server about the promotion. Empty in check mode and if nothing was sent.
   returned: success

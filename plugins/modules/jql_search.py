@@ -79,7 +79,7 @@ issues:
   elements: dict
   sample: [{"id": "10001", "key": "REL-1", "fields": {"summary": "Deploy a folder of files in one task"}}]
 issue_keys:
-  description: The keys of the issues, in the same order.
+  description: Keys of the issues, in the same order.
   returned: success, without O(dest)
   type: list
   elements: str
@@ -90,12 +90,12 @@ total:
   type: int
   sample: 25
 complete:
-  description: Whether every match from O(start_at) on is in RV(issues), or in the file.
+  description: Whether RV(issues) or the file contains all matches from O(start_at) on.
   returned: success
   type: bool
   sample: true
 count:
-  description: How many issues the file has.
+  description: Number of issues in the file.
   returned: success, with O(dest)
   type: int
   sample: 50000

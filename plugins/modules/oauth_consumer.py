@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: oauth_consumer
-short_description: Make the key and the certificate of an OAuth consumer
+short_description: Create the key and the certificate of an OAuth consumer
 version_added: 1.0.0
 description:
   - Creates the credentials of an OAuth 1.0a client for an issue tracker or a wiki. These are a secret RSA key (PKCS#8), and a self-signed
@@ -40,7 +40,7 @@ options:
     type: path
     required: true
   common_name:
-    description: Name in the certificate, and the consumer key to register it under.
+    description: Name in the certificate. It is also the consumer key for the registration.
     type: str
     required: true
   key_size:
@@ -49,11 +49,11 @@ options:
     choices: [2048, 3072, 4096]
     default: 2048
   valid_days:
-    description: How many days a new certificate is valid.
+    description: Validity of a new certificate in days.
     type: int
     default: 365
   renew_before:
-    description: A certificate that is valid for this many days or fewer is renewed.
+    description: Renew a certificate that is valid for at most this number of days.
     type: int
     default: 30
   force:
@@ -78,7 +78,7 @@ consumer:
   type: dict
   contains:
     consumer_key:
-      description: The name to register the key under, O(common_name).
+      description: Consumer key for the registration, O(common_name).
       type: str
       sample: toolchain
     public_key:
@@ -86,11 +86,11 @@ consumer:
       type: str
       sample: "-----BEGIN PUBLIC KEY-----..."
     certificate:
-      description: The certificate (PEM), for servers that want that instead.
+      description: Certificate (PEM), for servers that require a certificate instead of the key.
       type: str
       sample: "-----BEGIN CERTIFICATE-----..."
     not_after:
-      description: Until when the certificate is valid (UTC).
+      description: End of the validity of the certificate (UTC).
       type: str
       sample: "2027-01-05T09:00:00Z"
 http:

@@ -28,7 +28,7 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.tracker
 options:
   issue:
-    description: Key (or id) of the issue.
+    description: Key or ID of the issue.
     type: str
     required: true
   dest:
@@ -44,10 +44,10 @@ options:
     type: list
     elements: str
   max_size:
-    description: Attachments with more bytes than this are skipped.
+    description: Maximum size in bytes. Larger attachments are skipped.
     type: int
   parallel:
-    description: Most attachments to download at once.
+    description: Maximum number of parallel downloads.
     type: int
     default: 4
   state:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: tracker_export
-short_description: Write the versions of the issue tracker as a desired state
+short_description: Export the versions of the issue tracker as a desired state
 version_added: 1.0.0
 description:
   - Writes C(tracker.yml) with the versions of projects into a folder that the role C(desired_state) and the playbooks C(enforce) and
@@ -37,7 +37,7 @@ options:
     type: list
     elements: str
   parallel:
-    description: How many projects are read at once.
+    description: Number of projects to read in parallel.
     type: int
     default: 4
 notes:

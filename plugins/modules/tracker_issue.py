@@ -36,14 +36,14 @@ options:
       - It has to find what the task creates, such as by a label in O(labels); otherwise each run creates another issue.
     type: str
   max_issues:
-    description: The most issues that O(jql) may find; more fail before anything is written.
+    description: Maximum number of issues that O(jql) may find. If there are more, the task fails before it writes.
     type: int
     default: 100
   project:
-    description: Key of the project in which the issue is created.
+    description: Key of the project of a new issue.
     type: str
   type:
-    description: Name of the type that the new issue has.
+    description: Issue type of a new issue.
     type: str
   summary:
     description: The summary, one line.
@@ -58,19 +58,19 @@ options:
         V(null) empties a field.
     type: dict
   labels:
-    description: The labels, exactly these; an empty list removes all.
+    description: Complete list of labels. An empty list removes all labels.
     type: list
     elements: str
   fix_versions:
-    description: The names of the versions in which it is fixed, exactly these.
+    description: Complete list of the names of fix versions.
     type: list
     elements: str
   components:
-    description: The names of the components, exactly these.
+    description: Complete list of the names of components.
     type: list
     elements: str
   add:
-    description: The same lists, of which entries are added only.
+    description: Labels, versions and components to add. Existing entries are kept.
     type: dict
     suboptions:
       labels: {description: Labels to add., type: list, elements: str}
@@ -91,7 +91,7 @@ options:
     description: Name or id of the transition to O(status), where several lead there.
     type: str
   transition_fields:
-    description: Values for the screen of the transition, as O(fields).
+    description: Values for the transition screen. See O(fields).
     type: dict
   comment:
     description: A comment; it is written unless the same account has written this text to the issue before.
@@ -130,7 +130,7 @@ options:
     type: int
     default: 67108864
   parallel:
-    description: Most issues to edit at once.
+    description: Maximum number of issues to edit in parallel.
     type: int
     default: 4
 seealso:

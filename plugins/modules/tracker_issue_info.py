@@ -21,7 +21,7 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.tracker
 options:
   issue:
-    description: Key (or id) of an issue. Either this or O(issues) is needed.
+    description: Key or ID of an issue. Set either O(issue) or O(issues).
     type: str
   issues:
     description: Keys or IDs of several issues. Duplicates are read once.
@@ -38,7 +38,7 @@ options:
     type: list
     elements: str
   parallel:
-    description: Most issues to read at once.
+    description: Maximum number of issues to read in parallel.
     type: int
     default: 4
 seealso:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: wiki_export
-short_description: Write trees of wiki pages as a desired state
+short_description: Export trees of wiki pages as a desired state
 version_added: 1.0.0
 description:
   - Writes C(wiki.yml) into a folder that the role C(desired_state) and the playbooks C(enforce) and C(drift) read, and below C(wiki) a
@@ -44,10 +44,10 @@ options:
     required: true
     suboptions:
       page_id:
-        description: The id of the page; or O(trees[].space).
+        description: ID of the page. Set either this option or O(trees[].space).
         type: str
       space:
-        description: The key of the space.
+        description: Key of the space.
         type: str
       title:
         description: Title of the page. The default is the home page of the space.
@@ -61,7 +61,7 @@ options:
     type: int
     default: 104857600
   parallel:
-    description: How many pages are read at once.
+    description: Number of pages to read in parallel.
     type: int
     default: 4
 notes:

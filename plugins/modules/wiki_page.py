@@ -29,10 +29,10 @@ options:
         O(page_id).
     type: str
   space:
-    description: The key of the space. With O(page_id), a page of another space is a conflict.
+    description: Key of the space. With O(page_id), a page in another space is a conflict.
     type: str
   title:
-    description: The title; with O(page_id), a page of another title is renamed. Blanks around it do not count.
+    description: Title of the page. With O(page_id), a page with another title is renamed. Surrounding whitespace is ignored.
     type: str
   parent_id:
     description:
@@ -46,7 +46,7 @@ options:
       - Without O(body) and O(src), the body is not changed.
     type: str
   src:
-    description: A file (UTF-8) with the body.
+    description: File with the body in UTF-8.
     type: path
   section:
     description:
@@ -73,7 +73,7 @@ options:
     description: Fail unless the page has this version.
     type: int
   version_comment:
-    description: The comment of the new version.
+    description: Comment of the new version.
     type: str
   minor_edit:
     description: Whether to save the version without notifying watchers.
@@ -104,7 +104,7 @@ options:
     elements: dict
     suboptions:
       src:
-        description: The file on the host that the task runs on.
+        description: File on the host of the task.
         type: path
         required: true
       name:
@@ -114,13 +114,12 @@ options:
         description: Comment of an upload, at most 160 characters. If only the comment changes, nothing is uploaded.
         type: str
   state:
-    description: V(absent) moves the page to the trash; options that describe a page do not count then.
+    description: V(absent) moves the page to the trash. Options that describe the content are then ignored.
     type: str
     choices: [present, absent]
     default: present
   force:
-    description:
-      - Whether O(state=absent) may remove the home page of a space, and a page that has pages below it.
+    description: Whether O(state=absent) may remove the home page of a space, or a page with child pages.
     type: bool
     default: false
   pages:
@@ -158,7 +157,7 @@ options:
       state: {description: As O(state)., type: str, choices: [present, absent]}
       force: {description: As O(force)., type: bool}
   parallel:
-    description: How many pages of O(pages) are read or written at once.
+    description: Number of pages in O(pages) to read or write in parallel.
     type: int
     default: 4
 seealso:
@@ -223,7 +222,7 @@ page:
       returned: success
       sample: Handbook
     space:
-      description: The key of its space.
+      description: Key of the space.
       type: str
       returned: success
       sample: REL
@@ -233,7 +232,7 @@ page:
       returned: success
       sample: 4
     url:
-      description: Its address for a browser.
+      description: URL of the page for a browser.
       type: str
       returned: success
       sample: https://wiki.example/display/REL/Handbook
@@ -244,25 +243,25 @@ ignored_differences:
   elements: str
   sample: [attribute ac:macro-id (1), entities (2)]
 labels:
-  description: The labels of the page after the task.
-  returned: when O(labels) is given
+  description: Labels of the page after the task.
+  returned: if O(labels) is set
   type: list
   elements: str
   sample: [release]
 attachments:
   description: Files of O(attachments), with C(name), C(size) in bytes, C(sha256) and C(action).
-  returned: when O(attachments) is given
+  returned: if O(attachments) is set
   type: list
   elements: dict
   sample: [{"name": "install.txt", "size": 8, "sha256": "6cd3556deb0da54bca060b4c39479839e4099838ac4b1b47b0e7d6a2b3b4b5b5", "action": "uploaded"}]
 pages:
   description: Results of O(pages) in the same order.
-  returned: when O(pages) is given
+  returned: if O(pages) is set
   type: list
   elements: dict
   contains:
     ok:
-      description: Whether the page is as wanted.
+      description: Whether the page has the requested state.
       type: bool
       returned: always
     changed:
@@ -282,16 +281,16 @@ pages:
       description: As RV(labels).
       type: list
       elements: str
-      returned: when labels are given
+      returned: if labels are set
     attachments:
-      description: As RV(attachments).
+      description: See RV(attachments).
       type: list
       elements: dict
-      returned: when attachments are given
+      returned: if attachments are set
     msg:
       description: Error message.
       type: str
-      returned: failure
+      returned: on failure
     error:
       description: Details of the error as in RV(error), or null if the page succeeded.
       type: dict

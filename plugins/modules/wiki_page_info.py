@@ -10,8 +10,8 @@ module: wiki_page_info
 short_description: Read a page of the wiki
 version_added: 1.0.0
 description:
-  - Reads a page with its body in storage format, as the server keeps it.
-  - A page that is missing, in the trash, a draft, or not visible to the login is an error of the kind C(not_found).
+  - Reads a page with its body in storage format as stored on the server.
+  - If the page does not exist, is in the trash, is a draft, or is not visible to the login, the task fails with the kind C(not_found).
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.wiki
@@ -74,7 +74,7 @@ page:
       returned: success
       sample: "1001"
     body:
-      description: Its body in storage format.
+      description: Body in storage format.
       type: str
       returned: success
       sample: <h1>Before a release</h1>

@@ -32,7 +32,7 @@ requirements:
   - markdown-it-py >= 3.0 where the module runs, for Markdown
 options:
   src:
-    description: The folder, on the host that the task runs on. It is the root of the tree, and a page, too.
+    description: Folder on the host of the task. It is the root of the tree, and also a page.
     type: path
     required: true
   space:
@@ -91,7 +91,7 @@ options:
     type: bool
     default: true
   parallel:
-    description: How many pages are read or written at once.
+    description: Number of pages to read or write in parallel.
     type: int
     default: 4
 notes:
@@ -118,14 +118,14 @@ EXAMPLES = r"""
 RETURN = r"""
 pages:
   description:
-    - The pages of the tree, those above first, and those that were moved to the trash. After a failure, those that were done.
-    - A page that check mode would create has neither id nor url.
+    - Pages of the tree, parents first, and pages that were moved to the trash. After a failure, the pages that were processed.
+    - A page that would be created in check mode has no ID and no URL.
   returned: success
   type: list
   elements: dict
   contains:
     path:
-      description: The file below O(src); of a folder without a page of its own, its path with a slash behind it.
+      description: Path of the file below O(src). For a folder without its own file, the path with a trailing slash.
       type: str
       returned: always
     id:
@@ -141,7 +141,7 @@ pages:
       type: int
       returned: always
     url:
-      description: The address of the page for a browser.
+      description: URL of the page for a browser.
       type: str
       returned: always
     action:
@@ -162,7 +162,7 @@ pages:
       action: unchanged
 problems:
   description: Errors in the files, with file and line.
-  returned: when the files cannot become pages
+  returned: if the files have errors
   type: list
   elements: str
   sample: ["guide/install.md:12: the link to 'setup.md' leads to nothing"]
