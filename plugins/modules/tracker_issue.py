@@ -10,13 +10,13 @@ module: tracker_issue
 short_description: Edit, transition or create issues
 version_added: 1.0.0
 description:
-  - Manages one issue by its key, many by a query, or one that is created where none matches.
-  - Only what differs is written, in the order fields, links, attachments, comment, status. Everything is planned before anything is written, so
-    that an issue that cannot become what is wanted leaves the others as they are.
-  - An issue that fails while it is written does not keep the others from being done. The task fails in the end and says in RV(issues) what was
-    done; the next run does the rest.
-  - A creation is never sent twice. Where its answer is lost, O(match) is asked several times whether the issue is there.
-  - In the cloud texts are written as paragraphs and lines, and nothing in them is markup.
+  - Manages an issue by its key, all issues that match a query, or creates an issue if no issue matches.
+  - Only differences are written, in the order fields, links, attachments, comment, status. All changes are planned before anything is
+    written. If an issue cannot reach the requested state, no issue is changed.
+  - If writing an issue fails, the others are still written. The task then fails and reports the changes in RV(issues). The next run
+    completes them.
+  - A creation is never sent twice. If its response is lost, O(match) is queried several times to find the issue.
+  - In Jira Cloud, text is written as paragraphs and lines, without markup.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.tracker
@@ -24,16 +24,16 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.tracker
 options:
   issue:
-    description: Key of the issue. One of O(issue), O(jql) and O(match) is needed.
+    description: Key of the issue. Set exactly one of O(issue), O(jql) and O(match).
     type: str
   jql:
-    description: A query; all issues that it finds are managed. One that finds none changes nothing.
+    description: Query for the issues to manage. A query without results changes nothing.
     type: str
   match:
     description:
-      - A query that finds the issue, once it is there. Where it finds none, the issue is created with O(project), O(type) and O(summary);
-        where it finds several, the task fails.
-      - It has to find what the task creates, such as by a label in O(labels); otherwise each run creates another issue.
+      - Query that finds the issue if it exists. If it finds none, the issue is created with O(project), O(type) and O(summary). If it finds
+        several, the task fails.
+      - It must find the created issue, for example by a label in O(labels). Otherwise every run creates another issue.
     type: str
   max_issues:
     description: Maximum number of issues that O(jql) may find. If there are more, the task fails before it writes.
@@ -46,16 +46,16 @@ options:
     description: Issue type of a new issue.
     type: str
   summary:
-    description: The summary, one line.
+    description: Summary, a single line.
     type: str
   description:
-    description: The description; an empty one removes it.
+    description: Description. An empty string removes it.
     type: str
   fields:
     description:
-      - Further fields, by name or id. An unknown name, and one that several fields have, is refused.
-      - A text becomes what its field wants, such as a number, or the option, version or account of that name; a mapping or list is sent as it is.
-        V(null) empties a field.
+      - Other fields, by name or ID. Unknown and ambiguous names are rejected.
+      - A string is converted to the type of the field, such as a number, or the option, version or account of that name. A mapping or list
+        is sent unchanged. V(null) clears a field.
     type: dict
   labels:
     description: Complete list of labels. An empty list removes all labels.
@@ -78,33 +78,35 @@ options:
       components: {description: Names of components to add., type: list, elements: str}
   assignee:
     description:
-      - Name of the account that gets the issue; in the cloud its account id, display name or address.
-      - To assign the issue to nobody, give V(null) for V(assignee) in O(fields).
+      - Name of the assignee. In Jira Cloud, its account ID, display name or email address.
+      - To remove the assignee, set V(assignee) to V(null) in O(fields).
     type: str
   priority:
     description: Name of the priority.
     type: str
   status:
-    description: Name of the status that the issue gets by one of the transitions that are offered. One that cannot be reached fails, and says which can.
+    description:
+      - Name of the target status. The issue must offer a transition to this status. Otherwise the task fails and lists the available
+        statuses.
     type: str
   transition:
-    description: Name or id of the transition to O(status), where several lead there.
+    description: Name or ID of the transition to O(status), if several transitions lead to it.
     type: str
   transition_fields:
     description: Values for the transition screen. See O(fields).
     type: dict
   comment:
-    description: A comment; it is written unless the same account has written this text to the issue before.
+    description: Comment. It is added unless the same account has already added a comment with this text.
     type: str
   links:
-    description: Links to other issues; those that are there besides stay.
+    description: Links to other issues. Other existing links are kept.
     type: list
     elements: dict
     suboptions:
       type:
         description:
-          - Name of the type of link, as V(Blocks), and then this issue is its subject - this blocks that.
-          - Or one of its two phrases, as V(is blocked by), which says the direction.
+          - Name of the link type, such as V(Blocks). This issue is then the subject, so it blocks the other issue.
+          - Alternatively a phrase of the link type, such as V(is blocked by), which sets the direction.
         type: str
         required: true
       issue:
@@ -114,19 +116,19 @@ options:
   attachments:
     description:
       - Files to attach. A file is uploaded unless the issue has an attachment with its name and content.
-      - Trackers keep no digests. To compare content, the task downloads the attachments that have the name and the size of the file.
+      - Trackers provide no digests. To compare the content, the task downloads attachments with the name and size of the file.
     type: list
     elements: path
   replace:
     description:
-      - Whether older attachments with the name of a file in O(attachments) are deleted. The file is uploaded first.
-      - If the account may not delete an older attachment, the task fails, and both stay.
+      - Whether to delete older attachments with the name of a file in O(attachments). The file is uploaded first.
+      - If the account may not delete an older attachment, the task fails, and both attachments are kept.
     type: bool
     default: true
   compare_max:
     description:
-      - Most bytes of an attachment that is downloaded in order to compare it. Larger files with the same name and size count as unchanged,
-        with a warning.
+      - Maximum size in bytes of attachments to download for a comparison. Larger files with the same name and size count as unchanged, with
+        a warning.
     type: int
     default: 67108864
   parallel:
@@ -140,7 +142,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Close what is in the release
+- name: Close the issues of the release
   delivery.toolchain.tracker_issue:
     jql: "{{ {'project': 'REL', 'fixVersion': '1.1.0', 'status': 'In Progress'} | delivery.toolchain.jql }}"
     status: Done
@@ -162,7 +164,7 @@ EXAMPLES = r"""
     links:
       - {type: is blocked by, issue: REL-24}
 
-- name: Move one issue, by the way that is named
+- name: Change the status of an issue with a specific transition
   delivery.toolchain.tracker_issue:
     issue: REL-24
     status: Done
@@ -174,16 +176,16 @@ EXAMPLES = r"""
 RETURN = r"""
 issues:
   description:
-    - All issues that were found, and the one that was created, as key, action and changes.
-    - The action is V(created), V(updated) or V(unchanged); changes is a list of field, before and after.
-    - If the task fails while it writes, the changes that were made, with C(error) for those that failed.
+    - All issues that were found or created, as key, action and changes.
+    - The action is V(created), V(updated) or V(unchanged). Changes is a list of field, before and after.
+    - If the task fails while it writes, the changes that were made, with C(error) for failed changes.
   returned: success, or failure of a write
   type: list
   elements: dict
   sample:
     - {"key": "REL-24", "action": "updated", "changes": [{"field": "status", "before": "In Progress", "after": "Done"}]}
 uncompared:
-  description: Files in O(attachments) that count as unchanged by name and size alone, each as key of the issue and name; a warning names each.
+  description: Files in O(attachments) that count as unchanged only by name and size, as issue key and file name. A warning names them.
   returned: success
   type: list
   elements: str

@@ -10,8 +10,8 @@ module: tracker_version
 short_description: Create, release, archive or delete a version of a project
 version_added: 1.0.0
 description:
-  - Manages one version of a project, up to its release. Only what differs is sent.
-  - Names of versions are unique in a project, without regard to letter case and to blanks at their ends; so they are compared.
+  - Manages a version of a project, including its release. Only differences are sent.
+  - Version names are unique in a project. Letter case and surrounding whitespace are ignored, in comparisons too.
   - The account must be allowed to administer the project.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
@@ -29,37 +29,37 @@ options:
     required: true
   new_name:
     description:
-      - The name that it gets. Where only the new name is there, it has been renamed already; where neither is there, it is created
-        under the new name; where both are there, the task fails.
+      - New name of the version. If only the new name exists, the version is already renamed. If neither name exists, the version is created
+        with the new name. If both exist, the task fails.
     type: str
   description:
-    description: Description of the version; an empty one removes it.
+    description: Description of the version. An empty string removes it.
     type: str
   start_date:
-    description: The day on which it starts, as V(2026-05-01); V(none) removes it.
+    description: Start date, such as V(2026-05-01). V(none) removes the date.
     type: str
   release_date:
     description:
-      - The day of the release, as V(2026-05-31); V(none) removes it.
-      - A version that this task releases gets the server's day where neither this option nor the server has one.
+      - Release date, such as V(2026-05-31). V(none) removes the date.
+      - If this task releases a version and neither this option nor the server has a date, the current day of the server is used.
     type: str
   state:
     description:
-      - V(present) creates it where it is missing, and leaves it released or archived as it is.
-      - V(released) and V(unreleased) also take it out of the archive; V(archived) leaves it released or not, as it is.
+      - V(present) creates the version if it does not exist. It does not change whether the version is released or archived.
+      - V(released) and V(unreleased) also restore it from the archive. V(archived) does not change whether it is released.
       - V(absent) deletes it.
     type: str
     choices: [present, released, unreleased, archived, absent]
     default: present
   unresolved:
     description:
-      - What to do with issues of the version that have no resolution when this task releases it.
-      - V(warn) warns and V(ignore) does not. V(fail) fails before anything is changed.
-      - Everything else is the name of the version that they move to, which must be there.
+      - Handling of unresolved issues of the version if this task releases it.
+      - V(warn) adds a warning, V(ignore) does nothing. V(fail) fails before anything is changed.
+      - Any other value is the name of an existing version to which the issues are moved.
     type: str
     default: warn
   move_to:
-    description: Name of the version that the issues get with O(state=absent); without it they lose the deleted one.
+    description: Name of the version to which the issues are moved with O(state=absent). By default, the deleted version is removed from the issues.
     type: str
 seealso:
   - module: delivery.toolchain.tracker_issue
@@ -73,7 +73,7 @@ EXAMPLES = r"""
     name: "1.2.0"
     start_date: "2026-05-01"
 
-- name: Release a version, and move what is not done to the next one
+- name: Release a version, and move unresolved issues to the next version
   delivery.toolchain.tracker_version:
     project: REL
     name: "1.1.0"
@@ -91,8 +91,8 @@ EXAMPLES = r"""
 RETURN = r"""
 version:
   description:
-    - The version as id, name, released, archived, release_date, start_date, description and url; null where it is absent.
-    - In check mode a version that would be created has no id.
+    - Version as id, name, released, archived, release_date, start_date, description and url. Null if it is absent.
+    - In check mode, a version that would be created has no ID.
   returned: success
   type: dict
   sample:
@@ -106,9 +106,10 @@ version:
     url: https://tracker.example/projects/REL/versions/10001
 unresolved_count:
   description:
-    - With O(state=released) how many issues of the version had no resolution before the task, those that the account does not see included;
-      else null.
-  returned: success, or where unresolved issues made the task fail
+    - With O(state=released), the number of unresolved issues of the version before the task, including issues that are not visible to the
+      account.
+    - Otherwise null.
+  returned: success, or if unresolved issues fail the task
   type: int
   sample: 0
 http:
