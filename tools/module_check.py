@@ -62,7 +62,6 @@ def missing(module: str, sandbox: Sandbox) -> list[str]:
         *_unconfirmed(module),
         *_unknown_requests(module, sandbox),
         *_changelog(module),
-        *_stale(),
     ]
 
 
@@ -180,7 +179,7 @@ def _unconfirmed(module: str) -> Iterator[str]:
         if f"{module}.{name}" not in confirmed and module not in sought:
             yield (
                 f"no witness confirms {module}.{name}: add one to tests/strangers/witnesses.yml, or"
-                " say under looked_for where you looked"
+                " name the module under looked_for"
             )
 
 
@@ -220,21 +219,18 @@ def _changelog(module: str) -> Iterator[str]:
         yield "no fragment in changelogs/fragments names the module"
 
 
-@cache
-def _stale() -> tuple[str, ...]:
-    """Return the generated files that are not as their tool would write them, for all modules."""
+def _stale() -> Iterator[str]:
+    """Yield the generated files that are not as their tool would write them, for all modules."""
     written = {
         "tools.reference": reference.files(),
         "tools.actions": actions.actions(),
         "tools.witnesses": {witnesses.PAGE: witnesses.page(witnesses.load())},
         "tests.helpers.request_table": {request_table.TABLE: request_table.page()},
     }
-    return tuple(
-        f"{path.relative_to(tree.ROOT)} is stale: run python -m {tool}"
-        for tool, files in written.items()
-        for path, text in files.items()
-        if not path.exists() or _text(path) != text
-    )
+    for tool, files in written.items():
+        for path, text in files.items():
+            if not path.exists() or _text(path) != text:
+                yield f"{path.relative_to(tree.ROOT)} is stale: run python -m {tool}"
 
 
 def _text(path: Path) -> str:
@@ -244,14 +240,16 @@ def _text(path: Path) -> str:
 def main(arguments: list[str]) -> int:
     """Print what the modules lack; the exit status is 1 if it is anything."""
     known = [path.stem for path in sorted((tree.ROOT / "plugins" / "modules").glob("*.py"))]
-    count = 0
     with Sandbox.start(flavour="real") as sandbox:
-        for module in arguments or known:
-            for line in missing(module, sandbox):
-                count += 1
-                print(f"{module}: {line}")
-    print(f"{count} missing")
-    return int(count > 0)
+        lines = [
+            f"{module}: {line}"
+            for module in arguments or known
+            for line in missing(module, sandbox)
+        ]
+    if all((tree.ROOT / path).exists() for module in arguments for path in _files(module)):
+        lines += _stale()
+    print(*lines, f"{len(lines)} missing", sep="\n")
+    return int(bool(lines))
 
 
 if __name__ == "__main__":

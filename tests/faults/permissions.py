@@ -120,7 +120,7 @@ class Played:
 
 
 def without(operation: Operation, missing: str) -> list[str]:
-    """Every permission but one, and but the one that stands for all."""
+    """Return all permissions of the service except one; `admin` is never among them."""
     return [one for one in ALL[operation.service] if one != missing]
 
 

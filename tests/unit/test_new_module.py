@@ -71,7 +71,7 @@ def test_the_check_lists_what_an_empty_module_lacks(trial: Trial) -> None:
         "tests/unit/wiki/test_wiki_label.py": 1,
         "changelogs/fragments/wiki-label.yml": 1,
     }
-    witness = "add one to tests/strangers/witnesses.yml, or say under looked_for where you looked"
+    witness = "add one to tests/strangers/witnesses.yml, or name the module under looked_for"
     assert others == {
         f"no witness confirms wiki_label.read: {witness}",
         f"no witness confirms wiki_label.create: {witness}",
