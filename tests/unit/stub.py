@@ -77,9 +77,10 @@ class Reply:
 
 
 class Stub:
-    """Answers with `replies` one after the other, then (or always) as `answer` says.
+    """Respond with `replies` one after the other, then (or always) with the result of `answer`.
 
-    A context manager; `url` is the base address, with a context path.
+    A context manager; `url` is the base address, with a context path. At its end it fails for a
+    request without a reply, for an error in `answer` and for replies that nobody asked for.
     """
 
     def __init__(
@@ -92,6 +93,8 @@ class Stub:
         self.answer = answer
         self.seen: list[Seen] = []
         self.connections = 0
+        #: Errors in the threads of the server, where a test would not see them.
+        self.errors: list[BaseException] = []
         self.closing = threading.Event()
         self._lock = threading.Lock()
         self._server = _Server(self, tls)
@@ -101,12 +104,17 @@ class Stub:
         self.url = f"{scheme}://127.0.0.1:{self._server.server_address[1]}/base"
 
     def reply_to(self, seen: Seen) -> Reply:
+        """Return the next reply; an error is kept before the client can see its effect."""
         with self._lock:
             self.seen.append(seen)
             if self.replies:
                 return self.replies.pop(0)
-        assert self.answer is not None, f"one request too many: {seen.method} {seen.target}"
-        return self.answer(seen)
+        try:
+            assert self.answer is not None, f"one request too many: {seen.method} {seen.target}"
+            return self.answer(seen)
+        except Exception as error:
+            self.errors.append(error)
+            raise
 
     def connected(self) -> int:
         with self._lock:
@@ -129,6 +137,11 @@ class Stub:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+        if isinstance(error, AssertionError):
+            return  # the test has failed already
+        if self.errors:
+            raise self.errors[0]
+        assert not self.replies, f"{len(self.replies)} unused replies: {self.replies}"
 
 
 class _Server(ThreadingHTTPServer):
@@ -149,7 +162,7 @@ class _Server(ThreadingHTTPServer):
         return connection, address
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away, or refuses a certificate, is part of the tests."""
+        """Print nothing: a client that goes away, or rejects a certificate, is no error."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -7,6 +7,7 @@ The parameters are those of real servers [analysis-0].
 from __future__ import annotations
 
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from typing import Any
 
 from tests.unit.analysis.server import lines, refusal
@@ -75,7 +76,7 @@ class Server:
 
     def _users(self, form: Form) -> Reply:
         shown = [{"name": name, "readonly": fixed} for name, fixed in self.users.items()]
-        return lines(*shown[: int(form["limit"])])
+        return _listed(shown, form)
 
     def _create_user(self, form: Form) -> None:
         self.users[form["name"]] = False
@@ -87,7 +88,7 @@ class Server:
         shown = [{"name": name, **group} for name, group in self.groups.items()]
         if self.hide_members:
             shown = [{key: each[key] for key in ("name", "readonly")} for each in shown]
-        return lines(*shown[: int(form["limit"])])
+        return _listed(shown, form)
 
     def _create_group(self, form: Form) -> Reply | None:
         users = [name for name in form.get("users", "").split(",") if name]
@@ -215,3 +216,9 @@ class Server:
     def _update_defect_type(self, form: Form) -> None:
         there = self.types[self.projects[form["project"]]]
         there[form["code"]] = form["enabled"] == "true"
+
+
+def _listed(records: list[dict[str, Any]], form: Form) -> Reply:
+    """The records that `search` and `limit` select [analysis-9]."""
+    found = [each for each in records if fnmatchcase(each["name"], form.get("search", "*"))]
+    return lines(*found[: int(form.get("limit", 1000))])

@@ -125,7 +125,7 @@ def test_a_project_that_is_there_and_of_which_nothing_is_told_has_been_imported(
 
 
 def test_neither_a_record_nor_a_project_is_a_failure_in_the_end() -> None:
-    error = failed(lines(), DONE, *[lines()] * 20)
+    error = failed(lines(), DONE, *[lines()] * 17)
     assert error.kind == "failed"
     assert "neither the import nor the project" in str(error)
 
@@ -139,7 +139,8 @@ def test_neither_a_record_nor_a_project_is_a_failure_in_the_end() -> None:
     ],
 )
 def test_a_failed_import_is_told_in_the_servers_words(record: dict[str, Any], words: str) -> None:
-    error = failed(lines(), DONE, lines({"project": "fw", "status": "Failed", **record}))
+    record = {"project": "fw", "status": "Failed", **record}
+    error = failed(lines(), DONE, lines(record), lines())
     assert (error.kind, error.detail) == ("failed", words)
     assert str(error) == f"importing the project 'fw': {words}"
 
@@ -294,6 +295,7 @@ def test_lost_settings_of_which_nothing_is_told_are_not_known() -> None:
 
 def test_the_words_of_a_failed_import_are_short() -> None:
     words = "Stack\n" * 999
-    error = failed(lines(), DONE, lines({"project": "fw", "status": "Failed", "message": words}))
+    record = {"project": "fw", "status": "Failed", "message": words}
+    error = failed(lines(), DONE, lines(record), lines())
     assert "Stack Stack" in str(error)
     assert len(str(error)) < 1000

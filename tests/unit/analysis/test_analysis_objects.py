@@ -534,7 +534,7 @@ REFUSALS: dict[str, tuple[str, Mapping[str, Any], tuple[Reply, ...], str, str]] 
     "a view that is gone after it was to be made anew": (
         "view",
         {"project": "p", "name": "v", "query": "x", "recreate": True},
-        (lines(VIEW), UNKNOWN, lines(VIEW), DONE, refusal(500, "broken"), refusal(500, "broken")),
+        (lines(VIEW), UNKNOWN, lines(VIEW), DONE, *[refusal(500, "broken")] * 3),
         "server",
         "deleted to be created anew",
     ),

@@ -341,9 +341,8 @@ def test_every_permission_has_two_names(name: str, shown: str) -> None:
 
 
 def test_a_name_that_was_taken_meanwhile_is_a_conflict() -> None:
-    error = refused(
-        manage_role, lines(), refusal(400, "Role developers already exists"), create_project=True
-    )
+    taken = refusal(400, "Role developers already exists")
+    error = refused(manage_role, lines(), taken, lines(ROLE), create_project=True)
     assert error.kind == "conflict"
 
 

@@ -345,7 +345,7 @@ SIZES = [11, 100_000]
 
 @pytest.mark.parametrize("size", SIZES)
 def test_a_file_that_gets_shorter_is_a_failure(size: int) -> None:
-    with Stub() as stub:
+    with Stub(answer=lambda seen: Reply(cut=True)) as stub:
         transport = transport_to(stub.url)
         parts = {"open_body": lambda: io.BytesIO(b"x" * 10), "size": size}
         error = fails(transport.write, "deploying 'x'", "PUT", "x", **parts)

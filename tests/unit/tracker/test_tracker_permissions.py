@@ -67,6 +67,6 @@ def test_a_refusal_names_each_permission_once() -> None:
 
 
 def test_what_needs_no_permission_is_not_asked_for() -> None:
-    with Stub(told()) as stub:
+    with Stub() as stub:
         require(client(stub), "nothing", [], issueKey="REL-1")
     assert stub.seen == []
