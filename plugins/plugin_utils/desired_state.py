@@ -38,11 +38,11 @@ _ROLES = {"analysis": "analysis_config", "ci": "ci_baseline", "repo": "repo_hous
 
 
 class DesiredStateError(Exception):
-    """The folder cannot be read, or does not follow the schemas: one sentence for each slip."""
+    """The folder cannot be read or violates the schemas: a sentence for each error."""
 
 
 def variables(folder: Path, load: Callable[[str], Any]) -> dict[str, Any]:
-    """The variables of the roles that a folder describes.
+    """Return the variables of the roles that a folder describes.
 
     :param load: reads the values of a file, secrets of a vault included
     """
@@ -70,7 +70,7 @@ def _loaded(folder: Path, file: Path, load: Callable[[str], Any]) -> Any:
 
 
 def _files(folder: Path, errors: list[str]) -> Iterator[tuple[Path, str]]:
-    """The files of the folder with their services, in their order."""
+    """Yield the files of the folder with their services, sorted."""
     for file in sorted(folder.rglob("*")):
         parts = file.relative_to(folder).parts
         if any(part.startswith(".") for part in parts) or file.suffix not in _ENDINGS:
@@ -97,7 +97,7 @@ def _schema(service: str) -> dict[str, Any]:
 
 
 def _slips(file: Path, service: str) -> list[str]:
-    """Return what in a file does not follow the schema of its service, as `:line: sentence`."""
+    """Return the schema violations of a file, as `:line: sentence`."""
     try:
         with open(file, "rb", opener=open_regular) as stream:
             root = yaml.compose(stream, Loader=yaml.SafeLoader)
@@ -112,7 +112,7 @@ def _slips(file: Path, service: str) -> list[str]:
 
 
 def _judged(node: yaml.Node, schema: Mapping[str, Any], place: str) -> Iterator[str]:
-    """What of a node does not follow a schema."""
+    """Yield the schema violations of a node."""
     start = f":{node.start_mark.line + 1}: {place or 'the file'}"
     kind = _TYPES.get(node.tag, node.tag)
     wanted = schema.get("type")
@@ -160,7 +160,7 @@ def _judged_mapping(node: yaml.MappingNode, schema: Mapping[str, Any], place: st
 
 
 def _merge(found: dict[str, Any], service: str, file: Path, values: Mapping[str, Any]) -> list[str]:
-    """Add what a file says; lists of several files become one."""
+    """Merge the values of a file into `found`; lists of several files are concatenated."""
     errors = []
     for key, value in values.items():
         name = _OWN.get(key, f"{_ROLES.get(service)}_{key}")
@@ -175,7 +175,7 @@ def _merge(found: dict[str, Any], service: str, file: Path, values: Mapping[str,
 
 
 def _placed(entries: Any, folder: Path) -> list[Any]:
-    """Entries whose file is named as it lies beside theirs."""
+    """Return entries with the path of `src` relative to their file."""
     return [
         {**entry, "src": str(folder / entry["src"])} if entry.get("src") else entry
         for entry in entries or []

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What lookups asked is kept while a play runs, so that a question costs once, whatever tasks and
-hosts ask it [C9].
+"""Cache the results of lookups during a play, across tasks and hosts [C9].
 
-Ansible runs each task in a process of its own; what they share is the folder that it makes for a
-run, which only its user can read, and which it removes at the end.
+Ansible runs each task in a separate process. They share the temporary folder of the run, which only
+its user can read, and which Ansible removes at the end.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from ansible import constants
 
 
 def kept(question: Mapping[str, Any], answer: Callable[[], Sequence[Any]]) -> list[Any]:
-    """The answer to a question, asked where it is not known yet. Who asks the same meanwhile waits.
+    """Return the result of a query, from the cache if possible. Concurrent equal queries wait.
 
-    :param question: all that makes it another question: service, address, login, options
+    :param question: everything that identifies the query: service, address, login, options
     """
     text = json.dumps(question, sort_keys=True, default=str)
     file = _folder() / hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
@@ -41,7 +40,7 @@ def kept(question: Mapping[str, Any], answer: Callable[[], Sequence[Any]]) -> li
 
 
 def forget() -> None:
-    """Forget all that was asked: a module wrote to a service, which may show in others, too."""
+    """Clear the cache: a write to a service may also change results of other services."""
     shutil.rmtree(_folder(), ignore_errors=True)
 
 
@@ -51,8 +50,8 @@ def _folder() -> Path:
 
 @contextmanager
 def _locked(file: Path) -> Iterator[Callable[[], bool]]:
-    """Wait until nobody else asks. What it gives tells whether an answer may be kept: not where the
-    question was forgotten meanwhile.
+    """Lock a query; yield a function that returns whether its result may be cached, which is not
+    the case if the cache was cleared meanwhile.
     """
     handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -63,7 +62,7 @@ def _locked(file: Path) -> Iterator[Callable[[], bool]]:
 
 
 def _store(file: Path, text: str) -> None:
-    """Keep an answer; where its folder has just been forgotten, it is not kept."""
+    """Cache a result, unless the folder was just removed."""
     with suppress(FileNotFoundError):
         handle, name = tempfile.mkstemp(dir=file.parent)
         with open(handle, "w", encoding="utf-8") as stream:

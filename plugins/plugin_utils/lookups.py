@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What lookups share: the same options, the same clients, asked through C(get_option)."""
+"""Shared code of the lookups: options, connections, cached results."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.variables import from_variables
 
-#: What tells one play from the next in the variables of a task.
+#: Variables of a task that identify its play.
 _PLAY = ("ansible_play_name", "ansible_play_hosts_all")
 
 
 def set_options(
     lookup: LookupBase, service: str, variables: Mapping[str, Any] | None, given: Mapping[str, Any]
 ) -> None:
-    """Read the options of a lookup, after the same check for slips as those of modules, and those
-    that variables name: Ansible itself would take them without their templates.
+    """Set the options of a lookup, with the input checks of modules.
 
-    An empty variable is none, of the environment, too, as for modules: Ansible takes it for a
-    value, and then the certificate of the server is not checked.
+    Connection options in variables are templated here: Ansible would take them verbatim. An empty
+    variable, also of the environment, is not set, as for modules: Ansible would read an empty
+    `validate_certs` as false.
     """
     _refuse_unknown(lookup, given)
     template = ansible_internals.template_of(lookup)
@@ -75,8 +75,8 @@ def set_options(
 
 
 def _refuse_unknown(lookup: LookupBase, given: Mapping[str, Any]) -> None:
-    """Refuse an option that the lookup does not have: Ansible passes over it, and a search without
-    its limit, or with another login, is what comes of that.
+    """Raise AnsibleError for unknown options. Ansible ignores them, so that a search would run
+    without its limit or with another login.
     """
     options: Mapping[str, Mapping[str, Any]] = lookup.option_definitions
     aliases = [alias for option in options.values() for alias in option.get("aliases") or ()]
@@ -94,8 +94,8 @@ def further_service(
     variables: Mapping[str, Any] | None,
     given: Mapping[str, Any],
 ) -> Callable[[str], Any] | None:
-    """The connection options of a service beside the lookup's own, from C(given), variables and
-    environment; C(None) where none of them names an address.
+    """Return the connection options of an additional service, from `given`, variables and the
+    environment; `None` if none of them contains an address.
     """
     template = ansible_internals.template_of(lookup)
     named = {**from_variables(service, given, variables or {}, template), **given}
@@ -116,9 +116,9 @@ def kept(
     answer: Callable[[], Sequence[Any]],
     further: Mapping[str, Callable[[str], Any] | None] | None = None,
 ) -> list[Any]:
-    """The answer to the question of a lookup, which the play may have asked already.
+    """Return the result of a lookup for a term, cached during a play.
 
-    :param further: the connections to services beside the lookup's own
+    :param further: connections to additional services
     """
     if not lookup.get_option("cache"):
         return list(answer())
@@ -133,15 +133,18 @@ def kept(
 
 
 def require_terms(terms: Sequence[Any], wanted: str) -> None:
-    """AnsibleError for a lookup that was asked for nothing; an empty list as its term is an
-    answer to a question that somebody has computed.
+    """Raise AnsibleError for a lookup without a term. An empty list as its term is valid: it may
+    be computed.
     """
     if not terms:
         raise AnsibleError(f"this lookup was called without a term: give {wanted}")
 
 
 def texts(terms: Sequence[Any], wanted: str | None = None) -> list[str]:
-    """The terms of a lookup that takes texts, or lists of them; C(wanted): there has to be one."""
+    """Return the terms of a lookup, strings or lists of strings.
+
+    :param wanted: the expected term, if the lookup requires one
+    """
     if wanted is not None:
         require_terms(terms, wanted)
     try:
@@ -161,10 +164,10 @@ def ask(
     given: Mapping[str, Any],
     question: Callable[[Task], Any],
 ) -> Any:
-    """Answer a lookup's question with a client that cannot write; failures become AnsibleError."""
+    """Return the result of a query with a read-only task; failures become AnsibleError."""
     if REQUESTS_MISSING is not None:
         raise AnsibleError(missing_required_lib("requests"))
-    hidden.clear()  # of the lookup before in the same process
+    hidden.clear()  # secrets of the previous lookup in this process
     hidden.add(*secrets_in_addresses("url", get("url")), *secrets_in_addresses("", given))
     try:
         warn: Callable[[str], None] = lambda text: Display().warning(printable(text))  # noqa: E731

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Variables with the prefix of a role or a playbook that it does not know [C1.6]."""
+"""Find unknown variables with the prefix of a role or a playbook [C1.6]."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ _PREFIXES = {"drift_summary": "summary"}
 
 
 def unknown(owner: str, names: Iterable[str]) -> list[str]:
-    """The names with the prefix of C(owner) that it does not know, each with the nearest one that
-    may be set.
+    """Return the unknown names with the prefix of `owner`, each with the closest known name.
 
-    A name may have the prefix of several: C(release_notes_title) is a matter of the role
-    C(release_notes), C(release_version_comment) one of the playbook C(release).
+    A name may have several prefixes: `release_notes_title` belongs to the role `release_notes`,
+    `release_version_comment` to the playbook `release`.
 
-    :param owner: name of a role, or of a playbook
+    :param owner: name of a role or of a playbook
     """
     found = []
     for name in sorted(each for each in names if each.startswith(f"{owner}_")):
@@ -40,7 +39,7 @@ def _owners_of(name: str) -> list[str]:
 
 
 def _taken_by(owner: str) -> frozenset[str]:
-    """The names that a user may set: not those that the roles set themselves."""
+    """Return the names that a user may set, without those that roles set."""
     return known_to(owner).difference(*map(left_by, owners()))
 
 
@@ -51,7 +50,7 @@ def _told(name: str, taken: Iterable[str]) -> str:
 
 @cache
 def owners() -> frozenset[str]:
-    """The roles and playbooks of the collection."""
+    """Return the roles and playbooks of the collection."""
     roles = {path.name for path in (_COLLECTION / "roles").iterdir() if path.is_dir()}
     playbooks = {path.stem for path in (_COLLECTION / "playbooks").glob("*.yml")}
     return frozenset(roles | {_PREFIXES.get(name, name) for name in playbooks})
@@ -59,7 +58,7 @@ def owners() -> frozenset[str]:
 
 @cache
 def known_to(owner: str) -> frozenset[str]:
-    """The names with its prefix that a role takes or sets, or that the playbooks mention."""
+    """Return the names with its prefix that a role takes or sets, or that the playbooks contain."""
     role = _COLLECTION / "roles" / owner
     if not role.is_dir():
         texts = [file.read_text("utf-8") for file in (_COLLECTION / "playbooks").rglob("*.yml")]
@@ -70,7 +69,7 @@ def known_to(owner: str) -> frozenset[str]:
 
 @cache
 def left_by(owner: str) -> frozenset[str]:
-    """The names with its prefix that a role sets itself."""
+    """Return the names with its prefix that a role sets."""
     role = _COLLECTION / "roles" / owner
     found: set[str] = set()
     for file in (role / "vars").glob("*.yml"):
@@ -81,7 +80,7 @@ def left_by(owner: str) -> frozenset[str]:
 
 
 def _set_by(tasks: Any) -> Iterator[str]:
-    """The variables that tasks leave behind: facts and registered results, not those of a loop."""
+    """Yield the variables that tasks set: facts and registered results."""
     for task in tasks:
         for blocked in ("block", "rescue", "always"):
             yield from _set_by(task.get(blocked, ()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The answers of a survey of AWX, as the variables of a playbook.
+"""Convert the answers of an AWX survey to variables of a playbook.
 
 An answer is a text. What the variable takes says whether that text is YAML; a blank one is none.
 """
@@ -22,11 +22,11 @@ _PREFIX = "survey_"
 
 
 class SurveyError(Exception):
-    """An answer that cannot be taken; the text names its question."""
+    """An invalid answer; the message names its question."""
 
 
 def answers(playbook: str, variables: Mapping[str, Any]) -> dict[str, Any]:
-    """The variables that the answers among C(variables) give to a playbook."""
+    """Return the variables of a playbook from the survey answers in `variables`."""
     asked = _asked(playbook)
     found = {}
     for name in sorted(each for each in variables if each.startswith(_PREFIX)):
@@ -42,7 +42,7 @@ def answers(playbook: str, variables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _taken(name: str, kind: str, value: Any) -> Any:
-    """An answer as its variable takes it; what is no text has been read already."""
+    """Return the value of an answer; a value that is no string was parsed before."""
     if kind != "textarea" or not isinstance(value, str):
         return value
     try:
@@ -59,7 +59,7 @@ def _taken(name: str, kind: str, value: Any) -> Any:
 
 @cache
 def _asked(playbook: str) -> dict[str, str]:
-    """The kind of each question by its variable."""
+    """Return the type of each question by its variable."""
     surveys = yaml_load(_SURVEYS.read_text(encoding="utf-8"))["awx_setup_surveys"]
     if playbook not in surveys:
         raise SurveyError(f"there is no survey of a playbook {playbook}")

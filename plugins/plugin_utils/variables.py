@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Connections by variables C(toolchain_<service>_<option>): group_vars of production and staging,
-the same for modules and lookups [C1.1].
-"""
+"""Read connections of modules and lookups from variables `toolchain_<service>_<option>` [C1.1]."""
 
 from __future__ import annotations
 
@@ -28,11 +26,10 @@ def from_variables(
     variables: Mapping[str, Any],
     template: Callable[[Any], Any],
 ) -> dict[str, Any]:
-    """The connection options that C(given) leaves open and a variable names.
+    """Return the connection options that variables set and `given` does not.
 
-    Credentials count as a whole: where C(given) names one, by its address, too, no variable is
-    asked for another, and one in the address of a variable is dropped. An empty variable is not
-    set.
+    Credentials are taken from one source: if `given` contains one, also in its address, those of
+    variables and of their address are ignored. An empty variable counts as not set.
     """
     named = {_ALIASES.get(name, name) for name, value in given.items() if value is not None}
 
@@ -58,4 +55,4 @@ def _has_user_info(url: Any) -> bool:
     try:
         return url is not None and urlsplit(str(url)).username is not None
     except ValueError:
-        return False  # whoever reads the address says what is wrong with it
+        return False  # the parser of the connection rejects the address

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a task cost its server [C1.3]."""
+"""Count the requests of a task [C1.3]."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 
 @dataclass
 class Accounting:
-    """What a task cost; C(acknowledged) counts the writes that were answered as expected.
+    """The requests of a task, or of a part of it.
 
-    C(whole): the accounting of the task, where this one is that of a part of it.
+    :param acknowledged: writes with a successful response
+    :param whole: the accounting of the task, for a part of it
     """
 
     requests: int = 0
@@ -34,6 +35,6 @@ class Accounting:
             self.whole.add(**counts)
 
     def as_dict(self) -> dict[str, Any]:
-        """The C(http) return value: counts, bytes of bodies, seconds spent in requests."""
+        """Return the value of `http` in the result: counts, body bytes, seconds."""
         names = ("requests", "writes", "retries", "bytes_sent", "bytes_received")
         return {**{name: getattr(self, name) for name in names}, "seconds": round(self.seconds, 3)}

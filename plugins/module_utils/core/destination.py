@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where files go that a server names: below a folder of the user, and nowhere else [C8]."""
+"""Paths of files that a server names: always below a folder of the user [C8]."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Iterable, Mapping
 
 from .errors import ToolchainError, invalid, shorten
 
-#: The longest name of the usual file systems, in bytes.
+#: Maximum length of a file name in bytes, on the usual file systems.
 _LONGEST = 255
 _SHOWN = 200
 
 
 def places(folder: str, names: Iterable[str], *, flat: bool = False) -> dict[str, str]:
-    """The path of each file below C(folder), by the name that the server gives it.
+    """Return the path below `folder` of each file that the server names.
 
-    C(rejected) for a name that leads out of the folder, by itself or over a link that is there, or
-    that no file can have; C(invalid) for two names that would be one file.
+    Raises `rejected` for a name that leads out of the folder, by itself or through a link, or that
+    no file can have; `invalid` for two names of the same file.
 
-    :param names: relative paths with C(/)
-    :param flat: the last segment alone is the name of the file
+    :param names: relative paths with `/`
+    :param flat: use only the last segment as the name of the file
     """
     found: dict[str, str] = {}
     taken: dict[str, str] = {}
@@ -36,9 +36,9 @@ def places(folder: str, names: Iterable[str], *, flat: bool = False) -> dict[str
             _require_below(home, path, name)
             seen.add(os.path.dirname(path))
         if os.path.isdir(path) and not os.path.islink(path):
-            raise invalid(f"{path} is a folder, where a file shall be")
+            raise invalid(f"{path} is a folder, but must be a file")
         found[name] = path
-    _refuse_nested(found)
+    _reject_nested(found)
     return found
 
 
@@ -46,37 +46,37 @@ def _segments(name: str) -> list[str]:
     segments = name.split("/")
     for segment in segments:
         if segment in ("", ".", ".."):
-            raise _refused(name, "it has an empty, '.' or '..' segment")
+            raise _rejected(name, "it has an empty, '.' or '..' segment")
         try:
             encoded = os.fsencode(segment)
         except UnicodeEncodeError:
-            raise _refused(name, "it cannot be encoded") from None
+            raise _rejected(name, "it cannot be encoded") from None
         if b"\0" in encoded or len(encoded) > _LONGEST:
-            raise _refused(name, f"it has a null character or more than {_LONGEST} bytes")
+            raise _rejected(name, f"it has a null character or more than {_LONGEST} bytes")
     return segments
 
 
 def _require_below(home: str, path: str, name: str) -> None:
-    """The folders on the way may be links of the user, but not to another place."""
+    """Reject a file whose parent folder is a link out of the folder."""
     parent = os.path.realpath(os.path.dirname(path))
     if parent != home and not parent.startswith(f"{home.rstrip('/')}/"):
-        raise _refused(name, f"a link on the way to {path} leads out of {home}")
+        raise _rejected(name, f"a link on the way to {path} leads out of {home}")
 
 
-def _refuse_nested(found: Mapping[str, str]) -> None:
-    """A file cannot be the folder of another one."""
+def _reject_nested(found: Mapping[str, str]) -> None:
+    """Reject a file that is also the folder of another file."""
     paths = {path: name for name, path in found.items()}
     seen = {"", "/", "."}
     for name, path in found.items():
         above = os.path.dirname(path)
         while above not in seen:
             if above in paths:
-                raise _refused(name, f"'{_shown(paths[above])}' is a file, and not a folder")
+                raise _rejected(name, f"'{_shown(paths[above])}' is a file, and not a folder")
             seen.add(above)
             above = os.path.dirname(above)
 
 
-def _refused(name: str, reason: str) -> ToolchainError:
+def _rejected(name: str, reason: str) -> ToolchainError:
     return ToolchainError(
         "rejected", f"the server names a file '{_shown(name)}', which is not written: {reason}"
     )

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Errors are values with a kind; what a server says in one of its many shapes becomes one short
-text here.
-"""
+"""Errors with a kind, and the error messages of servers as short strings."""
 
 from __future__ import annotations
 
@@ -28,8 +26,7 @@ Kind = Literal[
     "invalid",
 ]
 
-#: Most characters of a server's own words that reach a message ([C1.3]: about 1
-#: KB).
+#: Maximum length of a server's error message in ours ([C1.3]: about 1 KB).
 DETAIL_LIMIT = 900
 
 _KIND_OF_STATUS: dict[int, Kind] = {
@@ -46,22 +43,22 @@ _KIND_OF_STATUS: dict[int, Kind] = {
 MESSAGE_LIMIT = 1400
 #: Maximum characters of an address in a message.
 ADDRESS_LIMIT = 300
-# The elements of a page that have its reason. Each of these patterns takes linear time: none looks
-# beyond the next sign with which it could begin anew.
+# The elements of a page that contain the reason. All patterns here take linear time: none searches
+# past a character with which it could start again.
 _HTML_MARK = re.compile(r"<(/?)(title|h1|h2|h3|p|pre)\b[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
-# Whole sequences that steer a terminal: with parameters, with a text up to its end, of one letter.
+# Escape sequences of terminals: with parameters, with a terminated string, of one letter.
 _ESCAPE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]*(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]*[0-~]"
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-# Marks that change the direction of writing, and those that are not seen.
+# Characters that change the direction of writing, and invisible ones.
 _DIRECTION = re.compile(r"[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
-# Halves of characters, which no output takes.
+# Lone surrogates, which cannot be encoded.
 _HALF = re.compile("[\ud800-\udfff]")
-# All of these, where they are to be seen; a carriage return before a line break steers nothing.
+# All of these, to be escaped; a carriage return before a line feed is harmless.
 _STEERING = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)" + f"|{_DIRECTION.pattern}|{_HALF.pattern}"
 )
@@ -70,14 +67,14 @@ _LIST_MEMBERS = ("errors", "messages", "errorMessages", "error massages")
 
 
 class ToolchainError(Exception):
-    """What went wrong, for C(host) to turn into the failure of the task.
+    """An error that the runner turns into the failure of the task.
 
-    :param kind: one of :data:`Kind` [C1.3]
-    :param message: one sentence that names the operation, the object and what to do
-    :param detail: the server's own words, at most :data:`DETAIL_LIMIT` characters
-    :param outcome_unknown: a write was sent, and its response is lost or inconclusive: the server
-        may have acted on it
-    :param result: return keys that the task shows in spite of the failure
+    :param kind: a :data:`Kind` [C1.3]
+    :param message: a sentence that names the operation, the object and the remedy
+    :param detail: the server's error message, at most :data:`DETAIL_LIMIT` characters
+    :param outcome_unknown: a write was sent and its response is lost or inconclusive: the server
+        may have carried it out
+    :param result: return values of the failed task
     """
 
     def __init__(
@@ -101,23 +98,24 @@ class ToolchainError(Exception):
         self.detail = detail
         self.outcome_unknown = outcome_unknown
         self.result: dict[str, Any] = dict(result or {})
-        #: Seconds after which the server may be asked again; C(None): it does not say so.
+        #: Seconds after which to send the request again; `None`: the server names no time.
         self.retry_after: float | None = None
-        #: What answered in place of the service, as far as it tells; C(None): the service did.
+        #: Name of the program that responded in place of the service, "" if it is not known;
+        #: `None`: the service responded.
         self.other_server: str | None = None
-        #: The request had been sent before; a look at the server showed that it is not done.
+        #: The request had been sent before; a verification read showed that it has no effect.
         self.resent = self.verified_undone = False
 
     def __str__(self) -> str:
         return self.message
 
     def with_hint(self, addition: str) -> ToolchainError:
-        """The error itself, saying more: as what the user can do about it."""
+        """Add a clause to the message, such as a remedy, and return the error."""
         self.message = append_clause(self.message, addition)
         return self
 
     def as_dict(self) -> dict[str, Any]:
-        """The C(error) return value: C(kind), C(status), C(method), C(url), C(detail)."""
+        """Return the value of `error` in the result of the task."""
         return {
             "kind": self.kind,
             "status": self.status,
@@ -127,19 +125,19 @@ class ToolchainError(Exception):
         }
 
 
-def append_clause(said: str, addition: str) -> str:
-    """One sentence of two parts; the first may be one of the server, with a full stop."""
-    part = said if said.endswith("..") else said.removesuffix(".")
-    return f"{part}; {addition}"
+def append_clause(message: str, clause: str) -> str:
+    """Return a message with another clause; a server's message may end with a full stop."""
+    stem = message if message.endswith("..") else message.removesuffix(".")
+    return f"{stem}; {clause}"
 
 
 def invalid(message: str) -> ToolchainError:
-    """An error that we raise before the first request."""
+    """Return an error for invalid input, to be raised before the first request."""
     return ToolchainError("invalid", message)
 
 
 def kind_of_status(status: int) -> Kind:
-    """The kind that a status stands for where the service knows nothing better."""
+    """Return the kind of an HTTP status for which the service defines nothing else."""
     if status >= 500:
         return "server"
     if status >= 400:
@@ -148,28 +146,28 @@ def kind_of_status(status: int) -> Kind:
 
 
 def printable(text: str, limit: int = MESSAGE_LIMIT) -> str:
-    """C(text) without what steers a terminal or turns the direction of writing; the secrets of the
-    task are masked, and then it is cut after C(limit) characters. Line breaks and tabs stay.
+    """Return a string without control characters and secrets, with at most `limit` characters.
 
-    Nothing else may cut a text that a user sees: of a secret on the cut, one half would stay. What
-    is taken out may have stood inside a secret, so it is masked before and after.
+    Line breaks and tabs stay. No other code may cut a string that a user sees: half of a secret
+    would stay. Control characters may stand inside a secret, so it is masked before and after.
     """
     return _cut(_bare(text), limit)
 
 
 def single_line(text: str) -> str:
-    """C(text) as :func:`printable` gives it, on one line: names in it may hold line breaks."""
+    """Return `printable` on one line: names may contain line breaks."""
     return printable(text).replace("\n", " ")
 
 
 def shorten(text: str, limit: int = DETAIL_LIMIT) -> str:
-    """C(text) as :func:`printable` gives it, on one line."""
+    """Return `printable` on one line, with single blanks."""
     return _cut(" ".join(_bare(text).split()), limit)
 
 
 def escape_controls(value: Any) -> Any:
-    """C(value) with what steers a terminal, or turns the direction of writing, written as escapes
-    in all of its texts: for a diff, where taking it out would hide the difference.
+    """Return a value whose control characters are written as escapes.
+
+    For diffs: removing the characters would hide a difference.
     """
     if isinstance(value, str):
         return _STEERING.sub(_escaped, value)
@@ -199,16 +197,14 @@ def looks_like_html(text: str) -> bool:
 
 
 def error_text(body: str) -> str:
-    """The words of a server in an error body: JSON of any known shape, HTML, plain text or nothing.
+    """Return the error message in the body of a response: JSON, HTML, plain text or nothing.
 
-    JSON shapes: C(errors[]) and C(messages[]) of the repository manager and of container
-    registries,
-    C(errorMessages)/C(errors{}) of the tracker, C(message)/C(data.errors[]) of the wiki and
-    C(status)/C(message) of
-    the analysis server. What has another shape is shown as it is.
+    Known JSON: `errors[]` and `messages[]` of the repository manager and of container registries,
+    `errorMessages` and `errors{}` of the tracker, `message` and `data.errors[]` of the wiki,
+    `status` and `message` of the analysis server. Any other body is returned unchanged.
     """
     if looks_like_html(body):
-        # masked first: taken apart, a secret with a tag or two blanks in it is not found again
+        # masked first: a secret that contains a tag or two blanks is not recognisable afterwards
         return shorten(_words_of_html(hidden.mask(body)))
     try:
         found = list(dict.fromkeys(text for text in _words_of_json(json_text.loads(body)) if text))
@@ -226,7 +222,7 @@ def _words_of_html(body: str) -> str:
 
 
 def _html_parts(body: str) -> Iterator[str]:
-    """What stands in the elements that have the reason, from the first begin to the next end."""
+    """Yield the content of the elements that contain the reason."""
     marks = list(_HTML_MARK.finditer(body))
     last_end = {mark[2].lower(): mark.start() for mark in marks if mark[1]}
     name, begin = "", 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files that appear whole or not at all, and texts that a user named."""
+"""Atomic writes, and files that a user names."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ from typing import IO
 
 from .errors import ToolchainError, invalid
 
-# A link that somebody put there under the temporary name is not followed.
+# O_NOFOLLOW: a link under the temporary name is not followed.
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 @contextmanager
 def atomic_write(path: str, mode: int | None = None) -> Iterator[IO[bytes]]:
-    """A new file that takes the place of C(path) when the block ends well; else nothing is left.
+    """Open a temporary file that replaces `path` if the block succeeds, and is deleted otherwise.
 
-    It lies in the folder of C(path) from the beginning, so that no other file system comes between,
-    and keeps the owner of the file that it replaces where that is allowed. C(failed) where the disk
-    refuses.
+    It is in the folder of `path`, so that both are on the same file system, and it keeps the owner
+    of the replaced file if that is permitted. Raises `failed` for an error of the file system.
 
-    :param mode: its permissions from the first moment on, whatever the umask; C(None): those of the
-        file that it replaces, else what the umask leaves
+    :param mode: permissions from the start, regardless of the umask; `None`: those of the replaced
+        file, or those that the umask leaves
     """
     temporary = os.path.join(os.path.dirname(path), f".{secrets.token_hex(8)}.part")
     try:
@@ -41,7 +40,7 @@ def atomic_write(path: str, mode: int | None = None) -> Iterator[IO[bytes]]:
                 os.unlink(temporary)
             raise
     except OSError as error:
-        if error.errno is None:  # an error of the HTTP library, which has the same base class
+        if error.errno is None:  # an error of the HTTP library has the same base class
             raise
         raise ToolchainError("failed", f"writing {path}: {error.strerror or error}") from None
 
@@ -59,20 +58,20 @@ def _take_after(path: str, descriptor: int, mode: int | None) -> None:
 
 
 def require_replaceable(path: str, found: os.stat_result) -> None:
-    """C(invalid) where a file cannot take the place of what is there, or must not: C(/dev/null) is
-    no file afterwards.
+    """Raise `invalid` if a file must not replace `path`, such as a folder or `/dev/null`.
 
-    :param found: of the path itself, a link not followed
+    :param found: status of the path itself, links not followed
     """
     if stat.S_ISDIR(found.st_mode):
-        raise invalid(f"{path} is a folder, where a file shall be")
+        raise invalid(f"{path} is a folder, but must be a file")
     if not (stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode)):
-        raise invalid(f"{path} is a device, a pipe or a socket, where a file shall be")
+        raise invalid(f"{path} is a device, a pipe or a socket, but must be a file")
 
 
 def open_regular(path: str, flags: int) -> int:
-    """The C(opener) of a file that the user named: a pipe may never begin, and a device never end,
-    so that neither is read.
+    """Open a regular file, as `opener` of `open`.
+
+    Raises OSError for anything else: reading a pipe may block, and a device may have no end.
     """
     descriptor = os.open(path, flags | os.O_NONBLOCK)
     mode = os.fstat(descriptor).st_mode
@@ -85,8 +84,9 @@ def open_regular(path: str, flags: int) -> int:
 
 
 def read_text(path: str, what: str) -> str:
-    """The text of a UTF-8 file that the user named; C(invalid), which says C(what) it is, where it
-    cannot be read.
+    """Return the content of a UTF-8 file that the user names.
+
+    :param what: name of the file in the error `invalid`, such as "the script"
     """
     whole = os.path.abspath(path)
     try:
@@ -101,7 +101,7 @@ def read_text(path: str, what: str) -> str:
 
 
 def make_folders(path: str) -> list[str]:
-    """Make a folder and those above it that are missing; the new ones, the deepest first."""
+    """Create a folder and its missing parents; return the new folders, the deepest first."""
     if os.path.isdir(path):
         return []
     missing = []

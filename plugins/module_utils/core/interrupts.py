@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ctrl-C and SIGTERM while a task waits for something that goes on without it."""
+"""Handle Ctrl-C and SIGTERM while a task waits for work on a server."""
 
 from __future__ import annotations
 
@@ -18,13 +18,11 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[str], None]]:
-    """While the block runs, the first signal that ends a process raises KeyboardInterrupt instead;
-    further ones are passed over, so that the block can say what goes on, and tidy up. It must not
-    take long then.
+    """Turn the first SIGINT or SIGTERM during the block into KeyboardInterrupt.
 
-    Gives a function that shows a line even after Ctrl-C. A process that others manage (a worker of
-    Ansible) gets the signal again when the block has ended, and ends: it must not go on with the
-    next item of a loop.
+    Further signals are ignored, so that the block can report and clean up; it must end soon.
+    Yields a function that shows a line even after Ctrl-C. A worker of Ansible gets the signal again
+    after the block, and exits: it must not continue with the next item of a loop.
     """
     if threading.current_thread() is not threading.main_thread():
         yield last_words
@@ -51,5 +49,5 @@ def interruptible() -> Iterator[Callable[[str], None]]:
 
 
 def _is_managed(handler: Any) -> bool:
-    """Whether somebody else's handler stands there, not that of the system or of Python."""
+    """Return whether the handler is neither that of the system nor that of Python."""
     return callable(handler) and handler is not signal.default_int_handler

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""JSON that others wrote, read within bounds [C1.4]."""
+"""Parse JSON of servers and users within limits [C1.4]."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-#: Most levels of lists and objects within each other.
+#: Maximum number of nested levels of lists and objects.
 DEEPEST = 200
 _INNER = (dict, list)
-# A half, or a pair, of the escapes with which JSON may write what is beyond U+FFFF.
+# The escape of a surrogate; JSON writes a character beyond U+FFFF as two of them.
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF_IN_BYTES = re.compile(_HALF.pattern.encode())
 
@@ -24,10 +24,10 @@ class TooDeep(ValueError):
 
 
 def loads(text: str | bytes, *, parse_constant: Callable[[str], Any] | None = None) -> Any:
-    """The value of a text; C(ValueError) where it is not JSON, :class:`TooDeep` among them.
+    """Parse JSON. Raises ValueError if it is invalid, and its subclass `TooDeep`.
 
-    A character of which the server has cut off one half (an emoji at the end of a title) is
-    U+FFFD: Ansible refuses a result with a half.
+    A lone surrogate (the server cut an emoji at the end of a title) becomes U+FFFD: Ansible
+    rejects results that contain it.
     """
     try:
         found = json.loads(text, parse_constant=parse_constant)
@@ -43,18 +43,18 @@ def loads(text: str | bytes, *, parse_constant: Callable[[str], Any] | None = No
 
 
 def has_halves(text: str, begin: int = 0, end: int | None = None) -> bool:
-    """Whether a part of a text may have halves of characters."""
+    """Return whether a part of a string may contain lone surrogates."""
     return _HALF.search(text, begin, len(text) if end is None else end) is not None
 
 
 def whole(value: Any) -> Any:
-    """A value without halves of characters."""
+    """Return a value without lone surrogates."""
     text = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass")
     return json.loads(text.decode("utf-16", "replace"))
 
 
 def is_too_deep(value: Any) -> bool:
-    """Whether lists and mappings in it have more than :data:`DEEPEST` levels."""
+    """Return whether a value has more than :data:`DEEPEST` levels."""
     try:
         require_depth(value, DEEPEST + 1)
     except TooDeep:
@@ -63,10 +63,9 @@ def is_too_deep(value: Any) -> bool:
 
 
 def require_depth(value: Any, most: int) -> None:
-    """Raise :class:`TooDeep` for a value with too many levels.
+    """Raise `TooDeep` for a value with too many levels.
 
-    :param most: how many lists and objects its text has at most: with few of them nothing is
-        looked at
+    :param most: maximum number of lists and objects in the value; few of them need no check
     """
     if most <= DEEPEST:
         return

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The one place that decides whether something differs: pure, without I/O, never changing what it
-is given.
-"""
+"""Compare current and desired state: pure functions without I/O that do not change their input."""
 
 from __future__ import annotations
 
@@ -18,9 +16,7 @@ Action = Literal["none", "create", "update", "delete", "run"]
 
 @dataclass(frozen=True)
 class Change:
-    """One field that differs; C(before) or C(after) is C(None) where the object is made or goes
-    away.
-    """
+    """A field that differs; `before` is `None` for a new object, `after` for a deleted object."""
 
     field: str
     before: Any
@@ -29,15 +25,13 @@ class Change:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a task would do: C(before) and C(after) are the diff, C(result) the return values if it
-    is done so.
+    """The changes of a task: `before` and `after` are the diff, `result` the return values.
 
-    C(failure): what could not be planned where the rest is to be done in spite of it. The task
-    fails with it; where there is a rest, it is C(apply) that raises in the end.
-    C(waits): nothing changes, and C(apply) waits for the end of what others have begun; check mode
-    does not wait.
-    C(make_diff): makes both sides of a diff that takes long to make, in place of C(before) and
-    C(after); it depends on what was planned alone.
+    :param failure: error for the part that cannot be planned; `apply` raises it after the rest is
+        done, the runner raises it if there is no rest
+    :param waits: nothing changes, but `apply` waits until work of others ends; check mode does not
+    :param make_diff: returns the diff in place of `before` and `after`, if that takes long; must
+        depend on the plan only
     """
 
     before: Any
@@ -55,45 +49,47 @@ class Plan:
 
     @property
     def needs_apply(self) -> bool:
-        """Whether C(apply) has something to do."""
+        """Whether `apply` must be called."""
         return self.changed or self.waits
 
     def diff(self) -> tuple[Any, Any]:
-        """Both sides of the diff, made now where that takes long."""
+        """Return both sides of the diff."""
         return (self.before, self.after) if self.make_diff is None else self.make_diff()
 
     def with_result(self, **result: Any) -> Plan:
-        """The same plan with (further) return values."""
+        """Return a copy of the plan with more return values."""
         return replace(self, result={**self.result, **result})
 
 
 class Operation(Protocol):
-    """What a module is: it reads and plans, and only C(apply) writes."""
+    """The work of a module: `plan` reads, only `apply` writes."""
 
     def plan(self) -> Plan:
-        """Read what is there and compare it with what is wanted. Sends reads only."""
+        """Compare the current with the desired state. Must send reads only."""
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        """Do what C(plan) says; gives the return values that only the doing tells. Not called in
-        check mode.
+        """Carry out a plan and return the values that are known only afterwards.
+
+        Not called in check mode.
         """
 
 
 @runtime_checkable
 class Preflight(Protocol):
-    """An operation whose write depends on more than what it plans with, as members of a group."""
+    """An operation whose write depends on objects that the plan does not read, such as users."""
 
     def preflight(self, plan: Plan) -> None:
-        """In check mode only: read what the write depends on, and raise what the server would
-        answer to it, of the same kind [C1.6]. Sends reads only.
+        """In check mode, raise the error that the server would respond with to the write [C1.6].
+
+        Must send reads only.
         """
 
 
 class Comparison(Protocol):
-    """How one field is compared and what it becomes."""
+    """A function that compares a field."""
 
     def __call__(self, current: Any, wanted: Any) -> tuple[bool, Any]:
-        """Whether C(current) is as wanted already, and the value after the task."""
+        """Return whether `current` satisfies `wanted`, and the value after the task."""
 
 
 def exact(current: Any, wanted: Any) -> tuple[bool, Any]:
@@ -101,7 +97,7 @@ def exact(current: Any, wanted: Any) -> tuple[bool, Any]:
 
 
 def unordered(current: Any, wanted: Any) -> tuple[bool, Any]:
-    """Lists whose order and repetitions carry no meaning."""
+    """Compare lists without regard to order and repetitions."""
     return sorted(set(map(_key, current or []))) == sorted(set(map(_key, wanted))), wanted
 
 
@@ -114,11 +110,11 @@ def plan(
     desired: Mapping[str, Any] | None,
     comparisons: Mapping[str, Comparison] | None = None,
 ) -> Plan:
-    """Compare an object with what is wanted of it.
+    """Return the plan that turns an object into its desired state.
 
-    :param current: the object as the server has it, C(None) where it is missing
-    :param desired: the wanted fields, C(None) for "absent"; a field that is C(None) is not managed
-    :param comparisons: field to comparison, :func:`exact` where none is given
+    :param current: the object of the server, `None` if it is missing
+    :param desired: the desired fields, `None` for "absent"; a field that is `None` is not managed
+    :param comparisons: comparison of each field, by default `exact`
     """
     if desired is None:
         return _plan_of_removal(current)
@@ -138,7 +134,7 @@ def plan(
 
 
 def _copied(value: Any) -> Any:
-    """What C(copy.deepcopy) makes of what JSON knows, in a fraction of its time."""
+    """Return a deep copy; for JSON values much faster than `copy.deepcopy`."""
     if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, dict):
@@ -158,20 +154,20 @@ def _plan_of_removal(current: Mapping[str, Any] | None) -> Plan:
 
 
 def unchanged(result: Mapping[str, Any] | None = None, state: Any = None) -> Plan:
-    """The plan of a task that only reads, or that finds nothing to do."""
+    """Return the plan of a task that only reads or has nothing to change."""
     return Plan(
         {} if state is None else state, {} if state is None else state, result=dict(result or {})
     )
 
 
 class ReadOnly:
-    """An operation that only reads: all that it does is its plan."""
+    """An operation that only plans."""
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        raise AssertionError("a reading has nothing to apply")
+        raise AssertionError("an operation that only reads has nothing to apply")
 
 
 def without_none(values: Mapping[str, Any], names: Iterable[str] | None = None) -> dict[str, Any]:
-    """The entries of C(values) (those in C(names)) that are not C(None)."""
+    """Return the entries of `values`, or those in `names`, that are not `None`."""
     wanted: Sequence[str] = list(values) if names is None else list(names)
     return {name: values[name] for name in wanted if values.get(name) is not None}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Lines that tell a waiting user what goes on; silent unless somebody who has a display listens."""
+"""Show progress to a waiting user. Silent without a listener."""
 
 from __future__ import annotations
 
@@ -17,22 +17,20 @@ _last_listeners: list[Listener] = []
 
 
 def progress(line: str) -> None:
-    """Show one line to whoever listens. A module in a process of its own has no listener: its
-    output is its result.
-    """
+    """Show a line. A module in a separate process has no listener: its output is its result."""
     for listener in _listeners:
         listener(line)
 
 
 def last_words(line: str) -> None:
-    """Show one line after Ctrl-C, when the display shows nothing any more."""
+    """Show a line after Ctrl-C, when Ansible's display is silent."""
     for listener in _last_listeners:
         listener(line)
 
 
 @contextmanager
 def progress_to(listener: Listener, last: Listener | None = None) -> Iterator[None]:
-    """While the block runs, C(listener) gets each line, and C(last) the last words."""
+    """Send progress to `listener` during the block, and lines after Ctrl-C to `last`."""
     last_listeners = [] if last is None else [last]
     _listeners.append(listener)
     _last_listeners.extend(last_listeners)
@@ -45,11 +43,11 @@ def progress_to(listener: Listener, last: Listener | None = None) -> Iterator[No
 
 
 class ProgressCounter:
-    """A line every few seconds: how many of many objects are done. Nothing of a short work.
+    """Show every few seconds how many objects are done. Short work shows nothing.
 
     :param say: shows a line
-    :param doing: as C(reading the pages)
-    :param whole: how many there are; C(None) where that is not known before
+    :param doing: the work, such as "reading the pages"
+    :param whole: total number of objects; `None` if it is not known
     """
 
     def __init__(
@@ -66,7 +64,7 @@ class ProgressCounter:
         self._next = clock() + _SECONDS_BETWEEN_LINES
 
     def add(self, more: int = 1) -> None:
-        """So many more are done."""
+        """Add objects that are done."""
         with self._lock:
             self._done += more
             if self._clock() < self._next:

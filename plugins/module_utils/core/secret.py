@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A type for secrets, so that no traceback, log line or f-string can print one by accident, and the
-one list of what no output may show.
-"""
+"""A type for secrets that no traceback, log line or f-string prints, and the secrets to mask."""
 
 from __future__ import annotations
 
@@ -23,19 +21,19 @@ _USER_INFO = re.compile(r"(?<=://)[^/?#\\\s]*@")
 _QUERY_PAIR = re.compile(r"(?<=[?&#;])([^=&?\s#;]+)=((?:[^&\s#;]|;(?![^=&?\s#;]+=))*)")
 _BEGINNING = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]*:/+)?")
 _HOST_AND_PORT = re.compile(r"(\[[0-9A-Fa-f:.%]+[^\]]*\]|[^:@]+)(:[0-9]*)?")
-#: Options that are addresses: there a name before the host is taken for a token.
+#: Options that are addresses: a user name in them counts as a token.
 _ADDRESS_OPTION = re.compile(r"(^|_)url$")
-# As JSON and addresses escape a character.
+# Hexadecimal digits of escapes in JSON and in addresses.
 _HEX_DIGITS = re.compile(r"(?<=%)[0-9A-Fa-f]{2}|(?<=\\u)[0-9A-Fa-f]{4}")
-# What is shorter in base64 than this may be a part of any other text.
+# A shorter base64 form may occur in any other string.
 _SHORTEST_BASE64 = 8
-# So does a shorter line of a secret that has several.
+# So may a shorter line of a secret with several lines.
 _SHORTEST_LINE = 16
 _SECRET_NAME = re.compile(r"passw|passphrase|pwd|psw|secret|token|credential|key", re.IGNORECASE)
 
 
 class Secret:
-    """A text that only C(reveal) gives away; everything else prints C(***)."""
+    """A string that only `reveal` returns; printed, it is `***`."""
 
     __slots__ = ("_text",)
 
@@ -61,19 +59,19 @@ class Secret:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether the name of a parameter or an argument says that its value is a secret."""
+    """Return whether the name of a parameter says that its value is a secret."""
     return _SECRET_NAME.search(name) is not None
 
 
 class Hidden:
-    """What no output of the task may show, in every form in which a server may show it again.
+    """The secrets that output must not show, in every form in which a server may repeat them.
 
-    There is one list in a process (:data:`hidden`): whoever cuts a text must mask it first, also
-    where nothing else is known of the task.
+    A process has one list, `hidden`: code that cuts a string must mask it first, even if it knows
+    nothing else of the task.
     """
 
     def __init__(self) -> None:
-        self._forms: dict[str, None] = {}  # the longest first, so that no tail of one survives
+        self._forms: dict[str, None] = {}  # longest first, so that no tail of a secret is left
 
     @property
     def forms(self) -> tuple[str, ...]:
@@ -84,7 +82,9 @@ class Hidden:
         new = {form for text in whole for part in (text, *_lines(text)) for form in forms(part)}
         if new:
             known = sorted({*self._forms, *new}, key=lambda form: (-len(form), form))
-            self._forms = dict.fromkeys(known)  # in one step, for the threads that mask meanwhile
+            self._forms = dict.fromkeys(
+                known
+            )  # a single assignment, because other threads mask meanwhile
 
     def clear(self) -> None:
         self._forms = {}
@@ -100,7 +100,7 @@ hidden = Hidden()
 
 
 def _lines(text: str) -> Iterator[str]:
-    """The lines of a secret that has several, as a key: whoever shows it may break it elsewhere."""
+    """Yield the long lines of a multi-line secret, such as a key: output may wrap it elsewhere."""
     lines = text.split("\n")
     if len(lines) > 1:
         yield from (line for line in map(str.strip, lines) if _is_telling(line))
@@ -111,8 +111,8 @@ def _is_telling(line: str) -> bool:
 
 
 def forms(text: str) -> set[str]:
-    """A secret as servers and proxies write it: bare, percent-encoded, in JSON, in HTML, in base64
-    (the header of HTTP basic, whoever the user is).
+    """Return the forms in which servers and proxies write a secret: plain, percent-encoded, in
+    JSON, in HTML, in base64 (as in a basic authorization header with any user).
     """
     percent = {
         quote(text, safe=safe, errors="replace") for safe in ("", "/", "!*'()", ":@/!$&'()*+,;=")
@@ -136,8 +136,8 @@ def forms(text: str) -> set[str]:
 
 
 def _base64(data: bytes) -> Iterator[str]:
-    """What of the base64 form is the same whatever stands before and behind, for each place in the
-    groups of three bytes.
+    """Yield the part of the base64 form that does not depend on the bytes around the secret, for
+    each offset in a group of three bytes.
     """
     for offset, first in ((0, 0), (1, 2), (2, 3)):
         whole = b64encode(bytes(offset) + data).decode("ascii")
@@ -147,10 +147,10 @@ def _base64(data: bytes) -> Iterator[str]:
 
 
 def secrets_of_url(url: str) -> list[str]:
-    """What must not be shown of an address, as it is written and decoded.
+    """Return the secrets of an address, as written and decoded.
 
-    That is its password (or a user without one, which may be a token), the values of secret
-    parameters, and all before the last C(@) where that cannot be told from the host.
+    These are its password (or a user without password, which may be a token), the values of secret
+    parameters, and everything before the last `@` if it cannot be distinguished from the host.
     """
     found = [user_info[:-1].split(":", 1)[-1] for user_info in _USER_INFO.findall(url)]
     found += [value for name, value in _QUERY_PAIR.findall(url) if _SECRET_PARAMETER.search(name)]
@@ -160,10 +160,10 @@ def secrets_of_url(url: str) -> list[str]:
 
 
 def misplaced_user_info(address: str, *, whole: bool = False) -> tuple[int, int]:
-    """Where in an address something stands before the last C(@) that is no user info to a parser,
-    but may be meant so (C(u:p/w@host), C(http:/u:p@host)); an empty range where nothing does.
+    """Return the range of an address before the last `@` that a parser does not read as user info,
+    although it may be meant as such (`u:p/w@host`, `http:/u:p@host`); an empty range without it.
 
-    :param whole: no path of such an address has an C(@), and no host is given alone
+    :param whole: the paths of such addresses contain no `@`, and hosts are not given alone
     """
     beginning = _BEGINNING.match(address)
     start = 0 if beginning is None else beginning.end()
@@ -185,7 +185,7 @@ def misplaced_user_info(address: str, *, whole: bool = False) -> tuple[int, int]
 
 
 def secrets_in_addresses(name: str, value: object) -> Iterator[str]:
-    """The secrets in the addresses that an option holds, at any depth."""
+    """Yield the secrets of all addresses in an option, at any depth."""
     if isinstance(value, Mapping):
         for key, each in value.items():
             yield from secrets_in_addresses(str(key), each)
@@ -208,13 +208,14 @@ def _secrets_in_text(name: str, text: str) -> Iterator[str]:
 
 
 def without_user_info(url: str) -> str:
-    """C(url) as it is, without its user info."""
+    """Return the address without its user info."""
     return _USER_INFO.sub("", url)
 
 
 def clean_url(url: str, *, whole: bool = False) -> str:
-    """C(url) without user info and with the values of secret query parameters masked; what cannot
-    be told from user info is masked, too (C(whole): see :func:`misplaced_user_info`).
+    """Return the address without user info, with secret query parameters masked.
+
+    A part that may be user info is masked, too; for `whole` see :func:`misplaced_user_info`.
     """
 
     def pair(found: re.Match[str]) -> str:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Key and certificate of an OAuth consumer [W5]: the module C(oauth_consumer).
+"""Create the key and the certificate of an OAuth consumer [W5]: the module `oauth_consumer`.
 
-The server is told the public key; the certificate, which carries it, runs out and is made anew with
-the same key, so that what was registered stays good.
+The server knows the public key. An expired certificate is renewed with the same key, so that the
+registration stays valid.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _EXPONENT = 65537
 
 @dataclass(frozen=True)
 class Pair:
-    """What the two files hold; C(None) where one is missing, or forced to give way unread."""
+    """The content of both files; `None` if a file is missing or must be replaced unread."""
 
     key: RSAPrivateKey | None = None
     mode: int = _KEY_MODE
@@ -53,7 +53,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class OauthConsumerOptions:
-    """The options of C(oauth_consumer)."""
+    """Options of `oauth_consumer`."""
 
     private_key: Annotated[str, Option(type="path", secret=False)]
     certificate: PathText
@@ -65,9 +65,9 @@ class OauthConsumerOptions:
 
 
 class OauthConsumerOperation:
-    """Key and certificate as they shall be; C(invalid) for options that do not fit.
+    """Compare and write key and certificate. Raises `invalid` for contradictory options.
 
-    :param now: the clock, in UTC
+    :param now: the current time in UTC
     """
 
     descriptor: ClassVar = Descriptor(None, {"key": reads(), "sign": reads()})
@@ -81,7 +81,7 @@ class OauthConsumerOperation:
             raise invalid(missing_required_lib("cryptography"))
         self._options, self._now = options, now
         self._name = options.common_name
-        # of a link, as a mounted secret is one, the file behind it is meant
+        # follow links: a mounted secret is a link
         self._key_path = os.path.realpath(options.private_key)
         self._certificate_path = os.path.realpath(options.certificate)
         self._found = Pair()
@@ -106,7 +106,7 @@ class OauthConsumerOperation:
             if os.path.isdir(path):
                 raise invalid(f"{path} cannot be a file: it is a folder")
 
-    # -- what is there, what shall be ------------------------------------------------------------
+    # -- plan -------------------------------------------------------------------------------------
 
     def plan(self) -> Plan:
         found = self._found = Pair(*self._read_key(), self._read_certificate())
@@ -126,7 +126,7 @@ class OauthConsumerOperation:
         return plan(current, desired).with_result(consumer=self._described(kept_key, kept))
 
     def _kept_key(self) -> RSAPrivateKey | None:
-        """The key that is there, unless a new one is to take its place."""
+        """Return the existing key, `None` if it must be replaced."""
         key, size = self._found.key, self._options.key_size
         if key is None or self._options.force:
             return None
@@ -138,7 +138,7 @@ class OauthConsumerOperation:
         return key
 
     def _read_key(self) -> tuple[RSAPrivateKey | None, int]:
-        """The key and the permissions of its file."""
+        """Return the key and the permissions of its file."""
         if not os.path.exists(self._key_path):
             return None, _KEY_MODE
         key: object = None
@@ -162,7 +162,7 @@ class OauthConsumerOperation:
             raise invalid(f"{path} is there, but is not {wanted}: force replaces it")
 
     def _is_good(self, key: RSAPrivateKey | None) -> bool:
-        """Whether the certificate is that of the key and the name, and lasts long enough."""
+        """Return whether the certificate matches key and name, and is valid long enough."""
         certificate, moment = self._found.certificate, self._now()
         if key is None or certificate is None:
             return False
@@ -174,10 +174,10 @@ class OauthConsumerOperation:
             and left > timedelta(days=self._options.renew_before)
         )
 
-    # -- making it so ------------------------------------------------------------------------------
+    # -- apply ------------------------------------------------------------------------------------
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        """The key first: a certificate without its key would be of no use."""
+        """Write the key first: a certificate without its key is useless."""
         differing = {change.field for change in plan.changes}
         key, certificate = self._kept_key(), self._found.certificate
         if key is None:
@@ -210,7 +210,7 @@ class OauthConsumerOperation:
     def _described(
         self, key: RSAPrivateKey | None, certificate: x509.Certificate | None
     ) -> dict[str, Any]:
-        """The return value; C(None) what check mode cannot know."""
+        """Return the return value; entries that check mode cannot know are `None`."""
         known: dict[str, str] = {}
         if key is not None:
             known["public_key"] = _public_pem(key.public_key())
@@ -243,7 +243,7 @@ def _octal(mode: int) -> str:
 
 
 def _of_key(key: RSAPrivateKey | None, mode: int) -> dict[str, Any] | None:
-    """A key in a diff, by what its public half shows."""
+    """Return the description of a key in a diff."""
     if key is None:
         return None
     shown = hashlib.sha256(_spki(key.public_key())).hexdigest()
@@ -251,7 +251,7 @@ def _of_key(key: RSAPrivateKey | None, mode: int) -> dict[str, Any] | None:
 
 
 def _of_certificate(certificate: x509.Certificate | None) -> dict[str, Any] | None:
-    """A certificate in a diff."""
+    """Return the description of a certificate in a diff."""
     if certificate is None:
         return None
     end = _moment(certificate, "not_valid_after")
@@ -268,9 +268,7 @@ def _common_name(certificate: x509.Certificate) -> str | None:
 
 
 def _moment(certificate: x509.Certificate, name: str) -> datetime:
-    """C(not_valid_before) or C(not_valid_after); before release 42 the library leaves out the
-    zone.
-    """
+    """Return `not_valid_before` or `not_valid_after` in UTC, also with cryptography before 42."""
     found: datetime | None = getattr(certificate, f"{name}_utc", None)
     if found is None:
         found = getattr(certificate, name).replace(tzinfo=timezone.utc)
@@ -292,7 +290,7 @@ def _public_pem(key: RSAPublicKey) -> str:
 
 
 def _spki(key: Any) -> bytes:
-    """A public key of any kind, for comparison."""
+    """Return the DER encoding of a public key."""
     data: bytes = key.public_bytes(
         serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
     )

@@ -264,7 +264,7 @@ def test_folders_and_files_in_the_way_are_named(fetch: Fetching) -> None:
     (fetch.folder / "dest/a.txt").mkdir(parents=True)
     for options, words in (
         ({"dest": str(fetch.folder / "file")}, "dest must be a folder"),
-        ({}, "is a folder, where a file shall be"),
+        ({}, "is a folder, but must be a file"),
         ({"dest": None, "console": str(fetch.folder / "dest")}, "is a folder"),
         (
             {"dest": str(fetch.folder / "new"), "console": str(fetch.folder / "new/a.txt")},

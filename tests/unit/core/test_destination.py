@@ -72,7 +72,7 @@ def test_two_names_are_two_files(tmp_path: Path) -> None:
     with pytest.raises(ToolchainError, match="'a' is a file, and not a folder"):
         places(str(tmp_path), ["a/b/x", "a"])
     (tmp_path / "folder").mkdir()
-    with pytest.raises(ToolchainError, match="is a folder, where a file shall be"):
+    with pytest.raises(ToolchainError, match="is a folder, but must be a file"):
         places(str(tmp_path), ["folder"])
 
 

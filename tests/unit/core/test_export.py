@@ -103,7 +103,7 @@ def test_what_others_wrote_is_not_replaced(tmp_path: Path) -> None:
     assert done == {
         "ci.yml": "updated",
         "new.xml": "updated",
-        "warned": "old.xml stays: it was exported earlier, and somebody has changed it",
+        "warned": "old.xml is kept: it was changed since its export",
     }
     assert (tmp_path / "old.xml").read_text("utf-8") == "<mine/>"
 
@@ -145,7 +145,7 @@ def test_no_name_ends_the_comment_that_it_stands_in(name: str) -> None:
 
 
 def test_what_no_file_can_hold_is_refused() -> None:
-    with pytest.raises(ToolchainError, match="no YAML"):
+    with pytest.raises(ToolchainError, match="YAML cannot represent"):
         ServiceState(values={"a": "\ud800"}).text()
 
 

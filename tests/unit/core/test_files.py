@@ -233,7 +233,7 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path, reader: str, kind: st
 def test_a_file_takes_no_place_of_what_is_none(tmp_path: Path, path: str) -> None:
     os.mkfifo(tmp_path / "pipe")
     there = str(tmp_path / path)
-    with pytest.raises(ToolchainError, match="where a file shall be") as caught:
+    with pytest.raises(ToolchainError, match="but must be a file") as caught:
         require_replaceable(there, os.lstat(there))
     assert caught.value.kind == "invalid"
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The folder that an export writes: only what it wrote itself is replaced or removed.
+"""The folder of an export, in which only files of earlier exports are replaced or removed.
 
-A hidden file beside the others says which files of a service the export has written, with their
-digests. A file that a person has made or changed is not touched unless that is allowed.
+A hidden file lists the exported files of a service with their digests. A file that a person created
+or changed is replaced only with the option `overwrite`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST_NAMED = 10
 
 @dataclass(frozen=True)
 class FileChange:
-    """C(path) is below the folder; C(before) or C(after) is C(None) where there is no such file."""
+    """A file before and after the export; `None` if it does not exist. `path` is relative."""
 
     path: str
     before: FileContent | None
@@ -40,9 +40,9 @@ class FileChange:
 
 
 class ExportFolder:
-    """The files of one service.
+    """The files of a service.
 
-    :param overwrite: whether files are replaced that are not as the export left them
+    :param overwrite: replace files that were changed since the last export
     """
 
     def __init__(
@@ -57,9 +57,9 @@ class ExportFolder:
         self._changes: list[FileChange] = []
 
     def compare(self, wanted: Mapping[str, str | FileContent]) -> list[FileChange]:
-        """What would be done to make the files those of C(wanted), by their paths below the folder.
+        """Return the changes that lead to the files in `wanted`, by relative path.
 
-        C(conflict) where that would replace what somebody else has written.
+        Raises `conflict` if a change would replace a file that the export did not write.
         """
         self._wanted = {
             path: one if isinstance(one, FileContent) else FileContent.of(one.encode("utf-8"))
@@ -73,7 +73,7 @@ class ExportFolder:
         self._refuse([path for path in foreign if path in self._wanted])
         for path in foreign:
             if path not in self._wanted:
-                self._warn(f"{path} stays: it was exported earlier, and somebody has changed it")
+                self._warn(f"{path} is kept: it was changed since its export")
         self._changes = [
             FileChange(path, now[path], self._wanted.get(path))
             for path in paths
@@ -83,18 +83,18 @@ class ExportFolder:
 
     @property
     def changed(self) -> bool:
-        """Whether anything is to be written, the list of the files included."""
+        """Whether a file or the list of files must be written."""
         return self._digests != self._known or any(
             change.action != "unchanged" for change in self._changes
         )
 
     @property
     def _digests(self) -> dict[str, set[str]]:
-        """As the list of the files has them."""
+        """The digests for the list of files."""
         return {path: {one.digest} for path, one in self._wanted.items()}
 
     def write(self) -> None:
-        """Do it. An export that is cut off in the middle can be run again."""
+        """Write the changes. An interrupted export can be repeated."""
         at = places(self._folder, [self._list, *(change.path for change in self._changes)])
         wanted = self._digests
         make_folders(self._folder)
@@ -111,7 +111,7 @@ class ExportFolder:
         self._write_list(at[self._list], wanted)
 
     def _is_foreign(self, path: str, now: FileContent | None) -> bool:
-        """Whether a file is there that is neither as it is to be nor as the export left it."""
+        """Return whether a file has neither the new content nor that of an earlier export."""
         wanted = self._wanted.get(path)
         if now is None or (wanted is not None and now.digest == wanted.digest):
             return False
@@ -129,7 +129,7 @@ class ExportFolder:
         )
 
     def _read_list(self) -> dict[str, set[str]]:
-        """The files that were exported earlier; none where the list cannot be understood."""
+        """Return the digests of earlier exports; none if the list cannot be parsed."""
         content = FileContent.at(os.path.join(self._folder, self._list), whole=True)
         try:
             files = json.loads((content and content.text) or b"{}")["files"]
@@ -144,10 +144,10 @@ class ExportFolder:
 
 
 def _remove(path: str, home: str) -> None:
-    """Remove a file, and the folders that are empty then, but not C(home)."""
+    """Remove a file and the folders above that become empty, except `home`."""
     os.unlink(path)
     folder, top = os.path.dirname(path), os.path.abspath(home)
-    with suppress(OSError):  # one that is not empty stays
+    with suppress(OSError):  # a folder with other files is kept
         while os.path.abspath(folder) != top:
             os.rmdir(folder)
             folder = os.path.dirname(folder)

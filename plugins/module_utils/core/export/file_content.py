@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is, or is to be, in a file: texts in memory, anything else in one temporary file that has no
-name, so that nothing of it stays, however the task ends.
+"""Contents of files: text in memory, other content in an anonymous temporary file, of which nothing
+is left if the task crashes.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import IO
 from ..errors import ToolchainError
 
 _BLOCK = 1024 * 1024
-#: What an export writes as text, and shows in a diff.
+#: Files that are kept in memory and shown in a diff.
 _TEXTS = (".yml", ".xml")
 
 
 @dataclass(frozen=True)
 class FileContent:
-    """C(blocks): the bytes, anew with each call. C(shown): what a diff has of it."""
+    """The content of a file; each call of `blocks` yields all of its bytes."""
 
     digest: str
     size: int
@@ -34,9 +34,9 @@ class FileContent:
 
     @classmethod
     def at(cls, path: str, *, whole: bool = False) -> FileContent | None:
-        """Of a file that is there; C(None) where none is.
+        """Return the content of a file, `None` if it does not exist.
 
-        :param whole: whether it is held, which a text always is
+        :param whole: keep the content in memory, as always for text
         """
         digest, size = hashlib.sha256(), 0
         try:
@@ -53,14 +53,14 @@ class FileContent:
 
     @property
     def shown(self) -> str:
-        """For a diff."""
+        """The content in a diff."""
         if self.text is None:
             return f"{self.size} bytes, sha256 {self.digest}\n"
         return self.text.decode("utf-8", "replace")
 
 
 class KeptFiles:
-    """Bytes of many files, in one file that has no name."""
+    """The content of many files in one anonymous temporary file."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (as long as the task lives)
@@ -68,7 +68,7 @@ class KeptFiles:
         self._end = 0
 
     def keep(self, source: IO[bytes]) -> FileContent:
-        """All that is in an open file; it may be used for others afterwards."""
+        """Copy the content of an open file, which may be reused afterwards."""
         digest = hashlib.sha256()
         with self._lock:
             begin = self._end

@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Names of files for objects that a server names: each names one place, below its folder, on every
-usual file system.
-"""
+"""Unique and portable file names for objects of a server."""
 
 from __future__ import annotations
 
 import hashlib
 import unicodedata
 
-#: Characters of a name; four bytes each at most, so that the usual limit of 255 holds.
+#: Maximum length of a name; 50 characters of four bytes stay below the usual limit of 255 bytes.
 _LONGEST = 50
-#: Of a whole path; deeper down the digest alone stands for a name.
+#: Maximum length of a path; below it, names consist of the digest only.
 _LONGEST_PATH = 1000
 _KEPT = "-_"
-#: What other programs, and the module C(wiki_tree), take for something of their own.
+#: Names with a meaning for other programs and for the module `wiki_tree`.
 _RESERVED = frozenset(
     {"index", "readme", "con", "prn", "aux", "nul"}
     | {f"{port}{number}" for port in ("com", "lpt") for number in range(10)}
@@ -21,15 +19,16 @@ _RESERVED = frozenset(
 
 
 class FileNames:
-    """Gives names that are told apart without regard to case. What cannot be kept of a name is
-    replaced, and a digest behind it tells it from others; a blank becomes a dash.
+    """Create names that differ without regard to case.
+
+    A blank becomes a dash. Other characters are replaced, and a digest keeps the name unique.
     """
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
 
     def name(self, folder: str, given: str) -> str:
-        """A path in C(folder), without an ending, for what the server calls C(given)."""
+        """Return a path in `folder`, without suffix, for the object `given`."""
         kept = _kept(given)
         changed = kept != given.replace(" ", "-")
         if changed or kept.casefold() in _RESERVED or self._is_taken(folder, kept):
@@ -46,7 +45,7 @@ class FileNames:
 
 
 def _kept(given: str) -> str:
-    """What of a name a file may have: neither a separator nor a dot, and nothing unseen."""
+    """Return a name without separators, dots and invisible characters."""
     normal = unicodedata.normalize("NFC", given)
     text = "".join(each if each.isalnum() or each in _KEPT else "-" for each in normal)
     return text[:_LONGEST].strip("-") or "unnamed"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a server is like, as the files of a desired state: the same for all services.
+"""Export the state of a server as the files of a desired state, for all services.
 
-Everything is read before anything is written: a read that fails leaves the folder as it is.
+All reads precede the first write, so that a failed read leaves the folder unchanged.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SHOWN = 300
 
 @dataclass(frozen=True, kw_only=True)
 class ExportOptions:
-    """The options that every export has."""
+    """Options of all exports."""
 
     dest: PathText
     overwrite: bool = False
@@ -34,10 +34,12 @@ class ExportOptions:
 
 @dataclass
 class ServiceState:
-    """C(values): the file of the service; C(files): further ones, by their path below the folder.
+    """The state of a server.
 
-    C(left_out): objects that are not in it, with C(kind), C(name) and C(reason). C(untold): what of
-    the service no server tells, as sentences.
+    :param values: content of the file of the service
+    :param files: content of other files, by relative path
+    :param left_out: objects that cannot be exported, with `kind`, `name` and `reason`
+    :param untold: sentences about the parts of the service that no server returns
     """
 
     values: dict[str, Any] = field(default_factory=dict)
@@ -50,7 +52,7 @@ class ServiceState:
         self.left_out.append(row)
 
     def text(self) -> str:
-        """The file of the service."""
+        """Return the content of the file of the service."""
         left_out = (f"{one['kind']} {one['name']}: {one['reason']}" for one in self.left_out)
         head = [
             "Written by an export.",
@@ -61,13 +63,13 @@ class ServiceState:
 
 
 class ServiceExport(ABC):
-    """An export of one service: C(read) tells what the server is like."""
+    """The export of a service, which implements `read`."""
 
     service: str
 
     def __init__(self, task: Task, options: ExportOptions) -> None:
         if not HAS_YAML:
-            raise invalid("the export needs the Python library PyYAML where it runs")
+            raise invalid("the export needs the Python library PyYAML on the host where it runs")
         self._task = task
         self._folder = ExportFolder(
             options.dest, self.service, overwrite=options.overwrite, warn=task.warn
@@ -75,7 +77,7 @@ class ServiceExport(ABC):
 
     @abstractmethod
     def read(self) -> ServiceState:
-        """Read the server."""
+        """Return the state of the server."""
 
     def plan(self) -> Plan:
         state = self.read()
@@ -112,14 +114,15 @@ def _shown(changes: list[FileChange], *, after: bool) -> str:
 
 
 def _one_line(text: str) -> str:
-    """A text as a comment, which nothing in it can end."""
+    """Return a string for a comment, which no character in it can end."""
     line = " ".join(text.split())
     return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in line)
 
 
 def _yaml(head: str, values: Mapping[str, Any]) -> str:
-    """Values as YAML; C(protocol) where they would be read in another way than they were written,
-    as halves of characters are.
+    """Return values as YAML.
+
+    Raises `protocol` if parsing the YAML gives other values, as for lone surrogates.
     """
     text = ""
     try:
@@ -131,5 +134,5 @@ def _yaml(head: str, values: Mapping[str, Any]) -> str:
     except Exception:  # noqa: BLE001 - the library's own classes may not be there
         same = False
     if not same:
-        raise ToolchainError("protocol", "the server has texts that no YAML file can hold")
+        raise ToolchainError("protocol", "the server returned strings that YAML cannot represent")
     return text

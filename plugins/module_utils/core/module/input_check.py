@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Slips in what a user wrote, refused before Ansible converts it [C1.6].
+"""Reject invalid input before Ansible converts it [C1.6].
 
-An argument spec may say more of an option than Ansible knows (:data:`EXTRA_KEYS`):
+An argument spec may contain keys that Ansible does not know (:data:`EXTRA_KEYS`):
 
-- C(whole): a line break at the end of a text is part of it, as in the body of a page. Everywhere
-  else it comes from a file or the output of a command, and is dropped: no name ends with one.
-- C(empty): whether it may be empty. A text may not, unless its default is; a list may.
-- C(values): what a C(dict) without C(options), or a C(raw) option, holds: C(text) for texts that
-  a service gets as they are, C(json) for values with types of their own.
-- C(private): names in it, or who reads it, tell which values are secrets; see
-  :mod:`option_secrets`.
+- `whole`: keep a line break at the end of a string, as in the body of a page. Otherwise it is
+  dropped: it comes from a file or the output of a command, and no name ends with one.
+- `empty`: whether the option may be empty. A string may not, unless its default is; a list may.
+- `values`: content of a `dict` without `options`, or of a `raw` option: `text` for strings that
+  the service gets unchanged, `json` for values with types.
+- `private`: names in the option, or the account that reads it, decide which values are secrets;
+  see :mod:`option_secrets`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ EXTRA_KEYS = frozenset({"empty", "values", "private", "whole"})
 _TEXTS = ("str", "path")
 _QUOTES = "put it into quotes"
 _LONGEST_SHOWN = 80
-#: What stands for an option that is left out, where Ansible does not take it out itself: among the
-#: options of lookups, and before 2.19 inside of longer texts.
+#: The value of `omit` before ansible-core 2.19, where Ansible does not remove it: in options of
+#: lookups and inside longer strings.
 _OMITTED = "__omit_place_holder__"
 _WANTED = {"int": "a whole number", "float": "a number", "bool": "true or false"}
 #: Types with a string form; secrets of a vault are sequences. `omit` in a list has none of them.
@@ -53,7 +53,7 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
 
 @dataclass(frozen=True)
 class Place:
-    """Where a value stands, as C(builds[2].parameters.VERSION), and whether it may be shown."""
+    """The path of a value, such as `builds[2].parameters.VERSION`, and whether it is a secret."""
 
     name: str
     secret: bool = False
@@ -64,18 +64,16 @@ class Place:
     def entry(self, number: int) -> Place:
         return Place(f"{self.name}[{number}]", self.secret)
 
-    def refusal(self, value: Any, advice: str, *, show: bool = True) -> ToolchainError:
-        """C(invalid) for what was read here; a secret is not shown."""
-        return invalid(f"{self.name} is {_read(value, show and not self.secret)}: {advice}")
+    def error(self, value: Any, hint: str, *, show: bool = True) -> ToolchainError:
+        """Return the error `invalid` for a value; a secret is not shown."""
+        return invalid(f"{self.name} is {_described(value, show and not self.secret)}: {hint}")
 
     def empty(self, what: str) -> ToolchainError:
         return invalid(f"{self.name} is empty: give {what}, or leave the option out (omit)")
 
 
 def ansible_spec(options: Options) -> dict[str, dict[str, Any]]:
-    """The argument spec without the words that are not Ansible's, with defaults that may be changed
-    where they arrive.
-    """
+    """Return the argument spec for Ansible, without our keys and with copies of the defaults."""
     return {
         name: {
             word: _for_ansible(word, value)
@@ -93,9 +91,7 @@ def _for_ansible(word: str, value: Any) -> Any:
 
 
 def canonical_name(options: Options, given: str) -> str:
-    """The name of the option that is given by this name, which may be an alias; an unknown one as
-    it is.
-    """
+    """Return the option that a name or an alias stands for; an unknown name unchanged."""
     if given in options:
         return given
     for name, option in options.items():
@@ -107,10 +103,10 @@ def canonical_name(options: Options, given: str) -> str:
 def check_options(
     options: Options, given: Mapping[str, Any], place: Place | None = None
 ) -> dict[str, Any]:
-    """The options that are given, with what is written as text taken apart; C(invalid) for a slip.
+    """Return the given options with strings parsed; raise `invalid` for invalid input.
 
-    C(None) and C(omit) are left out. Unknown options are left to Ansible's own check, but for those
-    inside an option (C(place)): it does not say in which entry of a list they stand.
+    `None` and `omit` are left out. Ansible rejects unknown options, except for suboptions
+    (`place`): its message does not name the entry of the list.
     """
     found: dict[str, Any] = {}
     for name, value in given.items():
@@ -137,33 +133,33 @@ def _checked(option: Mapping[str, Any], value: Any, place: Place) -> Any:
 
 
 def text(value: Any, place: Place, *, empty: bool = False) -> str:
-    """A value as text where a text is wanted; whole numbers become their digits."""
+    """Return a value as a string; whole numbers become their digits."""
     if isinstance(value, bool):
-        advice = f"a text is wanted; YAML reads yes, no, on and off as booleans, {_QUOTES}"
-        raise place.refusal(value, advice)
+        hint = f"a text is wanted; YAML reads yes, no, on and off as booleans, {_QUOTES}"
+        raise place.error(value, hint)
     if isinstance(value, float):
-        advice = f"a text is wanted; YAML reads 1.10 as 1.1, {_QUOTES}"
-        raise place.refusal(value, advice)
+        hint = f"a text is wanted; YAML reads 1.10 as 1.1, {_QUOTES}"
+        raise place.error(value, hint)
     if isinstance(value, (list, tuple)) or not isinstance(value, _SCALARS):
-        raise place.refusal(value, "a text is wanted")
+        raise place.error(value, "a text is wanted")
     words = str(value)
     if _OMITTED in words or _is_omitted(value):
-        raise place.refusal(value, "omit leaves out a whole option, and is no part of a text")
+        raise place.error(value, "omit leaves out a whole option, and is no part of a text")
     if not empty and not words.strip():
         raise place.empty("a text")
     return words
 
 
 def line(value: Any, place: Place, *, empty: bool = False) -> str:
-    """A value as text where no text ends with a line break: one at the end is dropped."""
+    """Return a value as a string, without the line break at its end."""
     words = text(value, place, empty=empty).rstrip("\r\n")
     if "\0" in words:
-        raise place.refusal(words, "it has a zero byte in it, as files of another encoding have")
+        raise place.error(words, "it has a zero byte in it, as files of another encoding have")
     return words
 
 
 def texts(values: Iterable[Any], place: Place) -> list[str]:
-    """The entries of a list of names or queries, none of them empty."""
+    """Return the entries of a list of names or queries; none may be empty."""
     return [line(value, place.entry(number)) for number, value in enumerate(values)]
 
 
@@ -176,24 +172,24 @@ def _text(option: Mapping[str, Any], value: Any, place: Place) -> str:
 
 
 def _reader(option: Mapping[str, Any]) -> Callable[..., str]:
-    """How a text is read: a secret, too, is taken as it is."""
+    """Return the function that reads a string; a secret keeps its line break."""
     return text if option.get("whole") or option.get("no_log") else line
 
 
 def _scalar(option: Mapping[str, Any], value: Any, place: Place) -> Any:
-    """A number or a boolean; Ansible takes true for the number 1, and does not name the place."""
+    """Return a number or a boolean. Ansible reads true as 1, and its errors name no path."""
     kind = option["type"]
     try:
         if isinstance(value, bool) and kind != "bool":
             raise TypeError
         if isinstance(value, float) and kind == "int" and value.is_integer():
-            return int(value)  # what Jinja makes of 4 / 2; older Ansible refuses it
+            return int(value)  # the result of 4 / 2 in Jinja; older releases of Ansible reject it
         found = _CONVERSIONS[kind](value)
         if kind == "float" and not math.isfinite(found):
-            raise ValueError  # Python reads nan and inf as numbers; nobody can wait so long
+            raise ValueError  # Python accepts nan and inf
         return found
     except (TypeError, ValueError, OverflowError):
-        raise place.refusal(value, f"{_WANTED[kind]} is wanted") from None
+        raise place.error(value, f"{_WANTED[kind]} is wanted") from None
 
 
 def _list(option: Mapping[str, Any], value: Any, place: Place) -> list[Any]:
@@ -211,24 +207,24 @@ def _entries(value: Any, elements: str, place: Place) -> list[Any]:
         return list(value)
     if elements == "dict" or isinstance(value, Mapping):
         wanted = "mappings" if elements == "dict" else "texts" if elements in _TEXTS else "numbers"
-        raise place.refusal(value, f"a list of {wanted} is wanted", show=False)
+        raise place.error(value, f"a list of {wanted} is wanted", show=False)
     if not isinstance(value, str):
         return [value]
     if not value.strip():
         raise place.empty("an entry")
     if value.strip().startswith("[") and value.strip().endswith("]"):
-        advice = "write it as a list, or with commas between the entries and without brackets"
-        raise place.refusal(value, advice)
+        hint = "write it as a list, or with commas between the entries and without brackets"
+        raise place.error(value, hint)
     return [entry.strip() for entry in value.split(",")]
 
 
 def _mapping(option: Mapping[str, Any], value: Any, place: Place) -> Any:
     options = option.get("options")
     if isinstance(value, str) and not place.name.endswith("]"):
-        value = _taken_apart(value, place)
+        value = _parsed_mapping(value, place)
     if not isinstance(value, Mapping):
         names = f" of {', '.join(options)}" if options else ""
-        raise place.refusal(value, f"a mapping{names} is wanted", show=False)
+        raise place.error(value, f"a mapping{names} is wanted", show=False)
     if options:
         return check_options(options, value, place)
     if option.get("values") == "text":
@@ -236,24 +232,24 @@ def _mapping(option: Mapping[str, Any], value: Any, place: Place) -> Any:
     return dict(value)
 
 
-def _taken_apart(written: str, place: Place) -> Any:
-    """A mapping that is given as text: JSON, or C(a=1, b=2) as Ansible reads it."""
+def _parsed_mapping(written: str, place: Place) -> Any:
+    """Parse a mapping in a string: JSON, or `a=1, b=2` as in Ansible."""
     in_braces = written.strip().startswith("{")
     if not in_braces and (";" in written or "&" in written):
-        advice = "write it as a mapping; a text with ; or & is not taken apart"
-        raise place.refusal(written, advice, show=False)
+        hint = "write it as a mapping; a text with ; or & is not parsed"
+        raise place.error(written, hint, show=False)
     try:
         found = check_type_dict(written.strip())
         json_text.require_depth(found, written.count("[") + written.count("{"))
         return found
     except json_text.TooDeep as error:
-        raise place.refusal(written, str(error), show=False) from None
+        raise place.error(written, str(error), show=False) from None
     except (TypeError, ValueError):
-        raise place.refusal(written, "a mapping is wanted", show=False) from None
+        raise place.error(written, "a mapping is wanted", show=False) from None
 
 
 def _value(value: Any, place: Place) -> Any:
-    """A value of a mapping of texts: a text, a number, a boolean, C(None), or a list of these."""
+    """Return a value of a mapping of strings: a string, `None`, or a list of strings."""
     if isinstance(value, (list, tuple)):
         return [_single(one, place.entry(number)) for number, one in enumerate(value)]
     return None if value is None else _single(value, place)
@@ -264,12 +260,12 @@ def _single(value: Any, place: Place) -> str:
 
 
 def _named(place: Place, name: object) -> Place:
-    """The place of a value whose name may say that it is a secret."""
+    """Return the place of a member, which is a secret if its name says so."""
     return place.member(name, secret=is_secret_name(str(name)))
 
 
 def _raw(option: Mapping[str, Any], value: Any, place: Place) -> Any:
-    """A text, or data: of texts too, or with types of its own where C(values) is C(json)."""
+    """Return a string, or data: of strings, or of any types if `values` is `json`."""
     empty = bool(option.get("empty"))
     if not isinstance(value, (Mapping, list, tuple)):
         return _reader(option)(value, place, empty=empty)
@@ -281,8 +277,8 @@ def _raw(option: Mapping[str, Any], value: Any, place: Place) -> Any:
     return [_raw(option, one, place.entry(number)) for number, one in enumerate(value)]
 
 
-def _read(value: Any, show: bool) -> str:
-    """What was read, and its value where that is a single one that may be shown."""
+def _described(value: Any, show: bool) -> str:
+    """Return the type of a value, with the value if it is a scalar that may be shown."""
     if value is None:
         return "null"
     if isinstance(value, Mapping):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What of the options must not be shown, found before anything can fail [C1.6].
+"""Find the secrets in the options before anything can fail [C1.6].
 
-A secret is masked wherever its text shows. One that is too short for that, a value that has another
-shape than its option and the value of an option that nobody knows are hidden where they stand.
+A secret is masked in every output. A secret that is too short for that, a value of the wrong shape
+and the value of an unknown option are hidden only in the option itself.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from ..secret import clean_url, is_secret_name, secrets_of_url
 from .input_check import Options, canonical_name
 from .masking import HIDDEN
 
-# As Ansible does not mask them in a text either, or as they would be masked in every other text.
+# Shorter secrets, like the words below, occur in too many other strings.
 _SHORTEST_TEXT, _SHORTEST_NUMBER = 4, 6
 _WORDS = frozenset({"true", "false", "none", "null"})
 
 
 class OptionSecrets:
-    """Goes through options as they were given, of whatever shape they are.
+    """Walk through options as they were given, of any shape.
 
-    :param failed: hides all of what is C(private), too: which of these values are secrets is known
-        to the server alone, and it may not have been asked
+    :param failed: also hide all `private` values: only the server knows which of them are secrets,
+        and it may not have been queried
     """
 
     def __init__(self, options: Options, *, failed: bool = False) -> None:
         self._options, self._failed = options, failed
-        #: What is to be masked wherever it shows.
+        #: Secrets to mask in every output.
         self.found: set[str] = set()
 
     def shown(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The options as they may be shown; adds to what is C(found)."""
+        """Return the options as they may be shown; add their secrets to `found`."""
         return self._members(self._options, given)
 
     def _mask(self, texts: Iterable[str]) -> None:
@@ -72,7 +72,7 @@ class OptionSecrets:
         return HIDDEN
 
     def _private(self, value: Any) -> Any:
-        """A mapping whose names tell of secrets; what is no mapping yet is hidden as a whole."""
+        """Hide the members of a mapping whose names stand for secrets; hide other values whole."""
         if not isinstance(value, Mapping):
             return HIDDEN
         self._mask(_secrets_by_name(value))

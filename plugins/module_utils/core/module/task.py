@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an operation may know of the task that it runs for: the same for modules and for lookups."""
+"""The task of an operation, the same for modules and for lookups."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..http.sessions import Proxies
 from ..http.transport import Transport
 from ..progress import progress
 from ..secret import hidden
-from .advice import advised
+from .hints import message_with_hint
 
 
 @functools.lru_cache(maxsize=1)
@@ -27,19 +27,16 @@ def _proxies(_environment: frozenset[tuple[bytes, bytes]]) -> Proxies:
 
 
 def _known_proxies() -> Proxies:
-    """Those of the task before in this process, where its environment was the same: to search it
-    takes longer than to compare it.
-    """
+    """Return the proxies of the environment, cached: parsing it takes longer than comparing it."""
     return _proxies(frozenset(os.environb.items()))
 
 
 @dataclass(frozen=True)
 class Task:
-    """The connection, and the ways to speak to the user.
+    """The connection, and functions that show messages to the user.
 
-    C(read_only) is for the transport, and for clients that then ask a read for more: no operation
-    asks whether it runs in check mode.
-    C(diff): whether both sides of what differs are wanted.
+    :param read_only: check mode; only for transports and clients, not for operations
+    :param diff: whether the user wants a diff
     """
 
     connection: Connection
@@ -48,7 +45,7 @@ class Task:
     diff: bool = False
     accounting: Accounting = field(default_factory=Accounting)
     proxies: Proxies = field(default_factory=_known_proxies)
-    #: Keeps a secret that only the server tells (a password parameter) out of all output.
+    #: Masks a secret that only the server knows, such as a password parameter.
     hide: Callable[[str], None] = hidden.add
 
     def __post_init__(self) -> None:
@@ -56,8 +53,8 @@ class Task:
         unchecked = self.connection.settings.get("validate_certs") is False
         if unchecked and self.connection.url.startswith("https:"):
             self.warn(
-                f"validate_certs is false: nobody checks that {self.connection.url} is the server"
-                " that it seems to be, and others may read what is sent"
+                f"validate_certs is false: the identity of {self.connection.url} is not checked,"
+                " and others may read the requests"
             )
 
     def transport(
@@ -69,7 +66,7 @@ class Task:
         connections: int = 10,
         crumbs: bool = False,
     ) -> Transport:
-        """The way to the service of this task; see :class:`Transport`."""
+        """Return a transport to the service of this task; see :class:`Transport`."""
         return Transport(
             self.connection,
             login_of(self.connection, *api_key_headers),
@@ -83,11 +80,11 @@ class Task:
         )
 
     def progress(self, line: str) -> None:
-        """Tell a waiting user what goes on."""
+        """Show progress to a waiting user."""
         progress(printable(line))
 
     def failure(self, error: ToolchainError) -> dict[str, Any]:
-        """The return values of a failed task [C1.3]."""
+        """Return the return values of a failed task [C1.3]."""
         described = {
             name: printable(value) if isinstance(value, str) else value
             for name, value in error.as_dict().items()
@@ -97,4 +94,8 @@ class Task:
             "http": self.accounting.as_dict(),
             **error.result,
         }
-        return {**values, "msg": single_line(advised(error, self.connection)), "error": described}
+        return {
+            **values,
+            "msg": single_line(message_with_hint(error, self.connection)),
+            "error": described,
+        }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The options of a module as one frozen dataclass: its argument spec and its typed values.
+"""The options of a module as a frozen dataclass: its argument spec and its typed values.
 
-A field is an option. Its type is the type of the option, and its default is the default. A field
-without a default is a required option. `None` stands for an option that is not given.
+A field is an option, with the same type and default. A field without a default is a required
+option. `None` stands for an option that is not given.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ _TYPES: dict[Any, str] = {
 
 @dataclass(frozen=True)
 class Option:
-    """What the type of a field does not tell about its option, as `Annotated[str, Option(...)]`.
+    """Properties of an option beyond the type of its field, as `Annotated[str, Option(...)]`.
 
-    :param name: the name of the option where it differs from that of the field (`from`)
-    :param type: the type by which Ansible reads it (`path`)
+    :param name: name of the option if it differs from that of the field (`from`)
+    :param type: type in the argument spec (`path`)
     :param aliases: other names of the option
     :param secret: `True` hides the value everywhere; `False` says that a name such as `key_file`
-        means no secret; `None` leaves it to the name
-    :param empty: whether the option may be empty, where the default does not tell [C1.6]
-    :param whole: a line break at the end of the text is part of it
-    :param values: what a mapping without suboptions holds: texts, or values with types of their own
-    :param private: names in the mapping tell which of its values are secrets; of a text, who reads
-        it tells, and nobody may have read it where the task fails
+        means no secret; `None` lets the name decide
+    :param empty: whether the option may be empty, if the default does not decide [C1.6]
+    :param whole: keep a line break at the end of the string
+    :param values: content of a mapping without suboptions: strings, or values with types
+    :param private: names in the mapping decide which values are secrets; a string is hidden if the
+        task fails, because the account that reads it is not known then
     """
 
     name: str | None = None
@@ -52,9 +52,9 @@ class Option:
     values: Literal["text", "json"] | None = None
     private: bool | None = None
 
-    def words(self) -> Spec:
-        """What it adds to an argument spec."""
-        words = {
+    def spec_entries(self) -> Spec:
+        """Return the entries for an argument spec."""
+        entries = {
             "aliases": list(self.aliases) or None,
             "no_log": self.secret,
             "empty": self.empty,
@@ -62,7 +62,7 @@ class Option:
             "values": self.values,
             "private": self.private,
         }
-        return {word: value for word, value in words.items() if value is not None}
+        return {name: value for name, value in entries.items() if value is not None}
 
 
 #: An option that Ansible reads as a path: `~` and variables of the environment are expanded.
@@ -71,7 +71,7 @@ PathText = Annotated[str, Option(type="path")]
 
 @dataclass(frozen=True)
 class _Declaration:
-    """One option: the field, its element types and what its annotation says."""
+    """An option: its field, its type and its annotation."""
 
     field: Field[Any]
     kind: Any
@@ -83,18 +83,18 @@ class _Declaration:
 
     @property
     def nested(self) -> type | None:
-        """The dataclass of a mapping, or of the mappings of a list."""
+        """Return the dataclass of a mapping, or of the entries of a list."""
         kind = _element(self.kind) if get_origin(self.kind) is list else self.kind
         return kind if isinstance(kind, type) and is_dataclass(kind) else None
 
     def default(self) -> Any:
-        """The default, `MISSING` for a required option."""
+        """Return the default, `MISSING` for a required option."""
         if self.field.default_factory is not MISSING:
             return self.field.default_factory()
         return self.field.default
 
     def spec(self) -> Spec:
-        """The option as an argument spec has it."""
+        """Return the entry of the option in an argument spec."""
         kind = self.kind
         spec: Spec = {"type": self.option.type or _type_name(kind)}
         if get_origin(kind) is list:
@@ -109,7 +109,7 @@ class _Declaration:
             spec["required"] = True
         elif default is not None:
             spec["default"] = default
-        return {**spec, **self.option.words()}
+        return {**spec, **self.option.spec_entries()}
 
     def _element_type(self) -> str:
         (annotated,) = get_args(self.kind)
@@ -117,7 +117,7 @@ class _Declaration:
         return option.type or _type_name(kind)
 
     def value(self, params: Mapping[str, Any]) -> Any:
-        """The typed value of the option."""
+        """Return the typed value of the option."""
         given = params.get(self.name)
         if given is None:
             default = self.default()
@@ -131,17 +131,17 @@ class _Declaration:
 
 
 def argument_spec(options: type) -> dict[str, Spec]:
-    """The argument spec that the fields of a dataclass stand for."""
+    """Return the argument spec of a dataclass."""
     return {each.name: each.spec() for each in _declarations(options)}
 
 
 def constraints(options: type) -> dict[str, Any]:
-    """The rules between options (`mutually_exclusive`, ...), which stand beside the fields."""
+    """Return the rules between options of a dataclass, such as `mutually_exclusive`."""
     return dict(getattr(options, "constraints", {}))
 
 
 def parse(options: type[Options], params: Mapping[str, Any]) -> Options:
-    """The options of a task, after Ansible has checked them."""
+    """Return the typed options of parameters that Ansible has checked."""
     kind: type = options
     return options(**{each.field.name: each.value(params) for each in _declarations(kind)})
 
@@ -166,7 +166,7 @@ def _without_annotation(hint: Any) -> tuple[Any, Option]:
 
 
 def _without_none(hint: Any) -> Any:
-    """`X | None` as `X`."""
+    """Return `X` for `X | None`."""
     if get_origin(hint) not in (Union, types.UnionType):
         return hint
     (kind,) = (each for each in get_args(hint) if each is not types.NoneType)

@@ -81,7 +81,7 @@ def _number(value: Any, place: Place) -> Any:
         if not math.isfinite(number):
             raise ValueError
     except ValueError:
-        raise place.refusal(value, "a number is wanted") from None
+        raise place.error(value, "a number is wanted") from None
     return int(number) if number.is_integer() else number
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a failure tells those who use a connection for the first time."""
+"""Test the hints that error messages contain."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAGE = "<html><head><title>404 Not Found</title></head></html>"
 
 
 def said(reply: Reply, **fields: Any) -> tuple[str, str]:
-    """The message of a read that is answered so, and the address of the server."""
+    """Return the message of a failed read, and the address of the server."""
     with Stub(answer=lambda seen: reply) as stub:
         task = Task(connection_to(stub.url, settings={"retries": 0}, **fields), print, False)
         with pytest.raises(ToolchainError) as caught:
@@ -29,8 +29,8 @@ def said(reply: Reply, **fields: Any) -> tuple[str, str]:
 @pytest.mark.parametrize("server", ["nginx/1.25", ""])
 def test_another_server_at_the_address_is_named(body: str, server: str) -> None:
     message, url = said(Reply(404, body, headers={"Server": server} if server else {}))
-    stranger = f" ({server} answered)" if server else ""
-    assert message.endswith(f"; nothing shows that {url} is the repo service{stranger}: check url")
+    responder = f" ({server} responded)" if server else ""
+    assert message.endswith(f"; nothing shows that {url} is the repo service{responder}: check url")
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_another_server_at_the_address_is_named(body: str, server: str) -> None:
         Reply(400, PAGE),
     ],
 )
-def test_the_service_itself_is_no_stranger(reply: Reply) -> None:
+def test_the_service_itself_is_not_named(reply: Reply) -> None:
     message, url = said(reply)
     assert "nothing shows" not in message
     assert message.endswith(f"; if it is there, check url ({url})") == (reply.status == 404)

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Add hints to error messages, for users who try a connection for the first time."""
+
+from __future__ import annotations
+
+from ..connection.options import Connection
+from ..errors import ToolchainError, append_clause
+
+_CHECK = "check url"
+
+
+def message_with_hint(error: ToolchainError, connection: Connection) -> str:
+    """Return the message of an error.
+
+    A rejected login is named with its origin; a 404 names the program that responded in place of
+    the service, if any.
+    """
+    if error.kind == "auth" and error.status is not None:
+        login = connection.login
+        missing = "name one in the task, the group defaults, a variable or the environment"
+        hint = f"sent was {login}" if login else f"no login was sent: {missing}"
+        return append_clause(str(error), hint)
+    if error.status == 404 and error.kind == "not_found" and _CHECK not in str(error):
+        return append_clause(str(error), _address_hint(error, connection))
+    return str(error)
+
+
+def _address_hint(error: ToolchainError, connection: Connection) -> str:
+    if error.other_server is None:  # the service itself responded
+        return f"if it is there, {_CHECK} ({connection.url})"
+    responder = f" ({error.other_server} responded)" if error.other_server else ""
+    service = f"{connection.url} is the {connection.service} service"
+    return f"nothing shows that {service}{responder}: {_CHECK}"
